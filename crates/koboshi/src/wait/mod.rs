@@ -1,0 +1,82 @@
+//! How long to wait, as other programs say it.
+//!
+//! Providers, libraries and agents state waits in some forty spellings: `22m55s`, `1h 5m`, `05:12:30`,
+//! `retry-after` in seconds or as an HTTP date, `resets 5:10pm (Europe/Paris)`, an epoch behind a bar, a
+//! date in Japanese. This module reads them all into one [`Wait`].
+//!
+//! Two rules hold everywhere. Nothing here can panic or overflow: absurd values are clamped to
+//! [`LONGEST`], past instants are a wait of zero. And nothing here reads a clock or a zone file: the time,
+//! the local zone and the zone database come in through [`Clock`].
+//!
+//! What a wait is *not*: a margin, a cap or a backoff. Those are decided later, by whoever acts on it.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZoneDatabase;
+use jiff::{Timestamp, Zoned};
+
+/// Longer waits than this are clamped to it: no provider means them, and sums must not overflow.
+pub const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// The time that waits are counted from.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock<'a> {
+    /// The instant of reading; its zone is the one that times without a zone are in.
+    pub now: &'a Zoned,
+    /// Where zone names are looked up.
+    pub zones: &'a TimeZoneDatabase,
+}
+
+/// How a wait was stated. A countdown deserves a margin in proportion, a clock reset a fixed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// A length of time: `22m55s`.
+    Countdown,
+    /// An instant: `2026-11-15T12:00:37Z`, `resets 5:10pm (Europe/Paris)`, an epoch.
+    Instant,
+    /// A day without a time.
+    Day,
+}
+
+impl Form {
+    /// Stable name, as used in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Countdown => "countdown",
+            Self::Instant => "instant",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// A stated wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wait {
+    /// How long, counted from the instant of reading.
+    pub after: Duration,
+    /// Until when.
+    pub until: Timestamp,
+    /// How it was stated.
+    pub form: Form,
+}
+
+impl Wait {
+    /// A wait stated as a length of time.
+    #[must_use]
+    pub fn countdown(after: Duration, clock: Clock<'_>) -> Self {
+        let after = after.min(LONGEST);
+        let until = clock.now.timestamp().saturating_add(after).unwrap_or(Timestamp::MAX);
+        Self { after, until, form: Form::Countdown }
+    }
+
+    /// A wait stated as an instant; one that has passed is a wait of zero.
+    #[must_use]
+    pub fn until(until: Timestamp, form: Form, clock: Clock<'_>) -> Self {
+        let now = clock.now.timestamp();
+        let after = Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST);
+        let until = now.saturating_add(after).unwrap_or(Timestamp::MAX);
+        Self { after, until, form }
+    }
+}
