@@ -1,1 +1,7 @@
-//! Placeholder during set-up.
+//! What Koboshi tells people.
+//!
+//! The core decides in kinds and flags; this crate turns them into words. It deliberately decides
+//! nothing, and it never adds text of the other side to a sentence: what a provider said is for operators,
+//! redacted, and shown apart.
+
+pub mod phrase;

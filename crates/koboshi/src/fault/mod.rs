@@ -131,6 +131,8 @@ pub struct Fault {
     pub evidence: Evidence,
     /// What the other side said, redacted and shortened. For operators; users see a phrase instead.
     pub detail: String,
+    /// What a tool reported, for [`Kind::ToolFailed`]: one of the built-in categories or a user's own.
+    pub category: Option<Arc<str>>,
 }
 
 impl Fault {
@@ -154,6 +156,7 @@ impl Fault {
             confidence: Confidence::Medium,
             evidence: Evidence { rule: Arc::from(rule), span: 0..0 },
             detail: String::new(),
+            category: None,
         }
     }
 

@@ -10,10 +10,27 @@
 //!
 //! What a wait is *not*: a margin, a cap or a backoff. Those are decided later, by whoever acts on it.
 
+mod calendar;
+mod cjk;
+mod cue;
+mod duration;
+mod field;
+mod header;
+mod resolve;
+mod text;
+mod token;
+mod words;
+mod zone;
+
 use std::time::Duration;
 
 use jiff::tz::TimeZoneDatabase;
 use jiff::{Timestamp, Zoned};
+
+pub use duration::{parse_duration, print_duration};
+pub use field::field_wait;
+pub use header::{exhausted_bucket_wait, header_wait, headers_in_text};
+pub use text::{Stated, stated_wait, stated_waits};
 
 /// Longer waits than this are clamped to it: no provider means them, and sums must not overflow.
 pub const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);

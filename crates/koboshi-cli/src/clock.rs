@@ -1,0 +1,64 @@
+//! The one place that reads the real clock and the machine's zone.
+//!
+//! Everything else is told the time, so that it can be tested and replayed.
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, Zoned};
+
+/// The bundled zone database: the machine's own may be missing or old.
+pub(crate) fn zones() -> TimeZoneDatabase {
+    TimeZoneDatabase::bundled()
+}
+
+/// Now, in the machine's zone.
+#[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]
+pub(crate) fn now() -> Zoned {
+    Timestamp::now().to_zoned(TimeZone::system())
+}
+
+/// An instant given as text: RFC 3339, with a zone name if one is wanted.
+pub(crate) fn parse(text: &str) -> Result<Zoned, String> {
+    if let Ok(zoned) = zoned_from(text) {
+        return Ok(zoned);
+    }
+    // An offset without a zone name is the machine's local offset at that moment.
+    let parser = jiff::fmt::temporal::DateTimeParser::new();
+    let pieces = jiff::fmt::temporal::Pieces::parse(text).map_err(|_| hint(text))?;
+    let timestamp = parser.parse_timestamp(text).map_err(|_| hint(text))?;
+    let zone = match pieces.offset() {
+        Some(jiff::fmt::temporal::PiecesOffset::Numeric(offset)) => offset.offset().to_time_zone(),
+        _ => TimeZone::UTC,
+    };
+    Ok(timestamp.to_zoned(zone))
+}
+
+fn zoned_from(text: &str) -> Result<Zoned, jiff::Error> {
+    let zones = zones();
+    jiff::fmt::temporal::DateTimeParser::new().parse_zoned_with(&zones, text)
+}
+
+fn hint(text: &str) -> String {
+    format!("`{text}` is no instant: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_the_local_offset() {
+        let now = parse("2026-03-16T17:12:00+09:00").unwrap();
+        assert_eq!(now.offset().seconds(), 9 * 3600);
+        assert_eq!(parse("2026-03-16T17:12:00Z").unwrap().offset().seconds(), 0);
+    }
+
+    #[test]
+    fn a_zone_name_is_looked_up_in_the_bundled_database() {
+        assert_eq!(parse("2026-07-01T12:00:00[Europe/Paris]").unwrap().offset().seconds(), 2 * 3600);
+    }
+
+    #[test]
+    fn nonsense_is_told_what_would_be_right() {
+        assert!(parse("yesterday").unwrap_err().contains("2026-11-15T12:00:00Z"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Labelled cases as they stand in the corpus files, told apart by their fields.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A form of corpus file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Form {
+    ProviderErrors,
+    AgentLogs,
+    ToolErrors,
+}
+
+impl Form {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ProviderErrors => "provider-errors",
+            Self::AgentLogs => "agent-logs",
+            Self::ToolErrors => "tool-errors",
+        }
+    }
+}
+
+/// One labelled case.
+#[derive(Debug)]
+pub(crate) enum Case {
+    Provider(Box<ProviderCase>),
+    Log(Box<LogCase>),
+    Tool(Box<ToolCase>),
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ProviderCase {
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) transport: Option<String>,
+    #[serde(default)]
+    pub(crate) status: Option<u16>,
+    #[serde(default)]
+    pub(crate) headers: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    pub(crate) body: Option<String>,
+    #[serde(default)]
+    pub(crate) stream: bool,
+    pub(crate) now: String,
+    pub(crate) expect: ProviderExpect,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ProviderExpect {
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) retry_after_seconds: Option<f64>,
+    #[serde(default)]
+    pub(crate) retry_tolerance: f64,
+    pub(crate) same_provider_retry: bool,
+    pub(crate) failover: bool,
+    pub(crate) counts_against_health: bool,
+    #[serde(default)]
+    pub(crate) also_ok: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct LogCase {
+    pub(crate) id: String,
+    pub(crate) log: String,
+    #[serde(default)]
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) now: String,
+    pub(crate) expect: LogExpect,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct LogExpect {
+    pub(crate) reason: String,
+    #[serde(default)]
+    pub(crate) also_ok: Vec<String>,
+    #[serde(default)]
+    pub(crate) wait_seconds: Option<f64>,
+    #[serde(default)]
+    pub(crate) wait_tolerance: f64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToolCase {
+    pub(crate) id: String,
+    pub(crate) output: String,
+    pub(crate) is_error: bool,
+    pub(crate) expect: ToolExpect,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToolExpect {
+    #[serde(default)]
+    pub(crate) category: Option<String>,
+    #[serde(default)]
+    pub(crate) also_ok: Vec<Option<String>>,
+}
+
+impl Case {
+    /// Reads one line of a corpus file.
+    pub(crate) fn read(line: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let has = |field: &str| value.get(field).is_some();
+        let case = if has("log") {
+            serde_json::from_value(value).map(Self::Log)
+        } else if has("output") {
+            serde_json::from_value(value).map(Self::Tool)
+        } else if has("body") || has("transport") {
+            serde_json::from_value(value).map(Self::Provider)
+        } else if has("calls") || has("schema") {
+            return Err("tool-args and tool-sequences cases cannot be checked yet".to_owned());
+        } else {
+            return Err("no case of a known form: it needs `body`, `log` or `output`".to_owned());
+        };
+        case.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        match self {
+            Self::Provider(_) => Form::ProviderErrors,
+            Self::Log(_) => Form::AgentLogs,
+            Self::Tool(_) => Form::ToolErrors,
+        }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Provider(case) => &case.id,
+            Self::Log(case) => &case.id,
+            Self::Tool(case) => &case.id,
+        }
+    }
+
+    /// Cases of one family are close relatives: the id without its number, or the expected category.
+    pub(crate) fn family(&self) -> String {
+        match self {
+            Self::Tool(case) => case.expect.category.clone().unwrap_or_else(|| "none".to_owned()),
+            _ => {
+                let id = self.id();
+                let number = id.rsplit('-').next().unwrap_or_default();
+                let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+                if numbered { id.trim_end_matches(number).trim_end_matches('-').to_owned() } else { id.to_owned() }
+            }
+        }
+    }
+}

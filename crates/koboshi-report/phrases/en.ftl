@@ -1,0 +1,332 @@
+# What Koboshi tells people, in English. Same ids and variables as ja.ftl; a test compares them.
+# Tone: what failed, on which leg (this machine, the gateway, the provider), one thing to do. Plain and short.
+
+## Kinds of fault, and where a finer reason needs other advice: kind-<kind>-<sub>
+
+kind-connection-failed =
+    .message = Could not connect to the AI provider. The request did not leave this machine's network or was cut off on the way.
+    .suggestion = Check the network, the VPN and the proxy of this machine, then send the request again.
+kind-connection-failed-dns =
+    .message = Could not connect to the AI provider: the name of its server could not be resolved (DNS).
+    .suggestion = Check that this machine is online, then the VPN, the proxy setting and the spelling of base_url.
+kind-connection-failed-unreachable =
+    .message = Could not connect to the AI provider: there is no route from this machine to its server.
+    .suggestion = Check the network, the VPN and the firewall of this machine, and the address and port in base_url.
+kind-connection-failed-reset =
+    .message = The connection to the AI provider was cut (reset) before any answer came.
+    .suggestion = Send the request again. If it keeps happening, look at the proxy, VPN or firewall between this machine and the provider.
+kind-connection-failed-handshake =
+    .message = Could not connect to the AI provider: the encrypted connection (TLS) could not be set up.
+    .suggestion = Check that base_url has the right scheme (https or http) and port, and whether a proxy or firewall on the way interferes.
+kind-connection-failed-certificate =
+    .message = Could not connect to the AI provider: its certificate is not trusted on this machine.
+    .suggestion = Retrying will not help. Add your company's CA certificate if a proxy inspects the traffic, check the clock of this machine, and check the host in base_url.
+kind-connection-failed-proxy =
+    .message = Could not connect to the AI provider: the proxy on the way stopped the connection.
+    .suggestion = Check the proxy's address and sign-in in the proxy setting (HTTPS_PROXY), or exclude the provider's host from it.
+kind-timeout =
+    .message = The AI provider did not answer within the time limit.
+    .suggestion = Send the request again. If it keeps happening, use a faster model or raise the time limit in the configuration.
+kind-timeout-connect =
+    .message = The connection to the AI provider was not made within the connect limit.
+    .suggestion = Check the network, the VPN and the firewall of this machine. A higher connect limit helps only on a very slow network.
+kind-timeout-first-content =
+    .message = The AI provider accepted the request but sent nothing before the first-content limit.
+    .suggestion = Send the request again or use another model. For long prompts and reasoning models, raise the first-content limit in the configuration.
+kind-timeout-idle =
+    .message = The AI provider began to answer, then fell silent for longer than the idle limit.
+    .suggestion = Send the request again. If the model thinks for long between words, raise the idle limit in the configuration.
+kind-timeout-total =
+    .message = The answer was not complete within the limit for the whole request.
+    .suggestion = Ask for less at once, or raise the total limit in the configuration.
+kind-unavailable =
+    .message = The AI service is temporarily unavailable. The provider, or a gateway in front of it, is down or restarting.
+    .suggestion = Try again in a few minutes. If the problem persists, contact your system administrator.
+kind-unavailable-loading =
+    .message = The AI service is temporarily unavailable: the model is still being loaded.
+    .suggestion = Wait until the model is loaded, usually a few minutes, then send the request again.
+kind-unavailable-locked =
+    .message = Another request is still working on this conversation.
+    .suggestion = Wait until that answer is finished, or stop it, then send this message again.
+kind-connection-refused =
+    .message = Nothing accepts connections at the AI provider's address. The port is wrong or the service is not running.
+    .suggestion = Check the host and port in base_url. If it is your own server, start it.
+kind-connection-closed =
+    .message = The connection was cut before the answer was complete. What has arrived is not the whole answer.
+    .suggestion = Send the request again. Do not use the part that arrived as if it were complete.
+kind-unauthorized =
+    .message = The AI provider did not accept the API key. It is missing, wrong or revoked.
+    .suggestion = Set a valid key for this provider, then send the request again. Waiting will not help.
+kind-token-expired =
+    .message = The sign-in for the AI provider has expired.
+    .suggestion = Sign in again or refresh the token, then send the request again.
+kind-permission-denied =
+    .message = The AI provider knows the key, but does not allow this use of it.
+    .suggestion = Ask the administrator of the account for access, or use a key or model that has it.
+kind-permission-denied-region =
+    .message = The AI provider does not allow use from this country or region.
+    .suggestion = Use a provider or an endpoint that serves your region. Waiting will not help.
+kind-permission-denied-model =
+    .message = This account may not use this model.
+    .suggestion = Choose another model, or have this one enabled for the account.
+kind-rate-limited =
+    .message = Too many requests in a short time: the AI provider's rate limit is reached.
+    .suggestion = Please wait a while and try again. Nothing needs to be changed: the limit opens again by itself.
+kind-rate-limited-concurrency =
+    .message = Too many requests are running at the same time for this account.
+    .suggestion = Please wait until some of them have finished and try again, or run fewer agents at once.
+kind-quota-exceeded =
+    .message = The allowance of this account is used up.
+    .suggestion = Wait until the allowance is renewed, or use another account or provider until then.
+kind-quota-exceeded-window =
+    .message = The allowance of this account for the current hours or week is used up.
+    .suggestion = Wait until the window is renewed, or use another account or provider until then. Earlier attempts will fail.
+kind-quota-exceeded-day =
+    .message = The allowance of this account for today is used up.
+    .suggestion = Wait until the provider's day ends (its time zone may differ from yours), or use another account or provider until then.
+kind-quota-exceeded-month =
+    .message = The allowance of this account for this month is used up.
+    .suggestion = Raise the monthly limit with the provider, or use another account or provider until the month ends.
+kind-quota-exceeded-plan =
+    .message = The plan of this account does not include this use.
+    .suggestion = Choose a model that the plan includes, or change the plan. Waiting will not help.
+kind-quota-exceeded-billing =
+    .message = The account has no credit left, or its spending limit is reached.
+    .suggestion = Add credit, settle the bill or raise the spending limit with the provider. Waiting will not help.
+kind-context-build-failed =
+    .message = The context for the request could not be put together.
+    .suggestion = Nothing was sent to the provider. Contact your system administrator with the code of this message.
+kind-context-too-large =
+    .message = The conversation is longer than the model can read.
+    .suggestion = Shorten the question or start the conversation over. A model with a larger context window also helps.
+kind-template-not-found =
+    .message = The prompt template was not found.
+    .suggestion = Check the template's name in the configuration. Nothing was sent to the provider.
+kind-invalid-request =
+    .message = The AI provider could not accept the request as it was written.
+    .suggestion = Correct the request as the provider's detail says. The same request will fail again.
+kind-invalid-request-capability =
+    .message = This model cannot do what the request asks for.
+    .suggestion = Choose a model that supports it (images, tools, structured output and the like), or leave that part out.
+kind-invalid-request-path =
+    .message = The address of the request does not exist at the provider.
+    .suggestion = Check base_url and its path, such as a missing or doubled /v1.
+kind-invalid-request-output-limit =
+    .message = The request asks for more output than this model can write.
+    .suggestion = Lower max_tokens, then send the request again.
+kind-model-not-found =
+    .message = The model is unknown to the provider, retired, or not available to this account.
+    .suggestion = Check the spelling of the model's name, or choose one from the provider's current list.
+kind-invalid-message =
+    .message = A message of the session could not be read.
+    .suggestion = Correct the message's form in the client. The same message will fail again.
+kind-message-too-large =
+    .message = The request is larger than the receiver accepts.
+    .suggestion = Send smaller or fewer files or images, then try again.
+kind-response-invalid =
+    .message = The AI model's answer came, but it cannot be used.
+    .suggestion = Send the request again. If it keeps happening, use another model.
+kind-response-invalid-empty =
+    .message = The AI model's answer was empty.
+    .suggestion = Send the request again. If it keeps happening, put the question differently or use another model.
+kind-response-invalid-tool-call =
+    .message = The AI model's answer contains a tool call that cannot be read. The tool was not run.
+    .suggestion = Send the request again. If it keeps happening, use another model or simplify the tool's parameters.
+kind-response-invalid-output-limit =
+    .message = The AI model used up its output limit before the answer was complete.
+    .suggestion = Raise max_tokens, or ask for a shorter answer.
+kind-response-invalid-not-api =
+    .message = A web page came back instead of an answer of the API.
+    .suggestion = Check base_url. If the network asks for a sign-in (hotel, company), sign in with a browser first.
+kind-content-filtered =
+    .message = The content filter blocked the answer.
+    .suggestion = Put the request differently. Sending it unchanged will be blocked again.
+kind-overloaded =
+    .message = The AI model is overloaded: the provider lacks capacity right now.
+    .suggestion = Try again in a few minutes, or use another model until then.
+kind-tool-arguments-invalid =
+    .message = The AI model wrote a tool call whose arguments cannot be read. The tool was not run.
+    .suggestion = Let the model correct the call. If it keeps happening, use another model or simplify the tool's parameters.
+kind-agent-error =
+    .message = The agent stopped because of an error of its own.
+    .suggestion = Read the last lines of the agent's log, then start it again.
+kind-agent-error-turns =
+    .message = The agent used up its limit of turns before the task was done.
+    .suggestion = Give it a smaller task, or raise its limit of turns, then start it again.
+kind-tool-failed =
+    .message = A tool that the agent called has failed.
+    .suggestion = Read what the tool reported and remove the cause before it is called again.
+kind-tool-loop =
+    .message = The agent kept repeating a tool call that did not get it further, so it was stopped.
+    .suggestion = Tell the agent in your next message what to do differently, or remove the cause of the tool's error.
+kind-call-depth-exceeded =
+    .message = The maximum depth of function calls was exceeded in this turn.
+    .suggestion = Send your next message to go on: the count starts again with it. Smaller steps help.
+kind-spawn-failed =
+    .message = The agent could not be started on this machine.
+    .suggestion = Check that the command exists, may be executed, and that its working directory is there.
+kind-process-failed =
+    .message = The agent process ended with a failure.
+    .suggestion = Read the last lines of its log. It is started again with growing pauses.
+kind-process-failed-memory =
+    .message = The agent process was ended because this machine ran out of memory.
+    .suggestion = Run fewer agents at once, or give this machine or container more memory.
+kind-process-failed-signal =
+    .message = The agent process was ended by a signal from outside.
+    .suggestion = Find out who ended it: a person, the system or a container limit. Then start it again.
+kind-process-failed-turns =
+    .message = The agent process ended because its limit of turns was used up.
+    .suggestion = Give it a smaller task, or raise its limit of turns, then start it again.
+kind-cooling-down =
+    .message = This target is resting after earlier failures and is not asked until its rest ends.
+    .suggestion = Nothing needs to be done: it goes on by itself when the rest ends. Another target can be used until then.
+kind-parked =
+    .message = This is stopped until a person resumes it.
+    .suggestion = See the reason with koboshi status, remove it, then resume.
+kind-internal =
+    .message = An internal error occurred, at the provider or in Koboshi itself.
+    .suggestion = Try again in a few minutes. If the problem persists, contact your system administrator with the request id.
+kind-conversation-not-found =
+    .message = The conversation was not found.
+    .suggestion = Start a new conversation. The old one has been deleted or belongs to another server.
+kind-message-save-failed =
+    .message = The message could not be saved.
+    .suggestion = Keep a copy of your text and send it again. If it keeps happening, check the free disk space.
+
+## What a tool reported
+
+tool-font =
+    .message = A font that the tool needs is not installed.
+    .suggestion = Install the font, or tell the agent to use one that is there.
+tool-missing-module =
+    .message = A library that the tool needs is not installed.
+    .suggestion = Install the library in the environment the tool runs in.
+tool-missing-command =
+    .message = A program that the tool needs is not installed or not in PATH.
+    .suggestion = Install the program, or add its directory to PATH.
+tool-permission =
+    .message = The tool may not access a file or resource.
+    .suggestion = Give the tool access, or tell the agent to work in another place.
+tool-resource =
+    .message = The tool ran out of memory, disk space or another resource.
+    .suggestion = Free some of it, or give the agent a smaller piece of work.
+tool-plotting =
+    .message = The tool could not draw the chart.
+    .suggestion = Check the plotting library and its output setting (no display is needed for files), or ask for a simpler chart.
+tool-file-io =
+    .message = The tool could not read or write a file.
+    .suggestion = Check that the path exists and is spelled correctly.
+tool-network =
+    .message = The tool could not reach the network.
+    .suggestion = Check the network and proxy of the place where the tool runs.
+tool-timeout =
+    .message = The tool did not finish within its time limit.
+    .suggestion = Give it a smaller piece of work, or raise the tool's time limit.
+tool-syntax =
+    .message = The code or command that the tool was given has a syntax error.
+    .suggestion = Let the agent correct the place that the tool names.
+tool-type-or-value =
+    .message = The code that the tool ran failed on a wrong type or value.
+    .suggestion = Let the agent check the data at the place that the tool names.
+tool-invalid-arguments =
+    .message = The tool was called with arguments that it does not accept.
+    .suggestion = Let the agent compare the call with the tool's parameters.
+tool-not-found-in-file =
+    .message = The text that the tool was to change is not in the file.
+    .suggestion = Let the agent read the file again before it edits it.
+tool-auth =
+    .message = The tool's own sign-in was not accepted.
+    .suggestion = Renew the key or sign-in that the tool uses. Calling it again will not help.
+tool-rate-limit =
+    .message = The service behind the tool limits how often it may be asked.
+    .suggestion = Wait a while before the tool is called again.
+tool-tool-missing =
+    .message = The agent called a tool that does not exist here.
+    .suggestion = Connect the tool, or tell the agent which tools it has.
+tool-test-failure =
+    .message = The tests ran, and some of them failed.
+    .suggestion = The tool itself works. Let the agent read the failed tests and correct the code.
+tool-other =
+    .message = The tool reported an error.
+    .suggestion = Read what the tool reported and remove the cause before it is called again.
+
+## Broken JSON in a tool call: to the user, and to the model
+
+json-retry-user = This action was not carried out correctly.
+json-exhausted-user = The task could not be carried out correctly.
+json-retry-model =
+    A JSON syntax error occurred. Please correct the JSON below.
+    Error: { $error }
+    Invalid JSON: { $json }
+
+    Please send the functionCall again in correct JSON form.
+json-exhausted-model =
+    The JSON syntax error could not be resolved. The task cannot be carried out correctly.
+    Error: { $error }
+    Invalid JSON: { $json }
+
+## Answers when nothing else is left
+
+static-unavailable = We are sorry. The service is currently unavailable. Please try again in a while.
+unavailable-long =
+    Sorry, the AI assistant is currently unavailable.
+
+    Please try again later.
+    If the problem persists, contact your system administrator.
+static-notice = The AI service is temporarily unavailable, so a prepared answer is shown.
+
+## Labels of an explanation
+
+label-what = What failed
+label-kind = Kind
+label-code = Code
+label-whose = Whose fault
+label-do = What to do
+label-wait = Wait until
+label-affects = Also affects
+label-sure = How sure
+label-said = What the other side said
+label-reason = Reason in the log
+label-retry = Try again?
+label-same = The same target again
+label-other = Another target
+label-later = You, later
+label-seen = Seen in line { $line }, by rule { $rule }
+
+origin-provider = the AI provider
+origin-transport = the network between this machine and the provider
+origin-tool = a tool the agent called
+origin-process = the agent process
+origin-client = the request itself
+origin-koboshi = Koboshi
+
+scope-request = nothing but this request
+scope-key = everything that uses this key
+scope-account = everything on this account
+scope-model = everything that asks this model
+scope-provider = everything that asks this provider
+scope-network = everything that leaves this machine
+
+confidence-low = not sure: only a status or an exit code was there to go by
+confidence-medium = fairly sure: recognised by its wording
+confidence-high = sure: stated by a code, a header or an event
+
+answer-yes = yes
+answer-no = no
+
+nothing-wrong = Nothing wrong was found.
+wait-none = No waiting time was stated.
+wait-until = { $time } ({ $left } left)
+wait-over = The stated wait is over. You can go on now.
+
+## Reason words of a supervisor's log
+
+reason-quota = allowance used up
+reason-billing = credit or spending limit used up
+reason-rate-limit = too many requests in a short time
+reason-overloaded = provider overloaded or unavailable
+reason-auth = key or sign-in not accepted
+reason-context = conversation too long
+reason-network = network trouble
+reason-error = another error
+reason-none = no failure

@@ -1,0 +1,332 @@
+# Koboshi が人に伝える言葉（日本語）。id と変数は en.ftl と同じで、テストで照合します。
+# 書き方: 何が・どの区間（このマシン、ゲートウェイ、プロバイダー）で起きたか、次にすることを一つ。平易に、短く。
+
+## 障害の種類。理由によって助言が変わるものは kind-<種類>-<理由>
+
+kind-connection-failed =
+    .message = AI プロバイダーへの接続に失敗しました。リクエストがこのマシンのネットワークから出られなかったか、途中で切断されました。
+    .suggestion = このマシンのネットワーク、VPN、プロキシの設定を確認してから、もう一度送信してください。
+kind-connection-failed-dns =
+    .message = AI プロバイダーへの接続に失敗しました。接続先サーバーの名前を解決できません（DNS）。
+    .suggestion = このマシンがネットワークにつながっているか、VPN とプロキシの設定、base_url のつづりを確認してください。
+kind-connection-failed-unreachable =
+    .message = AI プロバイダーへの接続に失敗しました。このマシンから接続先サーバーまでの経路がありません。
+    .suggestion = このマシンのネットワーク、VPN、ファイアウォールと、base_url のアドレスとポートを確認してください。
+kind-connection-failed-reset =
+    .message = AI プロバイダーへの接続に失敗しました。応答が届く前に接続が切断されました（リセット）。
+    .suggestion = もう一度送信してください。繰り返す場合は、このマシンとプロバイダーの間にあるプロキシ、VPN、ファイアウォールを確認してください。
+kind-connection-failed-handshake =
+    .message = AI プロバイダーへの接続に失敗しました。暗号化された接続（TLS）を確立できませんでした。
+    .suggestion = base_url の https と http の別とポートが正しいか、途中のプロキシやファイアウォールが妨げていないかを確認してください。
+kind-connection-failed-certificate =
+    .message = AI プロバイダーへの接続に失敗しました。接続先の証明書が、このマシンでは信頼されていません。
+    .suggestion = 再試行しても解決しません。社内プロキシが通信を検査している場合は自社の CA 証明書を追加し、このマシンの時計と base_url のホスト名も確認してください。
+kind-connection-failed-proxy =
+    .message = AI プロバイダーへの接続に失敗しました。途中のプロキシが接続を通しませんでした。
+    .suggestion = プロキシ設定（HTTPS_PROXY）のアドレスと認証情報を確認するか、プロバイダーのホストをプロキシの対象から外してください。
+kind-timeout =
+    .message = AI プロバイダーからの応答がタイムアウトしました。
+    .suggestion = もう一度送信してください。繰り返す場合は、より速いモデルを使うか、設定の制限時間を延ばしてください。
+kind-timeout-connect =
+    .message = AI プロバイダーからの応答がタイムアウトしました。接続の制限時間内に接続できませんでした。
+    .suggestion = このマシンのネットワーク、VPN、ファイアウォールを確認してください。接続の制限時間を延ばして効果があるのは、回線がとても遅い場合だけです。
+kind-timeout-first-content =
+    .message = AI プロバイダーからの応答がタイムアウトしました。リクエストは受け付けられましたが、最初の応答が制限時間内に届きませんでした。
+    .suggestion = もう一度送信するか、別のモデルを使ってください。長いプロンプトや推論モデルでは、設定で最初の応答までの制限時間を延ばしてください。
+kind-timeout-idle =
+    .message = AI プロバイダーからの応答がタイムアウトしました。応答は始まりましたが、途中で無通信の制限時間を超えました。
+    .suggestion = もう一度送信してください。考える時間の長いモデルでは、設定で無通信の制限時間を延ばしてください。
+kind-timeout-total =
+    .message = AI プロバイダーからの応答がタイムアウトしました。リクエスト全体の制限時間内に応答が完了しませんでした。
+    .suggestion = 一度に頼む量を減らすか、設定で全体の制限時間を延ばしてください。
+kind-unavailable =
+    .message = AI サービスが一時的に利用できません。プロバイダーか、その手前のゲートウェイが停止または再起動しています。
+    .suggestion = 数分おいてからもう一度お試しください。問題が続く場合は、システム管理者に連絡してください。
+kind-unavailable-loading =
+    .message = AI サービスが一時的に利用できません。モデルを読み込んでいるところです。
+    .suggestion = 読み込みが終わるまで（通常は数分）待ってから、もう一度送信してください。
+kind-unavailable-locked =
+    .message = この会話では、別のリクエストがまだ処理中です。
+    .suggestion = その応答が終わるのを待つか、停止してから、もう一度送信してください。
+kind-connection-refused =
+    .message = AI プロバイダーのアドレスで接続を受け付けていません。ポートが違うか、サービスが起動していません。
+    .suggestion = base_url のホストとポートを確認してください。ご自身のサーバーであれば、起動してください。
+kind-connection-closed =
+    .message = 応答が完了する前に接続が切断されました。届いている内容は応答の一部だけです。
+    .suggestion = もう一度送信してください。届いた部分を完成した応答として使わないでください。
+kind-unauthorized =
+    .message = API トークンが無効です。設定されていないか、誤っているか、取り消されています。
+    .suggestion = このプロバイダーの有効な API キーを設定してから、もう一度送信してください。待っても解決しません。
+kind-token-expired =
+    .message = API トークンの有効期限が切れています。
+    .suggestion = サインインし直すかトークンを更新してから、もう一度送信してください。
+kind-permission-denied =
+    .message = API へのアクセス権限がありません。キーは有効ですが、この使い方が許可されていません。
+    .suggestion = アカウントの管理者に権限を依頼するか、権限のあるキーまたはモデルを使ってください。
+kind-permission-denied-region =
+    .message = API へのアクセス権限がありません。この国または地域からの利用は許可されていません。
+    .suggestion = お使いの地域に対応しているプロバイダーかエンドポイントを使ってください。待っても解決しません。
+kind-permission-denied-model =
+    .message = API へのアクセス権限がありません。このアカウントでは、このモデルを使えません。
+    .suggestion = 別のモデルを選ぶか、このモデルをアカウントで有効にしてもらってください。
+kind-rate-limited =
+    .message = リクエスト制限を超過しました。短い時間にリクエストが集中しています。
+    .suggestion = しばらく待ってから再度お試しください。制限は自動的に解除されるため、設定の変更は不要です。
+kind-rate-limited-concurrency =
+    .message = リクエスト制限を超過しました。このアカウントで同時に実行中のリクエストが多すぎます。
+    .suggestion = しばらく待ってから再度お試しください。繰り返す場合は、同時に動かすエージェントを減らしてください。
+kind-quota-exceeded =
+    .message = 利用可能なクォータを超過しました。このアカウントの利用枠を使い切っています。
+    .suggestion = 利用枠が更新されるまで待つか、それまで別のアカウントかプロバイダーを使ってください。
+kind-quota-exceeded-window =
+    .message = 利用可能なクォータを超過しました。このアカウントの数時間または一週間の利用枠を使い切っています。
+    .suggestion = 利用枠が更新されるまで待つか、それまで別のアカウントかプロバイダーを使ってください。更新前に試しても失敗します。
+kind-quota-exceeded-day =
+    .message = 利用可能なクォータを超過しました。このアカウントの今日の利用枠を使い切っています。
+    .suggestion = プロバイダーの日付が変わるまで待つか（時間帯が異なる場合があります）、それまで別のアカウントかプロバイダーを使ってください。
+kind-quota-exceeded-month =
+    .message = 利用可能なクォータを超過しました。このアカウントの今月の利用枠を使い切っています。
+    .suggestion = プロバイダーの画面で月の上限を引き上げるか、月が変わるまで別のアカウントかプロバイダーを使ってください。
+kind-quota-exceeded-plan =
+    .message = 利用可能なクォータを超過しました。このアカウントのプランには、この使い方が含まれていません。
+    .suggestion = プランに含まれるモデルを選ぶか、プランを変更してください。待っても解決しません。
+kind-quota-exceeded-billing =
+    .message = 利用可能なクォータを超過しました。アカウントの残高がないか、支出の上限に達しています。
+    .suggestion = プロバイダーの画面で、クレジットの追加、お支払い、または支出の上限の引き上げを行ってください。待っても解決しません。
+kind-context-build-failed =
+    .message = コンテキストの構築に失敗しました。
+    .suggestion = プロバイダーには何も送信されていません。このメッセージのコードを添えて、システム管理者に連絡してください。
+kind-context-too-large =
+    .message = コンテキストがトークン制限を超過しています。会話が、モデルの読める長さを超えました。
+    .suggestion = 質問を短くするか、会話をリセットしてください。より長い文脈を扱えるモデルを使う方法もあります。
+kind-template-not-found =
+    .message = プロンプトテンプレートが見つかりません。
+    .suggestion = 設定にあるテンプレートの名前を確認してください。プロバイダーには何も送信されていません。
+kind-invalid-request =
+    .message = リクエストの内容に誤りがあり、AI プロバイダーが受け付けませんでした。
+    .suggestion = プロバイダーの説明に従ってリクエストを直してください。同じ内容で送っても、また失敗します。
+kind-invalid-request-capability =
+    .message = このモデルは、リクエストに必要な機能に対応していません。
+    .suggestion = 対応しているモデル（画像、ツール、構造化出力など）を選ぶか、その部分を外して送信してください。
+kind-invalid-request-path =
+    .message = リクエストの送信先が、プロバイダーに存在しません。
+    .suggestion = base_url とパスを確認してください。/v1 の抜けや重複がよくある原因です。
+kind-invalid-request-output-limit =
+    .message = このモデルが書ける長さを超える出力を求めています。
+    .suggestion = max_tokens を小さくしてから、もう一度送信してください。
+kind-model-not-found =
+    .message = モデルが見つかりません。名前が違うか、提供が終了したか、このアカウントでは使えません。
+    .suggestion = モデル名のつづりを確認するか、プロバイダーの現在の一覧から選んでください。
+kind-invalid-message =
+    .message = セッションのメッセージを読み取れませんでした。
+    .suggestion = クライアントが送るメッセージの形式を直してください。同じメッセージを送っても、また失敗します。
+kind-message-too-large =
+    .message = リクエストが、受け取れる大きさを超えています。
+    .suggestion = ファイルや画像を小さくするか数を減らして、もう一度送信してください。
+kind-response-invalid =
+    .message = AI モデルからの応答が不正です。応答は届きましたが、使える内容ではありませんでした。
+    .suggestion = もう一度送信してください。繰り返す場合は、別のモデルを使ってください。
+kind-response-invalid-empty =
+    .message = AI モデルからの応答が不正です。応答の中身が空でした。
+    .suggestion = もう一度送信してください。繰り返す場合は、質問の書き方を変えるか、別のモデルを使ってください。
+kind-response-invalid-tool-call =
+    .message = AI モデルからの応答が不正です。ツール呼び出しを読み取れなかったため、ツールは実行していません。
+    .suggestion = もう一度送信してください。繰り返す場合は、別のモデルを使うか、ツールのパラメーターを簡単にしてください。
+kind-response-invalid-output-limit =
+    .message = AI モデルからの応答が不正です。応答が完成する前に、出力の上限に達しました。
+    .suggestion = max_tokens を大きくするか、短い応答を求めてください。
+kind-response-invalid-not-api =
+    .message = AI モデルからの応答が不正です。API の応答ではなく、ウェブページが返ってきました。
+    .suggestion = base_url を確認してください。ホテルや社内のネットワークでログインが必要な場合は、先にブラウザーでログインしてください。
+kind-content-filtered =
+    .message = コンテンツフィルタにより応答がブロックされました。
+    .suggestion = 表現を変えて送信してください。同じ内容のままでは、またブロックされます。
+kind-overloaded =
+    .message = AI モデルが過負荷状態です。プロバイダー側の処理能力が不足しています。
+    .suggestion = 数分おいてからもう一度お試しください。お急ぎの場合は別のモデルを使ってください。
+kind-tool-arguments-invalid =
+    .message = AI モデルが書いたツール呼び出しの引数を読み取れませんでした。ツールは実行していません。
+    .suggestion = モデルに呼び出しを直させてください。繰り返す場合は、別のモデルを使うか、ツールのパラメーターを簡単にしてください。
+kind-agent-error =
+    .message = エージェント自身のエラーで停止しました。
+    .suggestion = エージェントのログの最後の数行を確認してから、もう一度起動してください。
+kind-agent-error-turns =
+    .message = 作業が終わる前に、エージェントがターン数の上限に達しました。
+    .suggestion = 作業を小さく分けるか、ターン数の上限を上げてから、もう一度起動してください。
+kind-tool-failed =
+    .message = エージェントが呼び出したツールが失敗しました。
+    .suggestion = ツールの報告を読み、原因を取り除いてから呼び出してください。
+kind-tool-loop =
+    .message = エージェントが、進展のないツール呼び出しを繰り返したため、停止しました。
+    .suggestion = 次のメッセージで別のやり方を指示するか、ツールのエラーの原因を取り除いてください。
+kind-call-depth-exceeded =
+    .message = 最大関数呼び出し深度を超えました。
+    .suggestion = 次のメッセージを送ると、回数は最初から数え直され、続けられます。作業を小さく分けると効果的です。
+kind-spawn-failed =
+    .message = このマシンでエージェントを起動できませんでした。
+    .suggestion = コマンドが存在すること、実行権限があること、作業ディレクトリがあることを確認してください。
+kind-process-failed =
+    .message = エージェントのプロセスが異常終了しました。
+    .suggestion = ログの最後の数行を確認してください。間隔を広げながら自動的に再起動します。
+kind-process-failed-memory =
+    .message = このマシンのメモリが足りなくなり、エージェントのプロセスが終了しました。
+    .suggestion = 同時に動かすエージェントを減らすか、マシンまたはコンテナのメモリを増やしてください。
+kind-process-failed-signal =
+    .message = エージェントのプロセスが、外部からのシグナルで終了しました。
+    .suggestion = 終了させたのが人か、システムか、コンテナの制限かを確認してから、もう一度起動してください。
+kind-process-failed-turns =
+    .message = ターン数の上限に達したため、エージェントのプロセスが終了しました。
+    .suggestion = 作業を小さく分けるか、ターン数の上限を上げてから、もう一度起動してください。
+kind-cooling-down =
+    .message = この接続先は、先ほどの失敗のため休止中です。休止が終わるまでリクエストを送りません。
+    .suggestion = 休止が終われば自動的に再開するため、操作は不要です。それまで別の接続先を使うこともできます。
+kind-parked =
+    .message = 停止中です。人が再開するまで動きません。
+    .suggestion = koboshi status で理由を確認し、原因を取り除いてから再開してください。
+kind-internal =
+    .message = 内部エラーが発生しました。プロバイダー側か、Koboshi 自身の問題です。
+    .suggestion = 数分おいてからもう一度お試しください。問題が続く場合は、リクエスト ID を添えて、システム管理者に連絡してください。
+kind-conversation-not-found =
+    .message = 会話が見つかりません。
+    .suggestion = 新しい会話を始めてください。前の会話は削除されたか、別のサーバーにあります。
+kind-message-save-failed =
+    .message = メッセージの保存に失敗しました。
+    .suggestion = 文面を控えてから、もう一度送信してください。繰り返す場合は、ディスクの空き容量を確認してください。
+
+## ツールの報告
+
+tool-font =
+    .message = ツールに必要なフォントがインストールされていません。
+    .suggestion = フォントをインストールするか、今あるフォントを使うようエージェントに指示してください。
+tool-missing-module =
+    .message = ツールに必要なライブラリがインストールされていません。
+    .suggestion = ツールが動いている環境に、そのライブラリをインストールしてください。
+tool-missing-command =
+    .message = ツールに必要なプログラムがインストールされていないか、PATH にありません。
+    .suggestion = プログラムをインストールするか、その場所を PATH に追加してください。
+tool-permission =
+    .message = ツールに、ファイルやリソースへのアクセス権がありません。
+    .suggestion = アクセス権を与えるか、別の場所で作業するようエージェントに指示してください。
+tool-resource =
+    .message = ツールの実行に必要なメモリやディスク容量などが足りません。
+    .suggestion = 空きを増やすか、作業を小さく分けてください。
+tool-plotting =
+    .message = ツールがグラフを描画できませんでした。
+    .suggestion = 描画ライブラリと出力の設定を確認するか（ファイルへの出力に画面は不要です）、より簡単なグラフを求めてください。
+tool-file-io =
+    .message = ツールがファイルを読み書きできませんでした。
+    .suggestion = パスが存在するか、つづりが正しいかを確認してください。
+tool-network =
+    .message = ツールがネットワークに接続できませんでした。
+    .suggestion = ツールが動いている環境のネットワークとプロキシの設定を確認してください。
+tool-timeout =
+    .message = ツールが制限時間内に終わりませんでした。
+    .suggestion = 作業を小さく分けるか、ツールの制限時間を延ばしてください。
+tool-syntax =
+    .message = ツールに渡されたコードまたはコマンドに、構文エラーがあります。
+    .suggestion = ツールが示した箇所を、エージェントに直させてください。
+tool-type-or-value =
+    .message = ツールが実行したコードが、型または値の誤りで失敗しました。
+    .suggestion = ツールが示した箇所のデータを、エージェントに確認させてください。
+tool-invalid-arguments =
+    .message = ツールが受け付けない引数で呼び出されました。
+    .suggestion = 呼び出しとツールのパラメーターを、エージェントに見比べさせてください。
+tool-not-found-in-file =
+    .message = ツールが変更しようとした文字列が、ファイルの中にありません。
+    .suggestion = 編集の前に、エージェントにファイルを読み直させてください。
+tool-auth =
+    .message = ツール自身の認証が受け付けられませんでした。
+    .suggestion = ツールが使うキーまたはサインインを更新してください。そのまま呼び出しても解決しません。
+tool-rate-limit =
+    .message = ツールの先にあるサービスが、呼び出しの回数を制限しています。
+    .suggestion = しばらく待ってから、ツールを呼び出してください。
+tool-tool-missing =
+    .message = エージェントが、ここにはないツールを呼び出しました。
+    .suggestion = ツールを接続するか、使えるツールをエージェントに伝えてください。
+tool-test-failure =
+    .message = テストは実行されましたが、失敗したものがあります。
+    .suggestion = ツール自体は正常です。失敗したテストをエージェントに読ませ、コードを直させてください。
+tool-other =
+    .message = ツールがエラーを報告しました。
+    .suggestion = ツールの報告を読み、原因を取り除いてから呼び出してください。
+
+## ツール呼び出しの JSON の誤り。利用者向けとモデル向け
+
+json-retry-user = このアクションは正しく実行されませんでした
+json-exhausted-user = ユーザーのタスクを正しく実行できませんでした
+json-retry-model =
+    JSON構文エラーが発生しました。以下のJSONを修正してください。
+    エラー: { $error }
+    不正なJSON: { $json }
+
+    正しいJSON形式でもう一度functionCallを送信してください。
+json-exhausted-model =
+    JSON構文エラーが解決できませんでした。タスクを正しく実行できません。
+    エラー: { $error }
+    不正なJSON: { $json }
+
+## ほかに手段がないときの応答
+
+static-unavailable = 申し訳ありません。現在サービスが利用できません。しばらくしてからもう一度お試しください。
+unavailable-long =
+    申し訳ございません。AI アシスタントが現在利用できません。
+
+    しばらく時間をおいてから再度お試しください。
+    問題が続く場合は、システム管理者にお問い合わせください。
+static-notice = AI サービスが一時的に利用できないため、事前定義された応答を表示しています。
+
+## 説明の見出し
+
+label-what = 何が起きたか
+label-kind = 種類
+label-code = コード
+label-whose = 原因の所在
+label-do = 次にすること
+label-wait = いつまで待つか
+label-affects = 影響の範囲
+label-sure = 確からしさ
+label-said = 相手側の説明
+label-reason = ログ上の理由
+label-retry = 再試行できるか
+label-same = 同じ接続先でもう一度
+label-other = 別の接続先で
+label-later = 時間をおいてご自身で
+label-seen = { $line } 行目、ルール { $rule } による判定
+
+origin-provider = AI プロバイダー
+origin-transport = このマシンとプロバイダーの間のネットワーク
+origin-tool = エージェントが呼び出したツール
+origin-process = エージェントのプロセス
+origin-client = リクエスト自体
+origin-koboshi = Koboshi 自身
+
+scope-request = このリクエストだけ
+scope-key = このキーを使うものすべて
+scope-account = このアカウントを使うものすべて
+scope-model = このモデルを使うものすべて
+scope-provider = このプロバイダーを使うものすべて
+scope-network = このマシンから外への通信すべて
+
+confidence-low = 不確か（ステータスか終了コードしか手がかりがありません）
+confidence-medium = おおむね確か（文言から判断しました）
+confidence-high = 確か（コード、ヘッダー、イベントに明記されています）
+
+answer-yes = はい
+answer-no = いいえ
+
+nothing-wrong = 問題は見つかりませんでした。
+wait-none = 待ち時間は示されていません。
+wait-until = { $time } まで（あと { $left }）
+wait-over = 示された待ち時間は過ぎました。再開できます。
+
+## スーパーバイザーのログに残る理由
+
+reason-quota = 利用枠の使い切り
+reason-billing = 残高または支出上限の使い切り
+reason-rate-limit = 短時間のリクエスト過多
+reason-overloaded = プロバイダーの過負荷または停止
+reason-auth = キーまたはサインインの拒否
+reason-context = 長すぎる会話
+reason-network = ネットワークの障害
+reason-error = その他のエラー
+reason-none = 障害なし

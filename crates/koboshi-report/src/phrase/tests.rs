@@ -1,0 +1,362 @@
+//! Nothing is missing, both languages say the same things, and nothing unhelpful is said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use koboshi::fault::{Fault, Kind, Sub};
+
+use super::{Lang, Phrases};
+
+/// The pairs whose advice differs from their kind's.
+const FINER: &[(Kind, &[Sub])] = &[
+    (
+        Kind::ConnectionFailed,
+        &[Sub::Dns, Sub::Unreachable, Sub::Reset, Sub::Handshake, Sub::Certificate, Sub::Proxy],
+    ),
+    (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total]),
+    (Kind::Unavailable, &[Sub::Loading, Sub::Locked]),
+    (Kind::RateLimited, &[Sub::Concurrency]),
+    (Kind::QuotaExceeded, &[Sub::Window, Sub::Day, Sub::Month, Sub::Plan, Sub::Billing]),
+    (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
+    (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
+    (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
+    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Turns]),
+    (Kind::AgentError, &[Sub::Turns]),
+];
+
+const TOOL_CATEGORIES: &str = "font missing_module missing_command permission resource plotting file_io network \
+    timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
+
+const TEXTS: &str = "json-retry-user json-exhausted-user json-retry-model json-exhausted-model static-unavailable \
+    static-notice unavailable-long label-what label-kind label-code label-whose label-do label-wait label-affects \
+    label-sure label-said label-reason label-retry label-same label-other label-later label-seen \
+    origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
+    scope-request scope-key scope-account scope-model scope-provider scope-network \
+    confidence-low confidence-medium confidence-high answer-yes answer-no nothing-wrong wait-none wait-until wait-over \
+    reason-quota reason-billing reason-rate_limit reason-overloaded reason-auth reason-context reason-network \
+    reason-error reason-none";
+
+fn phrases() -> Phrases {
+    Phrases::new().unwrap()
+}
+
+/// Every id (with attribute) of a file and the text that belongs to it.
+fn entries(lang: Lang) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    let (mut message, mut current) = (String::new(), String::new());
+    for line in lang.source().lines().filter(|line| !line.starts_with('#')) {
+        let (id, text) = line.split_once('=').unwrap_or(("", line));
+        let id = id.trim_end();
+        if id.starts_with(|c: char| c.is_ascii_lowercase()) {
+            message = id.to_owned();
+            current.clone_from(&message);
+            all.insert(current.clone(), text.to_owned());
+        } else if let Some(attribute) = id.trim_start().strip_prefix('.') {
+            all.remove(&message);
+            current = format!("{message}.{attribute}");
+            all.insert(current.clone(), text.to_owned());
+        } else {
+            all.entry(current.clone()).or_default().push_str(line);
+        }
+    }
+    all.remove("");
+    all
+}
+
+fn variables(text: &str) -> BTreeSet<&str> {
+    text.split("{ $").skip(1).filter_map(|rest| rest.split_once(" }")).map(|(name, _)| name).collect()
+}
+
+fn is_japanese(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}')
+}
+
+/// Message and suggestion of a pair as one text.
+fn both(lang: Lang, kind: Kind, sub: Option<Sub>) -> String {
+    let phrases = phrases();
+    format!("{} {}", phrases.message(lang, kind, sub), phrases.suggestion(lang, kind, sub))
+}
+
+#[test]
+fn every_kind_and_every_finer_reason_speaks_both_languages() {
+    let phrases = phrases();
+    for &lang in Lang::ALL {
+        for part in ["message", "suggestion"] {
+            for kind in Kind::ALL {
+                let id = format!("kind-{}.{part}", kind.name()).replace('_', "-");
+                assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
+            }
+            for (kind, subs) in FINER {
+                for sub in *subs {
+                    let id = format!("kind-{}-{}.{part}", kind.name(), sub.name()).replace('_', "-");
+                    assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_tool_category_and_label_speaks_both_languages() {
+    let phrases = phrases();
+    for &lang in Lang::ALL {
+        for category in TOOL_CATEGORIES.split(' ') {
+            for part in ["message", "suggestion"] {
+                let id = format!("tool-{category}.{part}").replace('_', "-");
+                assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
+            }
+            assert!(phrases.tool_message(lang, category).is_some());
+            assert!(phrases.tool_suggestion(lang, category).is_some());
+        }
+        for id in TEXTS.split(' ') {
+            let id = id.replace('_', "-");
+            assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
+        }
+        for kind in Kind::ALL {
+            let fault = Fault::of(*kind, "test");
+            for id in [
+                format!("reason-{}", fault.log_reason()),
+                format!("origin-{}", fault.origin.name()),
+                format!("scope-{}", fault.scope.name()),
+                format!("confidence-{}", fault.confidence.name()),
+            ] {
+                assert!(phrases.text(lang, &id, &[]).is_some(), "{id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_files_have_the_same_ids_and_variables() {
+    let (en, ja) = (entries(Lang::En), entries(Lang::Ja));
+    assert_eq!(en.keys().collect::<Vec<_>>(), ja.keys().collect::<Vec<_>>());
+    for (id, text) in &en {
+        assert_eq!(variables(text), variables(&ja[id]), "{id}");
+    }
+    assert_eq!(variables(&en["json-retry-model"]), BTreeSet::from(["error", "json"]));
+}
+
+/// An entry for a kind, sub or category that does not exist is never shown: a leftover or a slip.
+#[test]
+fn no_entry_is_left_over() {
+    let mut known: BTreeSet<String> = TEXTS.split(' ').map(|id| id.replace('_', "-")).collect();
+    let mut both = |id: String| {
+        known.extend(["message", "suggestion"].map(|part| format!("{id}.{part}").replace('_', "-")));
+    };
+    Kind::ALL.iter().for_each(|kind| both(format!("kind-{}", kind.name())));
+    for (kind, subs) in FINER {
+        subs.iter().for_each(|sub| both(format!("kind-{}-{}", kind.name(), sub.name())));
+    }
+    TOOL_CATEGORIES.split(' ').for_each(|category| both(format!("tool-{category}")));
+    assert_eq!(entries(Lang::En).into_keys().collect::<BTreeSet<_>>(), known);
+}
+
+#[test]
+fn texts_are_whole_and_in_their_own_language() {
+    let phrases = phrases();
+    let args = [("error", "E"), ("json", "J"), ("line", "L"), ("rule", "R"), ("time", "T"), ("left", "F")];
+    for &lang in Lang::ALL {
+        for (id, source) in entries(lang) {
+            let text = phrases.own(lang, &id, &args).unwrap();
+            assert!(!text.trim().is_empty(), "{id}");
+            assert_eq!(text.trim(), text, "{id}");
+            assert!(!text.contains(['{', '}', '\u{2068}', '\u{2069}', '!', '！']), "{id}: {text}");
+            assert_eq!(source.chars().any(is_japanese), lang == Lang::Ja, "{id}: {text}");
+            if id.ends_with(".message") || id.ends_with(".suggestion") {
+                let end = if lang == Lang::Ja { '。' } else { '.' };
+                assert!(text.ends_with(end), "{id}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_finer_reason_wins_and_falls_back() {
+    let phrases = phrases();
+    for &lang in Lang::ALL {
+        let plain = phrases.suggestion(lang, Kind::Timeout, None);
+        assert_ne!(phrases.suggestion(lang, Kind::Timeout, Some(Sub::Idle)), plain);
+        assert_eq!(phrases.suggestion(lang, Kind::Timeout, Some(Sub::Billing)), plain);
+        assert_eq!(phrases.text(lang, "no-such-id", &[]), None);
+        assert_eq!(phrases.text(lang, "", &[]), None);
+        assert_eq!(phrases.text(lang, "kind-timeout.no_such_part", &[]), None);
+        assert_eq!(phrases.tool_message(lang, "no such category"), None);
+    }
+}
+
+#[test]
+fn variables_are_filled_in_as_they_are() {
+    let phrases = phrases();
+    let seen = phrases.text(Lang::En, "label-seen", &[("line", "7"), ("rule", "a.{ $b }")]);
+    assert_eq!(seen.as_deref(), Some("Seen in line 7, by rule a.{ $b }"));
+    let until = phrases.text(Lang::Ja, "wait-until", &[("time", "17:00"), ("left", "23 分")]);
+    assert_eq!(until.as_deref(), Some("17:00 まで（あと 23 分）"));
+    assert!(phrases.text(Lang::En, "label-seen", &[]).unwrap().contains("$line"), "a gap shows, not a crash");
+}
+
+#[test]
+fn tags_and_locale_names_lead_to_a_language() {
+    for (tag, lang) in [
+        ("ja", Some(Lang::Ja)),
+        ("ja_JP.UTF-8", Some(Lang::Ja)),
+        ("JA-jp", Some(Lang::Ja)),
+        ("en-US", Some(Lang::En)),
+        ("en@euro", Some(Lang::En)),
+        ("C", None),
+        ("", None),
+        ("jav", None),
+    ] {
+        assert_eq!(Lang::from_tag(tag), lang, "{tag}");
+    }
+}
+
+/// The sentences of the designs that Koboshi grew from are promises to their users.
+#[test]
+fn inherited_sentences_stay() {
+    let phrases = phrases();
+    let messages = [
+        (Kind::ConnectionFailed, "AI プロバイダーへの接続に失敗しました"),
+        (Kind::Timeout, "AI プロバイダーからの応答がタイムアウトしました"),
+        (Kind::Unavailable, "AI サービスが一時的に利用できません"),
+        (Kind::Unauthorized, "API トークンが無効です"),
+        (Kind::TokenExpired, "API トークンの有効期限が切れています"),
+        (Kind::PermissionDenied, "API へのアクセス権限がありません"),
+        (Kind::RateLimited, "リクエスト制限を超過しました"),
+        (Kind::QuotaExceeded, "利用可能なクォータを超過しました"),
+        (Kind::ContextBuildFailed, "コンテキストの構築に失敗しました"),
+        (Kind::ContextTooLarge, "コンテキストがトークン制限を超過しています"),
+        (Kind::TemplateNotFound, "プロンプトテンプレートが見つかりません"),
+        (Kind::ResponseInvalid, "AI モデルからの応答が不正です"),
+        (Kind::ContentFiltered, "コンテンツフィルタにより応答がブロックされました"),
+        (Kind::Overloaded, "AI モデルが過負荷状態です"),
+        (Kind::Internal, "内部エラーが発生しました"),
+        (Kind::ConversationNotFound, "会話が見つかりません"),
+        (Kind::MessageSaveFailed, "メッセージの保存に失敗しました"),
+        (Kind::CallDepthExceeded, "最大関数呼び出し深度を超えました"),
+    ];
+    for (kind, sentence) in messages {
+        assert!(phrases.message(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
+        let subs = FINER.iter().find(|(with, _)| *with == kind).map_or(&[][..], |(_, subs)| *subs);
+        // A locked conversation is no failure of the service: there the sentence would mislead.
+        for sub in subs.iter().filter(|sub| **sub != Sub::Locked) {
+            assert!(
+                phrases.message(Lang::Ja, kind, Some(*sub)).contains(sentence),
+                "{} {sub:?}",
+                kind.name()
+            );
+        }
+    }
+    let suggestions = [
+        (Kind::RateLimited, "しばらく待ってから再度お試しください。"),
+        (Kind::ContextTooLarge, "質問を短くするか、会話をリセットしてください。"),
+        (Kind::Unavailable, "システム管理者に連絡してください。"),
+    ];
+    for (kind, sentence) in suggestions {
+        assert!(phrases.suggestion(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
+    }
+    let texts = [
+        ("json-retry-user", "このアクションは正しく実行されませんでした"),
+        ("json-exhausted-user", "ユーザーのタスクを正しく実行できませんでした"),
+        (
+            "json-retry-model",
+            "JSON構文エラーが発生しました。以下のJSONを修正してください。\nエラー: E\n不正なJSON: J\n\n\
+             正しいJSON形式でもう一度functionCallを送信してください。",
+        ),
+        (
+            "json-exhausted-model",
+            "JSON構文エラーが解決できませんでした。タスクを正しく実行できません。\nエラー: E\n不正なJSON: J",
+        ),
+        (
+            "static-unavailable",
+            "申し訳ありません。現在サービスが利用できません。しばらくしてからもう一度お試しください。",
+        ),
+        (
+            "unavailable-long",
+            "申し訳ございません。AI アシスタントが現在利用できません。\n\n\
+             しばらく時間をおいてから再度お試しください。\n問題が続く場合は、システム管理者にお問い合わせください。",
+        ),
+        ("static-notice", "AI サービスが一時的に利用できないため、事前定義された応答を表示しています。"),
+    ];
+    for (id, text) in texts {
+        assert_eq!(
+            phrases.text(Lang::Ja, id, &[("error", "E"), ("json", "J")]).as_deref(),
+            Some(text),
+            "{id}"
+        );
+    }
+}
+
+/// Advice that sends people the wrong way is worse than none.
+#[test]
+fn nothing_unhelpful_is_said() {
+    type Words = &'static [&'static str];
+    let never: &[(Kind, Option<Sub>, Words, Words)] = &[
+        (
+            Kind::ConnectionFailed,
+            Some(Sub::Dns),
+            &["later", "try again", "wait"],
+            &["しばらく", "お試し", "後ほど", "待って", "時間をおいて"],
+        ),
+        (
+            Kind::ConnectionFailed,
+            Some(Sub::Certificate),
+            &["network error", "try again", "later"],
+            &["ネットワークエラー", "お試し", "しばらく"],
+        ),
+        (Kind::ConnectionFailed, Some(Sub::Unreachable), &["api key", "your key"], &["キー"]),
+        (Kind::ConnectionRefused, None, &["key"], &["キー"]),
+        (
+            Kind::ConnectionFailed,
+            Some(Sub::Reset),
+            &["timed out", "time limit"],
+            &["タイムアウト", "制限時間"],
+        ),
+        (Kind::ConnectionClosed, None, &["timed out", "time limit"], &["タイムアウト", "制限時間"]),
+        (Kind::ConnectionFailed, Some(Sub::Proxy), &["provider refused"], &["プロバイダーが拒否"]),
+        (Kind::Unavailable, None, &["internal error"], &["内部エラー"]),
+        (Kind::Overloaded, None, &["internal error"], &["内部エラー"]),
+        (Kind::QuotaExceeded, Some(Sub::Billing), &["try again"], &["お試し"]),
+        (Kind::Unauthorized, None, &["try again later"], &["しばらく"]),
+    ];
+    for (kind, sub, english, japanese) in never {
+        let en = both(Lang::En, *kind, *sub).to_lowercase();
+        let ja = both(Lang::Ja, *kind, *sub);
+        english.iter().for_each(|words| assert!(!en.contains(words), "{en}"));
+        japanese.iter().for_each(|words| assert!(!ja.contains(words), "{ja}"));
+    }
+    assert!(
+        both(Lang::En, Kind::ConnectionFailed, Some(Sub::Certificate)).contains("Retrying will not help")
+    );
+    assert!(
+        both(Lang::Ja, Kind::ConnectionFailed, Some(Sub::Certificate)).contains("再試行しても解決しません")
+    );
+    for lang in Lang::ALL {
+        assert!(both(*lang, Kind::ConnectionFailed, Some(Sub::Dns)).contains("base_url"));
+    }
+    // Each time limit is named, so that a person knows which setting to look at.
+    for (sub, en, ja) in [
+        (Sub::Connect, "connect limit", "接続の制限時間"),
+        (Sub::FirstContent, "first-content limit", "最初の応答"),
+        (Sub::Idle, "idle limit", "無通信の制限時間"),
+        (Sub::Total, "whole request", "リクエスト全体の制限時間"),
+    ] {
+        assert!(both(Lang::En, Kind::Timeout, Some(sub)).contains(en));
+        assert!(both(Lang::Ja, Kind::Timeout, Some(sub)).contains(ja));
+    }
+}
+
+/// Reports are redacted as a whole: our own sentences must come through.
+#[test]
+fn redaction_leaves_phrases_alone() {
+    let redactor = koboshi::redact::Redactor::new();
+    for &lang in Lang::ALL {
+        for line in lang.source().lines() {
+            assert_eq!(redactor.redact(line), line);
+        }
+    }
+}
+
+#[test]
+fn phrases_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&phrases());
+}

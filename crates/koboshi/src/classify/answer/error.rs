@@ -1,0 +1,305 @@
+//! The words of an error, gathered from wherever a provider or a relay put them.
+//!
+//! Error objects differ in shape but not in nature: somewhere there is an identifier (`code`, `type`,
+//! `status`, `reason`, a header), somewhere a sentence, sometimes a wait, and sometimes the whole of
+//! another error, nested as JSON in a string. Walking the object by the *names* of its fields finds them in
+//! vendors that nobody has seen yet.
+
+use serde_json::Value;
+
+use super::body::{Body, Data};
+use crate::wait::{Clock, Wait, field_wait};
+
+/// How deep errors are nested in earnest; deeper ones are an attack on the stack.
+const DEEPEST: usize = 12;
+/// More sentences than this add nothing.
+const MOST_TEXTS: usize = 24;
+/// How much of one sentence is read.
+const LONGEST_TEXT: usize = 8 * 1024;
+
+/// An error in words.
+#[derive(Debug, Default)]
+pub(in crate::classify) struct ErrorText {
+    pub(in crate::classify) status: Option<u16>,
+    /// Identifiers: codes, types, reasons.
+    pub(in crate::classify) codes: Vec<String>,
+    /// Sentences, innermost error first where one is wrapped.
+    pub(in crate::classify) messages: Vec<String>,
+    /// Waits given as fields.
+    pub(in crate::classify) waits: Vec<(String, String)>,
+    /// Headers that a relay put into the body.
+    pub(in crate::classify) headers: Vec<(String, String)>,
+    pub(in crate::classify) in_band: bool,
+    pub(in crate::classify) page: bool,
+}
+
+impl ErrorText {
+    pub(super) fn of_answer(status: u16, headers: &[(&str, &str)], body: &Body<'_>) -> Self {
+        let mut error = Self { status: Some(status), ..Self::default() };
+        match body {
+            Body::Empty => {}
+            Body::Json(value) => error.walk("", value, 0),
+            Body::Frames(frames) => {
+                for frame in frames {
+                    if let Data::Json(value) = &frame.data {
+                        error.walk("", value, 0);
+                    }
+                }
+            }
+            Body::Page(text) => {
+                error.page = true;
+                error.messages.push(page_words(text));
+            }
+            Body::Text(text) | Body::Broken(text) => error.sentence(text, 0),
+        }
+        for (name, value) in headers {
+            if name.eq_ignore_ascii_case("x-amzn-errortype") {
+                error.codes.push(value.split(':').next().unwrap_or_default().to_owned());
+            } else if name.eq_ignore_ascii_case("x-ratelimit-type") {
+                error.codes.push((*value).to_owned());
+            }
+        }
+        error
+    }
+
+    /// An error object inside an answer with a good status.
+    pub(super) fn in_band(status: u16, value: &Value) -> Self {
+        let mut error = Self { status: Some(status), in_band: true, ..Self::default() };
+        error.walk("error", value, 0);
+        error
+    }
+
+    /// The words of a log line or event.
+    pub(in crate::classify) fn of_text(text: &str) -> Self {
+        let mut error = Self::default();
+        error.sentence(text, 0);
+        error
+    }
+
+    /// The words of a structured event.
+    pub(in crate::classify) fn add_value(&mut self, value: &Value) {
+        self.walk("", value, 0);
+    }
+
+    pub(super) fn field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
+        self.waits.iter().find_map(|(name, value)| field_wait(name, value, clock))
+    }
+
+    pub(in crate::classify) fn stated_field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
+        self.field_wait(clock)
+    }
+
+    fn walk(&mut self, key: &str, value: &Value, depth: usize) {
+        if depth > DEEPEST || self.messages.len() >= MOST_TEXTS {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                let headers = key == "headers" || key == "responseheaders" || key == "response_headers";
+                for (name, value) in fields {
+                    let name = name.to_ascii_lowercase();
+                    if headers {
+                        self.header(&name, value);
+                    } else {
+                        self.walk(&name, value, depth + 1);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().take(32).for_each(|item| self.walk(key, item, depth + 1)),
+            Value::String(text) => self.field(key, text, depth),
+            Value::Number(number) => self.number(key, &number.to_string()),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn header(&mut self, name: &str, value: &Value) {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        if self.headers.len() < 64 {
+            self.headers.push((name.to_owned(), value));
+        }
+    }
+
+    fn field(&mut self, key: &str, text: &str, depth: usize) {
+        if is_wait(key) {
+            self.waits.push((key.to_owned(), text.to_owned()));
+        } else if is_status(key) && text.parse::<u16>().is_ok() {
+            self.number(key, text);
+        } else if is_zero_limit(key, text) {
+            self.codes.push("quota value 0".to_owned());
+        } else if is_code(key) && is_identifier(text) {
+            self.codes.push(text.to_owned());
+        } else if is_code(key) || is_sentence(key) {
+            self.sentence(text, depth);
+        } else if key == "failed_generation" {
+            self.codes.push(key.to_owned());
+        }
+    }
+
+    fn number(&mut self, key: &str, digits: &str) {
+        if is_wait(key) {
+            self.waits.push((key.to_owned(), digits.to_owned()));
+        } else if is_zero_limit(key, digits) {
+            self.codes.push("quota value 0".to_owned());
+        } else if is_status(key)
+            && let Some(status) = digits.parse().ok().filter(|status| (400..600).contains(status))
+        {
+            // The innermost error speaks last.
+            self.status = Some(status);
+        }
+    }
+
+    /// A sentence, and the error that it may carry inside as JSON.
+    fn sentence(&mut self, text: &str, depth: usize) {
+        let text = text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text);
+        if let Some((at, inner)) = embedded(text).filter(|_| depth < DEEPEST) {
+            let wrapper = text.get(..at).unwrap_or_default();
+            self.walk("error", &inner, depth + 1);
+            if let Some(status) = status_in_text(wrapper) {
+                self.status = Some(self.status.filter(|known| *known != 200 && *known != 500).unwrap_or(status));
+            }
+            self.messages.push(wrapper.to_owned());
+            return;
+        }
+        if let Some(status) = status_in_text(text)
+            && self.status.is_none_or(|known| matches!(known, 200 | 400 | 500 | 502 | 503))
+        {
+            self.status = Some(status);
+        }
+        if !text.trim().is_empty() {
+            self.messages.push(text.to_owned());
+        }
+    }
+}
+
+/// The first JSON object or list of objects in a text, and where it begins.
+fn embedded(text: &str) -> Option<(usize, Value)> {
+    let mut tries = 0;
+    for (at, _) in text.match_indices(['{', '[']) {
+        let rest = text.get(at..)?;
+        let inner = rest.trim_start_matches('[').trim_start();
+        if !inner.starts_with('{') || inner.get(1..).is_none_or(|more| !more.trim_start().starts_with('"')) {
+            continue;
+        }
+        tries += 1;
+        if tries > 4 {
+            return None;
+        }
+        let parsed = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next();
+        if let Some(Ok(value @ (Value::Object(_) | Value::Array(_)))) = parsed {
+            return Some((at, value));
+        }
+    }
+    None
+}
+
+/// An HTTP status that a sentence states: `status code 429`, `HTTP 503`, `Error code: 400`, `(429)`.
+pub(in crate::classify) fn status_in_text(text: &str) -> Option<u16> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
+        let start = at + offset;
+        let len = bytes.get(start..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
+        at = start + len;
+        if len != 3 {
+            continue;
+        }
+        let status = text.get(start..at).and_then(|digits| digits.parse().ok()).filter(|status| (400..600).contains(status));
+        if let Some(status) = status
+            && says_status(text.get(..start).unwrap_or_default(), text.get(at..).unwrap_or_default())
+        {
+            return Some(status);
+        }
+    }
+    None
+}
+
+/// Whether the words around three digits make them a status.
+fn says_status(before: &str, after: &str) -> bool {
+    let near = before.get(before.floor_char_boundary(before.len().saturating_sub(24))..).unwrap_or_default().to_ascii_lowercase();
+    let near = near.trim_end_matches([' ', ':', '=', '(', '"', '\'', '[', '#', '<', '-']);
+    const CUES: &[&str] = &[
+        "status", "code", "http", "http/1.1", "http/2", "http/1.0", "error", "rejected", "returned", "statuscode", "status_code",
+        "got", "with", "received", "response", "exception", "api error", "last status",
+    ];
+    let cued = CUES.iter().any(|cue| near.ends_with(cue));
+    const PHRASES: &[&str] = &[
+        "too many", "bad request", "unauthorized", "forbidden", "not found", "service unavailable", "bad gateway",
+        "internal server", "gateway time", "payment required", "payload too", "overloaded", "request timeout", "status code",
+    ];
+    let ahead = after.trim_start_matches([' ', ')', ':', '-', '_', ',']);
+    let ahead = ahead.get(..ahead.floor_char_boundary(20)).unwrap_or_default().to_ascii_lowercase();
+    let named = PHRASES.iter().any(|phrase| ahead.starts_with(phrase));
+    let lone = before.ends_with('(') && after.starts_with(')');
+    let first = before.trim().is_empty() && (after.starts_with([' ', ':', '-']) && !ahead.is_empty());
+    cued || named || lone || first
+}
+
+fn is_code(key: &str) -> bool {
+    matches!(
+        key,
+        "code" | "type" | "status" | "reason" | "error" | "error_code" | "errorcode" | "errortype" | "error_type" | "kind" | "name"
+            | "quotaid" | "quota_id" | "quotametric" | "quota_limit" | "quota_metric" | "category" | "__type" | "limit_source" | "error_name"
+            | "subtype" | "err_code" | "terminal_reason" | "ratelimittype" | "event.name"
+    ) || key.ends_with("_code")
+        || key.ends_with("errortype")
+}
+
+fn is_sentence(key: &str) -> bool {
+    matches!(
+        key,
+        "" | "message" | "msg" | "error" | "errors" | "detail" | "details" | "description" | "error_description" | "error_message"
+            | "errormessage" | "raw" | "title" | "body" | "responsebody" | "response_body" | "cause" | "result" | "error_msg" | "errmsg"
+            | "reason_phrase" | "status_message" | "hint" | "suggestion" | "failure" | "text" | "info" | "data" | "stderr" | "output" | "last_error"
+    )
+}
+
+fn is_status(key: &str) -> bool {
+    matches!(
+        key,
+        "code" | "status" | "statuscode" | "status_code" | "http_status" | "httpstatus" | "error_status" | "api_error_status" | "error_code"
+            | "http_code" | "httpcode" | "raw_status_code" | "originalstatuscode" | "upstream_status" | "response_status"
+    )
+}
+
+fn is_wait(key: &str) -> bool {
+    matches!(
+        key,
+        "retrydelay" | "retry_delay" | "retry_after" | "retryafter" | "retry-after" | "retry_after_seconds" | "retry_after_ms" | "retryafterms"
+            | "resets_at" | "resetsat" | "reset_at" | "resetat" | "resets_in_seconds" | "reset_time" | "resettime" | "resets_in"
+            | "retryafterseconds" | "resets" | "available_at" | "next_reset" | "reset_after" | "reset_in_seconds" | "retry_at" | "retryat" | "quotaresettimestamp" | "quotaresetdelay"
+    )
+}
+
+fn is_zero_limit(key: &str, value: &str) -> bool {
+    matches!(key, "quotavalue" | "quota_limit_value" | "quota_value") && value == "0"
+}
+
+/// A word or a few joined ones, not a sentence.
+fn is_identifier(text: &str) -> bool {
+    text.len() <= 120 && text.split_whitespace().count() <= 3 && !text.contains('{')
+}
+
+/// The words of a web page: its title and its first visible text, without scripts and styles.
+fn page_words(page: &str) -> String {
+    let page = page.get(..page.floor_char_boundary(LONGEST_TEXT)).unwrap_or(page);
+    let mut words = String::new();
+    let mut rest = page;
+    while let Some(open) = rest.find('<') {
+        words.push_str(rest.get(..open).unwrap_or_default());
+        words.push(' ');
+        let tag = rest.get(open..).unwrap_or_default();
+        let hidden = ["script", "style"].iter().find(|name| {
+            tag.get(1..1 + name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+        });
+        let end = match hidden {
+            Some(name) => tag.find(&format!("</{name}")).map_or(tag.len(), |at| at + 2),
+            None => tag.find('>').map_or(tag.len(), |at| at + 1),
+        };
+        rest = tag.get(end..).unwrap_or_default();
+    }
+    words.push_str(rest);
+    words
+}

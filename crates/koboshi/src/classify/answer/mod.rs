@@ -1,0 +1,229 @@
+//! A provider's answer, or the lack of one, becomes a fault or nothing.
+//!
+//! The way through: no answer at all is read from the HTTP client's words; a bad status from the error
+//! object it came with; a good status from the answer itself, because an error can sit inside it, a
+//! stream can break off without a word, and a finish reason can mean that there is nothing to use.
+//!
+//! A relay's wrapper is judged by the error that it wraps, and an error inside a 200 by its own code and
+//! text. What this module does not do: decide about retries, or look at requests.
+
+mod body;
+mod error;
+mod outcome;
+
+use jiff::Zoned;
+use serde_json::Value;
+
+use self::body::Body;
+use self::outcome::{Ending, Outcome};
+use super::Classifier;
+use super::plain::push_plain;
+use super::ruleset::{Conclusion, Fact, Rule, Rules, Seen};
+use crate::fault::{Fault, Kind, Sub};
+use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
+
+pub(super) use self::error::{ErrorText, status_in_text};
+
+/// Waits longer than this are no short window.
+const LONG_WAIT_SECONDS: u64 = 3600;
+
+/// What came back from a provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answer<'a> {
+    /// HTTP status, if an answer came.
+    pub status: Option<u16>,
+    /// Headers; names in any case.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body as far as it came: JSON, SSE, NDJSON, HTML, text or nothing.
+    pub body: &'a str,
+    /// The request asked for a stream.
+    pub stream: bool,
+    /// The HTTP client's error, if no usable answer came.
+    pub transport: Option<&'a str>,
+}
+
+impl Classifier {
+    /// What is wrong with this answer, if anything.
+    #[must_use]
+    pub fn answer(&self, answer: &Answer<'_>, now: &Zoned) -> Option<Fault> {
+        if let Some(text) = answer.transport.filter(|text| answer.status.is_none() || !text.is_empty()) {
+            return Some(self.transport(text, now));
+        }
+        let Some(status) = answer.status else { return Some(self.transport("", now)) };
+        let body = Body::read(answer.body);
+        if (200..300).contains(&status) {
+            self.good_status(answer, &body, now)
+        } else {
+            let error = ErrorText::of_answer(status, answer.headers, &body);
+            Some(self.error_fault(error, answer, now))
+        }
+    }
+
+    /// What the HTTP client's error text means.
+    #[must_use]
+    pub fn transport(&self, text: &str, now: &Zoned) -> Fault {
+        let mut seen = Seen::default();
+        seen.fact(Fact::Transport);
+        let mut words = String::new();
+        push_plain(&mut words, text);
+        self.rules.lexicon.scan_into(&mut seen.all, &words);
+        let mut fault = match Rules::decide(&self.rules.provider, &seen) {
+            Some(rule) => rule.fault(),
+            None => Fault::of(Kind::ConnectionFailed, "transport.unknown"),
+        };
+        fault.wait = stated_wait(text, self.clock(now)).map(|stated| stated.wait).filter(|_| fault.log_reason() != "network");
+        fault.evidence.span = 0..text.len();
+        fault.detail = self.detail(text);
+        fault
+    }
+
+    /// What one frame of a stream means, if it reports a fault.
+    ///
+    /// `event` is the frame's event name, if it has one, `data` its data. A frame that is fine so far is
+    /// `None`, as is one that cannot be judged alone.
+    #[must_use]
+    pub fn frame(&self, event: Option<&str>, data: &str, now: &Zoned) -> Option<Fault> {
+        let value: Value = serde_json::from_str(data.trim()).ok()?;
+        let mut outcome = Outcome::default();
+        outcome.read(event, &value);
+        let answer = Answer { status: Some(200), body: data, stream: true, ..Answer::default() };
+        if let Some(error) = outcome.error.take() {
+            return Some(self.error_fault(ErrorText::in_band(200, &error), &answer, now));
+        }
+        // The shape of the whole answer is not known from one frame: only what the frame itself states.
+        outcome.visible_text = true;
+        self.finish_fault(&outcome, &answer)
+    }
+
+    fn good_status(&self, answer: &Answer<'_>, body: &Body<'_>, now: &Zoned) -> Option<Fault> {
+        let outcome = match body {
+            Body::Empty => return Some(self.unusable("answer.empty_body", answer, |_| {})),
+            Body::Page(_) => {
+                return Some(self.unusable("answer.page", answer, |fault| {
+                    fault.sub = Some(Sub::NotApi);
+                    fault.advice.same = false;
+                }));
+            }
+            Body::Text(_) | Body::Broken(_) => return Some(self.unusable("answer.broken_json", answer, |_| {})),
+            Body::Json(value) => {
+                let mut outcome = Outcome::default();
+                outcome.read(None, value);
+                outcome
+            }
+            Body::Frames(frames) => Outcome::of_frames(frames),
+        };
+        if let Some(error) = &outcome.error {
+            return Some(self.error_fault(ErrorText::in_band(200, error), answer, now));
+        }
+        match outcome.ending(answer.stream || matches!(body, Body::Frames(_))) {
+            Ending::Complete => self.finish_fault(&outcome, answer),
+            Ending::Cut => {
+                let mut fault = Fault::of(Kind::ConnectionClosed, "answer.cut");
+                fault.status = answer.status;
+                fault.evidence.span = answer.body.len().saturating_sub(200)..answer.body.len();
+                Some(fault)
+            }
+            Ending::Unusable => Some(self.unusable("answer.no_choices", answer, |_| {})),
+        }
+    }
+
+    fn unusable(&self, rule: &str, answer: &Answer<'_>, adjust: impl FnOnce(&mut Fault)) -> Fault {
+        let mut fault = Fault::of(Kind::ResponseInvalid, rule);
+        fault.status = answer.status;
+        fault.evidence.span = 0..answer.body.len().min(200);
+        adjust(&mut fault);
+        fault
+    }
+
+    fn finish_fault(&self, outcome: &Outcome, answer: &Answer<'_>) -> Option<Fault> {
+        let mut seen = Seen { status: answer.status, ..Seen::default() };
+        let mut words = String::new();
+        for reason in &outcome.finish {
+            push_plain(&mut words, reason);
+        }
+        seen.code = self.rules.lexicon.scan(&words);
+        seen.all = seen.code;
+        if outcome.broken_call() {
+            seen.fact(Fact::ToolOpen);
+        }
+        if outcome.is_empty() {
+            seen.fact(Fact::NoContent);
+        }
+        let rule = Rules::decide(&self.rules.finish, &seen)?;
+        let mut fault = rule.fault();
+        fault.status = answer.status;
+        fault.evidence.span = span_of(answer.body, outcome.finish.last().map_or("", String::as_str));
+        Some(fault)
+    }
+
+    fn error_fault(&self, error: ErrorText, answer: &Answer<'_>, now: &Zoned) -> Fault {
+        let wait = self.answer_wait(&error, answer, now);
+        let (mut fault, _) = self.judge(&error, wait, |_| {});
+        fault.status = answer.status;
+        fault.evidence.span = span_of(answer.body, error.messages.first().map_or("", String::as_str));
+        fault
+    }
+
+    /// Applies the provider rules to an error, wherever it was found.
+    pub(super) fn judge(&self, error: &ErrorText, wait: Option<Wait>, facts: impl FnOnce(&mut Seen)) -> (Fault, bool) {
+        let seen = {
+            let mut seen = self.seen(error, wait);
+            facts(&mut seen);
+            seen
+        };
+        let rule = Rules::decide(&self.rules.provider, &seen);
+        let mut fault = rule.map_or_else(|| Fault::of(Kind::Internal, "unknown"), Rule::<Conclusion>::fault);
+        fault.wait = wait;
+        fault.status = error.status;
+        fault.detail = self.detail(&error.messages.join(" · "));
+        (fault, rule.is_some())
+    }
+
+    fn seen(&self, error: &ErrorText, wait: Option<Wait>) -> Seen {
+        let mut words = String::new();
+        for code in &error.codes {
+            push_plain(&mut words, code);
+        }
+        let code = self.rules.lexicon.scan(&words);
+        words.clear();
+        for message in &error.messages {
+            push_plain(&mut words, message);
+        }
+        let mut seen = Seen { status: error.status, all: self.rules.lexicon.scan(&words), code };
+        seen.all.add(&code);
+        let facts = [
+            (Fact::InBand, error.in_band),
+            (Fact::Page, error.page),
+            (Fact::Wait, wait.is_some()),
+            (Fact::LongWait, wait.is_some_and(|wait| wait.after.as_secs() > LONG_WAIT_SECONDS)),
+        ];
+        for (fact, holds) in facts {
+            if holds {
+                seen.fact(fact);
+            }
+        }
+        seen
+    }
+
+    /// The stated wait, by the order in which statements are trusted.
+    fn answer_wait(&self, error: &ErrorText, answer: &Answer<'_>, now: &Zoned) -> Option<Wait> {
+        let clock = self.clock(now);
+        let headers = answer.headers.iter().copied();
+        let nested = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        header_wait(headers.clone(), clock)
+            .or_else(|| header_wait(nested.clone(), clock))
+            .or_else(|| error.field_wait(clock))
+            .or_else(|| error.messages.iter().find_map(|text| stated_wait(text, clock)).map(|stated| stated.wait))
+            .or_else(|| exhausted_bucket_wait(headers, clock))
+            .or_else(|| exhausted_bucket_wait(nested, clock))
+    }
+}
+
+/// Where `needle` stands in `text`; the beginning of the text if it cannot be found as it is.
+fn span_of(text: &str, needle: &str) -> std::ops::Range<usize> {
+    let head = needle.get(..needle.floor_char_boundary(60)).unwrap_or_default();
+    match memchr::memmem::find(text.as_bytes(), head.as_bytes()) {
+        Some(at) if !head.is_empty() => at..(at + needle.len()).min(text.len()),
+        _ => 0..text.len().min(200),
+    }
+}

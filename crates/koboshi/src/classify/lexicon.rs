@@ -1,0 +1,184 @@
+//! Finds the words of all rules in a text at once.
+//!
+//! Rules speak in *clauses*: "one of these terms must occur". All terms of all rules go into one
+//! Aho-Corasick automaton, so a text is read once, in time linear in its length whatever it holds, and
+//! the result is a set of [`Bits`]: which clauses hold. Terms in slashes are regular expressions; they
+//! share one `RegexSet`, which is linear as well.
+//!
+//! A term matches whole words; `exceed*` also matches `exceeded`. Letters outside ASCII have no word
+//! ends to look at (Japanese and Chinese write without spaces), so no boundary is asked for there.
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::{RegexSet, RegexSetBuilder};
+
+/// Index of a clause.
+pub(crate) type Clause = u16;
+
+const WORDS: usize = 16;
+
+/// How many distinct clauses a rule set may hold.
+pub(crate) const MOST_CLAUSES: usize = WORDS * 64;
+
+/// Which clauses hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Bits([u64; WORDS]);
+
+impl Bits {
+    pub(crate) fn set(&mut self, clause: Clause) {
+        if let Some(word) = self.0.get_mut(usize::from(clause) / 64) {
+            *word |= 1 << (clause % 64);
+        }
+    }
+
+    pub(crate) fn has(&self, clause: Clause) -> bool {
+        self.0.get(usize::from(clause) / 64).is_some_and(|word| word & (1 << (clause % 64)) != 0)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Term {
+    /// A word must begin here.
+    left: bool,
+    /// A word must end here.
+    right: bool,
+    clauses: Vec<Clause>,
+}
+
+/// All terms of a rule set, ready to search.
+#[derive(Debug)]
+pub(crate) struct Lexicon {
+    words: AhoCorasick,
+    terms: Vec<Term>,
+    patterns: RegexSet,
+    pattern_clauses: Vec<Vec<Clause>>,
+}
+
+/// A term as it is written in a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Written {
+    /// Words, with `*` at an open end.
+    Words(String),
+    /// A regular expression, without its slashes.
+    Pattern(String),
+}
+
+/// Why a set of terms cannot be compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct LexiconError(pub(crate) String);
+
+impl Lexicon {
+    pub(crate) fn compile(entries: &[(Written, Vec<Clause>)]) -> Result<Self, LexiconError> {
+        let (mut literals, mut terms) = (Vec::new(), Vec::new());
+        let (mut patterns, mut pattern_clauses) = (Vec::new(), Vec::new());
+        for (written, clauses) in entries {
+            match written {
+                Written::Words(words) => {
+                    let literal = words.trim_matches('*').to_owned();
+                    let bounded = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+                    terms.push(Term {
+                        left: !words.starts_with('*') && bounded(literal.chars().next()),
+                        right: !words.ends_with('*') && bounded(literal.chars().next_back()),
+                        clauses: clauses.clone(),
+                    });
+                    literals.push(literal);
+                }
+                Written::Pattern(pattern) => {
+                    patterns.push(pattern.as_str());
+                    pattern_clauses.push(clauses.clone());
+                }
+            }
+        }
+        let words = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .build(&literals)
+            .map_err(|error| LexiconError(error.to_string()))?;
+        let patterns = RegexSetBuilder::new(&patterns)
+            .size_limit(4 << 20)
+            .build()
+            .map_err(|error| LexiconError(error.to_string()))?;
+        Ok(Self { words, terms, patterns, pattern_clauses })
+    }
+
+    /// Which clauses hold in this plain text.
+    pub(crate) fn scan(&self, plain: &str) -> Bits {
+        let mut bits = Bits::default();
+        self.scan_into(&mut bits, plain);
+        bits
+    }
+
+    pub(crate) fn scan_into(&self, bits: &mut Bits, plain: &str) {
+        let bytes = plain.as_bytes();
+        for found in self.words.find_overlapping_iter(plain) {
+            let Some(term) = self.terms.get(found.pattern().as_usize()) else { continue };
+            let begins = !term.left || !is_word(found.start().checked_sub(1).and_then(|at| bytes.get(at)));
+            let ends = !term.right || !is_word(bytes.get(found.end()));
+            if begins && ends {
+                for clause in &term.clauses {
+                    bits.set(*clause);
+                }
+            }
+        }
+        if !self.pattern_clauses.is_empty() {
+            for index in self.patterns.matches(plain) {
+                for clause in self.pattern_clauses.get(index).into_iter().flatten() {
+                    bits.set(*clause);
+                }
+            }
+        }
+    }
+}
+
+fn is_word(byte: Option<&u8>) -> bool {
+    byte.is_some_and(u8::is_ascii_alphanumeric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lexicon(terms: &[&str]) -> Lexicon {
+        let entries: Vec<_> = terms
+            .iter()
+            .zip(0..)
+            .map(|(term, clause)| {
+                let written = match term.strip_prefix('/') {
+                    Some(pattern) => Written::Pattern(pattern.trim_end_matches('/').to_owned()),
+                    None => Written::Words((*term).to_owned()),
+                };
+                (written, vec![clause])
+            })
+            .collect();
+        Lexicon::compile(&entries).unwrap()
+    }
+
+    #[test]
+    fn a_term_matches_whole_words_only() {
+        let lexicon = lexicon(&["agg", "exceed*", "*limit"]);
+        let bits = lexicon.scan(" aggregate exceeded ratelimit ");
+        assert!(!bits.has(0) && bits.has(1) && bits.has(2));
+        assert!(!lexicon.scan(" limits ").has(2));
+    }
+
+    #[test]
+    fn terms_inside_terms_are_both_seen() {
+        let bits = lexicon(&["rate limit", "limit", "limit reached"]).scan(" rate limit reached ");
+        assert!(bits.has(0) && bits.has(1) && bits.has(2));
+    }
+
+    #[test]
+    fn scripts_without_spaces_have_no_boundary() {
+        assert!(lexicon(&["利用制限"]).scan(" 月間利用制限に達しました ").has(0));
+    }
+
+    #[test]
+    fn slashes_hold_a_regular_expression() {
+        let bits = lexicon(&["/got -[0-9]/", "got"]).scan(" at least 1, got -12 ");
+        assert!(bits.has(0) && bits.has(1));
+    }
+}

@@ -1,0 +1,84 @@
+//! Structured events in an agent's log.
+//!
+//! Agents that can print JSON say in their last event how the run ended. That beats every reading of
+//! text, and most of all it tells the agent's own words (`assistant`, `message`, tool results) from the
+//! program's.
+
+use serde_json::Value;
+
+/// What an event says about the run.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The run failed, or an error was reported.
+    Failed(Value),
+    /// The run ended well.
+    Succeeded,
+    /// An allowance is used up; the run may still be going.
+    Rejected(Value),
+    /// A try failed and another follows.
+    Retry(Value),
+    /// The agent's words and work, or nothing of interest.
+    Other,
+}
+
+/// Reads a JSON object from a log as an event.
+pub(super) fn read(value: Value) -> Event {
+    let kind = text(&value, "type");
+    match kind {
+        "result" => result(value),
+        "turn.failed" | "turn_failed" | "session.error" => Event::Failed(value),
+        "turn.completed" | "turn_complete" | "task_complete" | "session.completed" => Event::Succeeded,
+        "error" if text(&value, "severity") == "warning" => Event::Other,
+        "error" => Event::Failed(value),
+        "rate_limit_event" => match value.pointer("/rate_limit_info/status").and_then(Value::as_str) {
+            Some("rejected") => Event::Rejected(value),
+            _ => Event::Other,
+        },
+        "system" if text(&value, "subtype") == "api_retry" => Event::Retry(value),
+        // A message that the program wrote in the agent's place.
+        "assistant" if value.get("error").is_some_and(Value::is_string) => Event::Failed(value),
+        _ if has_error(&value) => Event::Failed(value),
+        _ => Event::Other,
+    }
+}
+
+/// The last event of a run; `subtype` may say "success" where `is_error` tells the truth.
+fn result(value: Value) -> Event {
+    let failed = value.get("is_error") == Some(&Value::Bool(true))
+        || matches!(text(&value, "status"), "error" | "failed" | "failure")
+        || text(&value, "subtype").starts_with("error");
+    if failed { Event::Failed(value) } else { Event::Succeeded }
+}
+
+/// An object without a known type that reports an error: API bodies, log records of error level.
+fn has_error(value: &Value) -> bool {
+    let typed = value.get("type").is_some_and(Value::is_string) && !matches!(text(value, "type"), "error" | "log");
+    let error = value.get("error").or_else(|| value.get("error_message")).is_some_and(|error| error.is_object() || error.is_string());
+    let level = ["level", "severity", "lvl"].iter().any(|key| matches!(text(value, key).to_ascii_lowercase().as_str(), "error" | "fatal"));
+    (error || level) && !typed
+}
+
+/// The parts of a failure event that carry the program's words.
+pub(super) fn words(value: &Value) -> Value {
+    let mut words = serde_json::Map::new();
+    const FIELDS: &[&str] = &[
+        "error", "errors", "message", "msg", "result", "api_error_status", "status_code", "error_message", "error_type", "code", "subtype",
+        "terminal_reason", "detail", "reason",
+    ];
+    for field in FIELDS {
+        if let Some(part) = value.get(field)
+            && !(field == &"message" && part.is_object())
+            && !(field == &"subtype" && part == "success")
+        {
+            words.insert((*field).to_owned(), part.clone());
+        }
+    }
+    if let Some(content) = value.pointer("/message/content/0/text") {
+        words.insert("message".to_owned(), content.clone());
+    }
+    Value::Object(words)
+}
+
+pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,74 @@
+//! What failed, read from whatever is at hand: a provider's answer, an agent's log, a tool's output.
+//!
+//! Three readers, one way of working. A reader first finds the *evidence* by structure (an error object, a
+//! finish reason, the last event of a log, the line that reports the failure), then the rules say what it
+//! means. Structure beats wording: text that an agent wrote, read or tested is never evidence, however
+//! much it talks about limits.
+//!
+//! ```text
+//!   answer ──► error object, finish reason ──┐
+//!   log    ──► last failure in it ───────────┼──► Seen (status, clauses) ──► rules ──► Fault
+//!   output ──► does it report a failure? ────┘
+//! ```
+//!
+//! The rules are data ([`rulefile`]), compiled once ([`ruleset`]); every text is brought into plain
+//! form ([`plain`]) and searched once for all of them ([`lexicon`]): linear time on any input.
+//! What no rule knows stays unknown: a fault with [`Confidence::Low`](crate::fault::Confidence).
+
+mod answer;
+mod lexicon;
+mod log;
+mod plain;
+mod rulefile;
+mod ruleset;
+mod tool;
+
+use jiff::Zoned;
+use jiff::tz::TimeZoneDatabase;
+
+use crate::redact::{Redactor, shorten};
+use crate::wait::Clock;
+
+pub use answer::Answer;
+pub use log::{AgentLog, TAIL_BYTES};
+pub use rulefile::{RuleError, RuleSource, Texts};
+pub use ruleset::{CATEGORIES, OwnCategory, Rules};
+pub use tool::ToolOutput;
+
+/// How much of the other side's words a fault carries.
+const DETAIL_CHARS: usize = 400;
+
+/// The three readers with everything they need. Make one, keep it, share it.
+#[derive(Debug)]
+pub struct Classifier {
+    rules: Rules,
+    zones: TimeZoneDatabase,
+    redactor: Redactor,
+    voices: log::Voices,
+}
+
+impl Classifier {
+    /// A classifier with these rules; zone names are looked up in `zones`.
+    #[must_use]
+    pub fn new(rules: Rules, zones: TimeZoneDatabase) -> Self {
+        let voices = log::Voices::of(&rules);
+        Self { rules, zones, redactor: Redactor::new(), voices }
+    }
+
+    /// The rules in use.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    fn clock<'a>(&'a self, now: &'a Zoned) -> Clock<'a> {
+        Clock { now, zones: &self.zones }
+    }
+
+    /// Words of the other side, fit to be kept.
+    fn detail(&self, text: &str) -> String {
+        let short = shorten(text.trim(), DETAIL_CHARS * 4);
+        let safe = self.redactor.redact(&short);
+        shorten(&safe, DETAIL_CHARS).into_owned()
+    }
+}

@@ -1,0 +1,73 @@
+//! A tool's output becomes a category, or nothing.
+//!
+//! Two questions, asked apart. *Does this output report that the call failed?* Some wire formats carry a
+//! flag for it; where there is none, the shape of the text decides ([`shape`]), because file contents,
+//! search hits, logs and passing tests are full of the words of errors. *What failed?* That is the rules'
+//! business: the cause that a person can act on, not the wrapper around it.
+
+mod shape;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use self::shape::Report;
+use super::Classifier;
+use super::plain::plain;
+use super::ruleset::{Rules, Seen};
+use crate::fault::{Confidence, Fault, Kind};
+
+/// How much of an output is read: its head and its tail.
+const HEAD: usize = 8 * 1024;
+const TAIL: usize = 24 * 1024;
+
+/// What a tool gave back.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolOutput<'a> {
+    /// The text of the result.
+    pub text: &'a str,
+    /// The error flag, if the wire format has one.
+    pub is_error: Option<bool>,
+}
+
+impl Classifier {
+    /// What this output reports, if it reports a failure: a fault of kind `tool_failed` with its category.
+    #[must_use]
+    pub fn tool(&self, output: &ToolOutput<'_>) -> Option<Fault> {
+        let text = ends(output.text);
+        let report = match output.is_error {
+            Some(true) => Report::Failed,
+            Some(false) => Report::Fine,
+            None => shape::report(&text),
+        };
+        let seen = Seen { all: self.rules.lexicon.scan(&plain(&text)), ..Seen::default() };
+        if report == Report::Fine {
+            // Missing glyphs spoil a figure although the run ends well.
+            let warned = self.rules.concept("font_warning").is_some_and(|clause| seen.all.has(clause)) && !shape::is_reading(&text);
+            return warned.then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
+        }
+        match Rules::decide(&self.rules.tool, &seen) {
+            Some(rule) => Some(self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium)),
+            None => Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low)),
+        }
+    }
+
+    fn tool_fault(&self, text: &str, rule: &str, category: &str, confidence: Confidence) -> Fault {
+        let mut fault = Fault::of(Kind::ToolFailed, rule);
+        fault.category = Some(Arc::from(category));
+        fault.confidence = confidence;
+        let line = shape::telling_line(text);
+        fault.evidence.span = line.clone();
+        fault.detail = self.detail(text.get(line).unwrap_or_default());
+        fault
+    }
+}
+
+/// The head and the tail of a long text.
+fn ends(text: &str) -> Cow<'_, str> {
+    if text.len() <= HEAD + TAIL {
+        return Cow::Borrowed(text);
+    }
+    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or_default();
+    let tail = text.get(text.ceil_char_boundary(text.len() - TAIL)..).unwrap_or_default();
+    Cow::Owned(format!("{head}\n{tail}"))
+}

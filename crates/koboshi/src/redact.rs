@@ -1,0 +1,153 @@
+//! The one place where secrets are taken out of text.
+//!
+//! Everything that shows or stores text (logs, journal, notices, errors, evidence) passes it through
+//! [`Redactor::redact`] first and shortens it with [`shorten`] afterwards, never the other way round: a key
+//! that was cut in half is no longer recognised.
+//!
+//! One regex finds, from left to right, either a secret that is known by its shape (`ghp_…`) or a *head*
+//! that announces one (`password=`, `Authorization:`); what follows a head is read by plain code
+//! (`redact/value.rs`), because quoting and escaping are no job for a regex. Marks that are already there cut the
+//! text into pieces that are read on their own. No pattern asks what comes *after* its match and none may
+//! wait for a far-away end, which gives the two promises: redacting twice changes nothing, and hostile text
+//! costs no more than linear time.
+//!
+//! It deliberately guesses nothing from randomness alone: request ids, UUIDs, hashes and model names are what
+//! an operator needs to see, and they look just like secrets. A secret without a known shape and without a
+//! name in front of it therefore stays.
+
+mod rules;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use regex::Regex;
+
+use rules::{RULES, Rule};
+
+/// How every mark begins; the label and `]` follow.
+const MARK: &str = "[redacted:";
+
+/// Stands for a text that could not be examined.
+const ALL: &str = "[redacted:text]";
+
+/// Takes secrets out of text. Compile once, use everywhere: it holds no state.
+#[derive(Debug, Clone)]
+pub struct Redactor {
+    /// All rules as one alternation; group `i + 1` belongs to rule `i`. `None` cannot happen with the
+    /// constant patterns (a test compiles them); if it did, every text would be withheld rather than shown.
+    any: Option<Regex>,
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A part of the text to be replaced.
+struct Hit {
+    start: usize,
+    end: usize,
+    label: &'static str,
+}
+
+impl Redactor {
+    /// Compiles the rules.
+    #[must_use]
+    pub fn new() -> Self {
+        let groups: Vec<String> = RULES.iter().map(|rule| format!("({})", rule.pattern)).collect();
+        Self { any: Regex::new(&format!("(?-u){}", groups.join("|"))).ok() }
+    }
+
+    /// The text with every secret replaced by a mark such as `[redacted:key]`.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(any) = &self.any else {
+            return if text.is_empty() { Cow::Borrowed(text) } else { Cow::Borrowed(ALL) };
+        };
+        let mut out = String::new();
+        let mut copied = 0;
+        let mut pos = 0;
+        while pos < text.len() {
+            let (piece_end, next) = next_mark(text, pos);
+            let marked = next > piece_end;
+            while let Some(hit) = find(any, text.get(..piece_end).unwrap_or_default(), pos, marked) {
+                out.push_str(text.get(copied..hit.start).unwrap_or_default());
+                out.push_str(MARK);
+                out.push_str(hit.label);
+                out.push(']');
+                copied = hit.end;
+                pos = hit.end;
+            }
+            pos = next;
+        }
+        if copied == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+}
+
+/// The first secret at or after `from`. `marked` says that a mark follows the text.
+fn find(any: &Regex, text: &str, from: usize, marked: bool) -> Option<Hit> {
+    let mut at = from;
+    loop {
+        // A slice, not `captures_at`: what stands after a mark is read the same way the next time.
+        let rest = text.get(at..)?;
+        let found = any.captures(rest)?;
+        let whole = found.get(0)?;
+        let rule: &Rule =
+            found.iter().skip(1).position(|group| group.is_some()).and_then(|i| RULES.get(i))?;
+        if let Some(span) = value::locate(rule, rest, whole.range(), marked)
+            && span.start < span.end
+        {
+            return Some(Hit { start: at + span.start, end: at + span.end, label: rule.label });
+        }
+        at += whole.end().max(1);
+    }
+}
+
+/// Where the next mark at or after `from` begins and ends; the end of the text twice if there is none.
+fn next_mark(text: &str, from: usize) -> (usize, usize) {
+    let mut at = from;
+    while let Some(start) = text.get(at..).and_then(|rest| rest.find(MARK)).map(|found| at + found) {
+        let label = start + MARK.len();
+        let rest = text.get(label..).unwrap_or_default();
+        let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        if rules::is_label(rest.get(..length).unwrap_or_default())
+            && rest.get(length..).is_some_and(|rest| rest.starts_with(']'))
+        {
+            return (start, label + length + 1);
+        }
+        at = label;
+    }
+    (text.len(), text.len())
+}
+
+/// Stands between the kept head and the kept tail.
+const GAP: &str = " … ";
+
+/// The text, or its head and its tail if it has more than `max_chars` characters.
+///
+/// Errors say what at the beginning and why at the end, so both are kept, the head twice as long.
+#[must_use]
+pub fn shorten(text: &str, max_chars: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(max_chars).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let head_end = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let gap = GAP.chars().count();
+    if max_chars < 3 * gap {
+        // No room for two ends that say anything.
+        return Cow::Borrowed(text.get(..head_end(max_chars)).unwrap_or_default());
+    }
+    let tail = (max_chars - gap) / 3;
+    let head = max_chars - gap - tail;
+    let tail_start = text.char_indices().rev().nth(tail.saturating_sub(1)).map_or(0, |(at, _)| at);
+    let (head, tail) = (text.get(..head_end(head)), text.get(tail_start..));
+    Cow::Owned(format!("{}{GAP}{}", head.unwrap_or_default(), tail.unwrap_or_default()))
+}

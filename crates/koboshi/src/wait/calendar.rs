@@ -1,0 +1,526 @@
+//! Dates and times of day: `July 3, 2026 at 2:45 PM`, `2026-02-04 08:00`, `2月4日 8時`, `tomorrow at 3pm`.
+//!
+//! This file only reads what is written into a [`When`]; which instant that is depends on the time of
+//! reading and is [`super::resolve`]'s business. Day, time and zone are each optional and may come in
+//! either order, which covers the spellings of eight languages with one small grammar.
+//!
+//! A bare hour (`at 5`) is no time: too many other things are numbers. Dates with a two-digit year are not
+//! read for the same reason. `02/04/2026` is month first unless that cannot be.
+
+use jiff::civil::{Date, Time, Weekday};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::token::Tokens;
+use super::words;
+use super::zone::zone_at;
+
+/// Which day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Day {
+    /// Not said: the next day on which the time comes.
+    Next,
+    /// A date.
+    Date(Date),
+    /// A date without a year: month and day.
+    Yearly(i8, i8),
+    /// A day of the week.
+    Weekday(Weekday),
+    /// So many days from today.
+    FromToday(i8),
+}
+
+/// A day, a time or both, as written.
+#[derive(Debug, Clone)]
+pub(super) struct When {
+    pub day: Day,
+    /// The time of day; 24:00 is midnight with `late` set.
+    pub time: Option<Time>,
+    /// The time belongs to the end of the day: 24:00.
+    pub late: bool,
+    pub zone: Option<TimeZone>,
+    /// Nothing but `05:12:30` was written, which behind "in" is a length.
+    pub bare_clock: bool,
+}
+
+/// What surrounds the expression, as far as reading it depends on that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub zones: &'a TimeZoneDatabase,
+    /// A word such as "à" precedes, so `8h` is a time of day.
+    pub hour_sign: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hour {
+    time: Time,
+    late: bool,
+    bare: bool,
+}
+
+/// The date or time that begins at a token, and the token behind it.
+pub(super) fn when_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+    let (zone, start) = leading_zone_at(tokens, at, around);
+    let (mut when, end) =
+        day_first_at(tokens, start, around).or_else(|| time_first_at(tokens, start, around))?;
+    when.bare_clock &= zone.is_none() && when.zone.is_none();
+    when.zone = when.zone.or(zone);
+    Some((when, end))
+}
+
+/// `UTC 00:00`, `北京时间 8:00`.
+fn leading_zone_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> (Option<TimeZone>, usize) {
+    let word = tokens.word(at);
+    let can_lead = matches!(word, "utc" | "gmt") || !word.is_ascii();
+    match can_lead.then(|| zone_at(tokens, at, around.zones)).flatten() {
+        Some((zone, end)) => (Some(zone), end),
+        None => (None, at),
+    }
+}
+
+fn day_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+    let (mut day, day_end) = day_at(tokens, at)?;
+    let (time_start, hour_sign) = skip_joiners(tokens, day_end);
+    let around = Surroundings { hour_sign, ..around };
+    let Some((hour, mut end)) = hour_at(tokens, time_start, around) else {
+        let (zone, end) = trailing_zone_at(tokens, day_end, around);
+        return Some((When { day, time: None, late: false, zone, bare_clock: false }, end));
+    };
+    let (zone, after_zone) = trailing_zone_at(tokens, end, around);
+    end = after_zone;
+    if let (Day::Yearly(month, date), Some(year)) = (day, year_at(tokens, end)) {
+        // The old C form puts the year last: "Sun Nov 15 12:00:10 2026".
+        if let Some(with_year) = date_of(year, month, date) {
+            (day, end) = (with_year, end + 1);
+        }
+    }
+    Some((When { day, time: Some(hour.time), late: hour.late, zone, bare_clock: false }, end))
+}
+
+fn time_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+    let (hour, hour_end) = hour_at(tokens, at, around)?;
+    let (mut zone, zone_end) = trailing_zone_at(tokens, hour_end, around);
+    let mut when =
+        When { day: Day::Next, time: Some(hour.time), late: hour.late, zone: None, bare_clock: hour.bare };
+    let mut end = zone_end;
+    if let Some((day, day_end)) = following_day_at(tokens, zone_end) {
+        (when.day, when.bare_clock, end) = (day, false, day_end);
+        if zone.is_none() {
+            (zone, end) = trailing_zone_at(tokens, day_end, around);
+        }
+    }
+    when.zone = zone;
+    Some((when, end))
+}
+
+/// `5pm tomorrow`, `5pm on July 3`, `17:10 Uhr am 3. Februar`.
+fn following_day_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let comma = usize::from(tokens.is_sign(at, ','));
+    let has_word = matches!(tokens.word(at + comma), "on" | "am" | "le" | "el" | "de" | "em" | "of");
+    let start = at + comma + usize::from(has_word);
+    // Without a word between them a date on a new line is likelier the stamp of the next log line.
+    if !has_word && tokens.gap(start) == super::token::Gap::Line {
+        return None;
+    }
+    day_at(tokens, start)
+}
+
+fn trailing_zone_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> (Option<TimeZone>, usize) {
+    let start = if matches!(tokens.word(at), "in") && tokens.gap(at) == super::token::Gap::Space {
+        at + 1
+    } else {
+        at
+    };
+    match zone_at(tokens, start, around.zones) {
+        Some((zone, end)) => (Some(zone), end),
+        None => (None, at),
+    }
+}
+
+/// The signs and words between a day and a time; whether one of them makes `8h` a time.
+fn skip_joiners(tokens: &Tokens<'_>, mut at: usize) -> (usize, bool) {
+    let mut hour_sign = false;
+    for _ in 0..4 {
+        let word = tokens.word(at);
+        let is_sign = matches!(tokens.sign(at), Some(',' | '@' | '-' | '–' | '·'));
+        let is_hour_word = matches!(word, "a" | "as" | "las" | "la");
+        if !is_sign && !is_hour_word && !matches!(word, "at" | "um" | "t" | "の" | "by" | "around" | "gegen")
+        {
+            break;
+        }
+        hour_sign |= is_hour_word;
+        at += 1;
+    }
+    (at, hour_sign)
+}
+
+fn day_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    if let Some(weekday) = words::weekday(tokens.word(at)) {
+        let dot_or_comma =
+            usize::from(matches!(tokens.sign(at + 1), Some(',' | '.')) && date_at(tokens, at + 2).is_some());
+        let next = at + 1 + dot_or_comma;
+        return Some(date_at(tokens, next).unwrap_or((Day::Weekday(weekday), at + 1)));
+    }
+    if let Some(days) = words::day_offset(tokens.word(at)) {
+        return Some((Day::FromToday(days), at + 1));
+    }
+    let (day, end) = date_at(tokens, at)?;
+    Some((day, skip_weekday_note(tokens, end)))
+}
+
+/// `2月4日(水)`.
+fn skip_weekday_note(tokens: &Tokens<'_>, at: usize) -> usize {
+    let is_note = tokens.is_sign(at, '(') && tokens.is_sign(at + 2, ')');
+    let word = tokens.word(at + 1);
+    let is_weekday =
+        words::weekday(word).is_some() || "月火水木金土日一二三四五六월화수목금토일".contains(word);
+    if is_note && is_weekday && !word.is_empty() { at + 3 } else { at }
+}
+
+fn date_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    month_first_at(tokens, at)
+        .or_else(|| day_month_at(tokens, at))
+        .or_else(|| year_first_at(tokens, at))
+        .or_else(|| signs_at(tokens, at))
+        .or_else(|| cjk_date_at(tokens, at))
+}
+
+/// `July 3, 2026`, `Nov. 19th`.
+fn month_first_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let month = words::month(tokens.word(at))?;
+    let at = at + 1 + usize::from(tokens.is_sign(at + 1, '.'));
+    let day = small(tokens, at)?;
+    let is_clock = tokens.is_sign(at + 1, ':') && tokens.glued(at + 1);
+    if is_clock {
+        return None;
+    }
+    with_year(tokens, month, day, skip_ordinal(tokens, at + 1))
+}
+
+/// `3 July 2026`, `3. Februar`, `3 de febrero de 2026`, `1er mars`, `15-Nov-2026`.
+fn day_month_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let day = small(tokens, at)?;
+    let mut at = skip_ordinal(tokens, at + 1);
+    if matches!(tokens.sign(at), Some('.' | '-')) || matches!(tokens.word(at), "de" | "of") {
+        at += 1;
+    }
+    let month = words::month(tokens.word(at))?;
+    with_year(
+        tokens,
+        month,
+        day,
+        at + 1 + usize::from(tokens.is_sign(at + 1, '.') && tokens.number(at + 2).is_some()),
+    )
+}
+
+fn skip_ordinal(tokens: &Tokens<'_>, at: usize) -> usize {
+    let is_ordinal = tokens.glued(at) && matches!(tokens.word(at), "st" | "nd" | "rd" | "th" | "er" | "o");
+    at + usize::from(is_ordinal)
+}
+
+/// The year behind month and day, if there is one.
+fn with_year(tokens: &Tokens<'_>, month: i8, day: i8, at: usize) -> Option<(Day, usize)> {
+    let has_joiner = matches!(tokens.sign(at), Some(',' | '-')) || matches!(tokens.word(at), "de" | "of");
+    for start in [at + usize::from(has_joiner), at] {
+        if let Some(year) = year_at(tokens, start) {
+            return Some((date_of(year, month, day)?, start + 1));
+        }
+    }
+    // A leap day is a date too, so it is checked against a leap year.
+    Date::new(2024, month, day).ok()?;
+    Some((Day::Yearly(month, day), at))
+}
+
+fn year_at(tokens: &Tokens<'_>, at: usize) -> Option<i16> {
+    let year = tokens.whole(at, 4..=4).filter(|year| (1970..=2200).contains(year))?;
+    let is_other = tokens.glued(at + 1) && matches!(tokens.sign(at + 1), Some(':' | '-' | '/'));
+    if is_other { None } else { i16::try_from(year).ok() }
+}
+
+/// `2026-02-04`, `2026/02/04`.
+fn year_first_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let year = tokens.whole(at, 4..=4)?;
+    let sign = tokens.sign(at + 1).filter(|sign| matches!(sign, '-' | '/' | '.'))?;
+    let (month, day) = (small(tokens, at + 2)?, small(tokens, at + 4)?);
+    let is_one = (at + 1..at + 5).all(|part| tokens.glued(part)) && tokens.is_sign(at + 3, sign);
+    if !is_one {
+        return None;
+    }
+    Some((date_of(i16::try_from(year).ok()?, month, day)?, at + 5))
+}
+
+/// `03.02.2026` is day first, `02/04/2026` month first unless that is impossible.
+fn signs_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let sign = tokens.sign(at + 1).filter(|sign| matches!(sign, '.' | '/'))?;
+    let (first, second) = (small(tokens, at)?, small(tokens, at + 2)?);
+    let year = year_at(tokens, at + 4)?;
+    let is_one = (at + 1..at + 5).all(|part| tokens.glued(part)) && tokens.is_sign(at + 3, sign);
+    if !is_one {
+        return None;
+    }
+    let day_first = date_of(year, second, first);
+    let month_first = date_of(year, first, second);
+    let day = if sign == '/' { month_first.or(day_first) } else { day_first };
+    Some((day?, at + 5))
+}
+
+/// `2026年2月4日`, `2月4日`, `2026년 2월 4일`.
+fn cjk_date_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
+    let has_year = matches!(tokens.word(at + 1), "年" | "년");
+    let start = if has_year { at + 2 } else { at };
+    let (month, day) = (small(tokens, start)?, small(tokens, start + 2)?);
+    let is_date = matches!(tokens.word(start + 1), "月" | "월")
+        && matches!(tokens.word(start + 3), "日" | "号" | "號" | "일");
+    if !is_date {
+        return None;
+    }
+    if has_year {
+        let year = i16::try_from(tokens.whole(at, 4..=4)?).ok()?;
+        return Some((date_of(year, month, day)?, start + 4));
+    }
+    Date::new(2024, month, day).ok()?;
+    Some((Day::Yearly(month, day), start + 4))
+}
+
+fn date_of(year: i16, month: i8, day: i8) -> Option<Day> {
+    Date::new(year, month, day).ok().map(Day::Date)
+}
+
+/// A number of one or two digits.
+fn small(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
+    tokens.whole(at, 1..=2).and_then(|number| i8::try_from(number).ok())
+}
+
+/// Two digits below sixty.
+fn sixtieths(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
+    small(tokens, at).filter(|number| *number < 60)
+}
+
+fn hour_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(Hour, usize)> {
+    if let Some(hour) = words::named_hour(tokens.word(at)) {
+        return Some((hour_of(hour, 0, 0, 0)?, at + 1));
+    }
+    let half = words::half_day(tokens.word(at));
+    let start = at + usize::from(half.is_some());
+    let hour = small(tokens, start).filter(|hour| *hour <= 24)?;
+    let (minute, second, nanos, end, bare) = colon_rest_at(tokens, start)
+        .or_else(|| sign_rest_at(tokens, start, around.hour_sign))
+        .unwrap_or((0, 0, 0, start + 1, false));
+    let said_alone = end == start + 1;
+    let (half, after) = match half {
+        Some(half) => (Some(half), end),
+        None => half_behind(tokens, end, hour).map_or((None, end), |(half, after)| (Some(half), after)),
+    };
+    if said_alone && after == end {
+        return None;
+    }
+    let after = skip_hour_note(tokens, after);
+    let mut read = hour_of(in_half(hour, half), minute, second, nanos)?;
+    read.bare = bare && after == end;
+    Some((read, after))
+}
+
+/// Twelve-hour time as twenty-four-hour time; hours that need no half keep their value.
+fn in_half(hour: i8, half: Option<bool>) -> i8 {
+    match half {
+        Some(false) if hour == 12 => 0,
+        Some(true) if hour < 12 => hour + 12,
+        _ => hour,
+    }
+}
+
+fn hour_of(hour: i8, minute: i8, second: i8, nanos: i32) -> Option<Hour> {
+    if hour == 24 {
+        let is_midnight = minute == 0 && second == 0;
+        return is_midnight.then_some(Hour { time: Time::midnight(), late: true, bare: false });
+    }
+    Some(Hour { time: Time::new(hour, minute, second, nanos).ok()?, late: false, bare: false })
+}
+
+type Rest = (i8, i8, i32, usize, bool);
+
+/// `:10`, `:10:05`, `:10:05.250`.
+fn colon_rest_at(tokens: &Tokens<'_>, hour: usize) -> Option<Rest> {
+    let is_colon = |at: usize| tokens.is_sign(at, ':') && tokens.glued(at) && tokens.glued(at + 1);
+    let has_two = |at: usize| tokens.number(at).is_some_and(|n| n.digits == 2);
+    if !is_colon(hour + 1) || !has_two(hour + 2) {
+        return None;
+    }
+    let minute = sixtieths(tokens, hour + 2)?;
+    if !is_colon(hour + 3) || !has_two(hour + 4) {
+        return Some((minute, 0, 0, hour + 3, false));
+    }
+    let seconds = tokens.number(hour + 4)?;
+    // A leap second is told as 60; no clock of ours has it.
+    let second = i8::try_from(seconds.whole.min(59)).ok()?;
+    Some((minute, second, i32::try_from(seconds.nanos).ok()?, hour + 5, true))
+}
+
+/// `時10分`, `点半`, `시 10분`, `Uhr 10`, and behind "à" also `h10`.
+fn sign_rest_at(tokens: &Tokens<'_>, hour: usize, hour_sign: bool) -> Option<Rest> {
+    match tokens.word(hour + 1) {
+        "時" | "时" | "点" | "點" | "点钟" | "點鐘" | "시" => Some(cjk_rest_at(tokens, hour + 2)),
+        "uhr" => Some(plain_rest_at(tokens, hour + 2)),
+        "h" | "heures" | "heure" | "horas" if hour_sign => Some(plain_rest_at(tokens, hour + 2)),
+        _ => None,
+    }
+}
+
+fn cjk_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
+    if matches!(tokens.word(at), "半" | "반") {
+        return (30, 0, 0, at + 1, false);
+    }
+    let Some(minute) = sixtieths(tokens, at).filter(|_| matches!(tokens.word(at + 1), "分" | "분")) else {
+        return (0, 0, 0, at, false);
+    };
+    match sixtieths(tokens, at + 2).filter(|_| matches!(tokens.word(at + 3), "秒" | "초")) {
+        Some(second) => (minute, second, 0, at + 4, false),
+        None => (minute, 0, 0, at + 2, false),
+    }
+}
+
+fn plain_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
+    let is_minute = tokens.number(at).is_some_and(|n| n.digits == 2) && tokens.sign(at + 1) != Some(':');
+    match sixtieths(tokens, at).filter(|_| is_minute) {
+        Some(minute) => (minute, 0, 0, at + 1, false),
+        None => (0, 0, 0, at, false),
+    }
+}
+
+/// `am`, `PM`, `a.m.`; true is the afternoon.
+fn half_behind(tokens: &Tokens<'_>, at: usize, hour: i8) -> Option<(bool, usize)> {
+    let (half, end) = match tokens.word(at) {
+        "am" => (false, at + 1),
+        "pm" => (true, at + 1),
+        "a" | "p" if tokens.is_sign(at + 1, '.') && tokens.word(at + 2) == "m" => {
+            let dotted = tokens.is_sign(at + 3, '.') && tokens.glued(at + 3);
+            (tokens.word(at) == "p", at + 3 + usize::from(dotted))
+        }
+        _ => return None,
+    };
+    // "17:10 am 3. Februar": no half of the day has a seventeenth hour, but a German sentence has an "am".
+    (half || hour <= 12).then_some((half, end))
+}
+
+/// Words that may follow a time and add nothing: `17:10 Uhr`, `17:10 h`.
+fn skip_hour_note(tokens: &Tokens<'_>, at: usize) -> usize {
+    at + usize::from(matches!(tokens.word(at), "uhr" | "h" | "hrs" | "horas"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<(Day, Option<String>, usize)> {
+        let zones = TimeZoneDatabase::bundled();
+        let tokens = Tokens::of(text);
+        let (when, end) = when_at(&tokens, 0, Surroundings { zones: &zones, hour_sign: false })?;
+        Some((when.day, when.time.map(|time| time.to_string()), tokens.len() - end))
+    }
+
+    fn date(year: i16, month: i8, day: i8) -> Day {
+        Day::Date(Date::constant(year, month, day))
+    }
+
+    #[test]
+    fn dates_in_all_spellings() {
+        let table = [
+            ("July 3, 2026 at 2:45 PM", date(2026, 7, 3), "14:45:00"),
+            ("May 30, 2026, 4:12 PM", date(2026, 5, 30), "16:12:00"),
+            ("Nov 19th, 2026 6:44 AM", date(2026, 11, 19), "06:44:00"),
+            ("Nov 19, 6:47am (UTC)", Day::Yearly(11, 19), "06:47:00"),
+            ("Apr 19, 2026, 12:08 AM", date(2026, 4, 19), "00:08:00"),
+            ("3 July 2026 14:45", date(2026, 7, 3), "14:45:00"),
+            ("2026-02-04 08:00", date(2026, 2, 4), "08:00:00"),
+            ("2026/02/04 08:00", date(2026, 2, 4), "08:00:00"),
+            ("2026-02-02T00:00:00+09:00", date(2026, 2, 2), "00:00:00"),
+            ("2026-02-02T00:00:00.250Z", date(2026, 2, 2), "00:00:00.25"),
+            ("Sun, 15 Nov 2026 12:00:10 GMT", date(2026, 11, 15), "12:00:10"),
+            ("Sun Nov 15 12:00:10 2026", date(2026, 11, 15), "12:00:10"),
+            ("Sunday, 15-Nov-2026 12:00:10 GMT", date(2026, 11, 15), "12:00:10"),
+            ("2026年2月4日 08:00", date(2026, 2, 4), "08:00:00"),
+            ("2月4日 8時", Day::Yearly(2, 4), "08:00:00"),
+            ("2月4日(水) 午後8時", Day::Yearly(2, 4), "20:00:00"),
+            ("2026년 2월 4일 08:00", date(2026, 2, 4), "08:00:00"),
+            ("3. Februar 2026 um 17:10", date(2026, 2, 3), "17:10:00"),
+            ("03.02.2026 um 17:10 Uhr", date(2026, 2, 3), "17:10:00"),
+            ("02/03/2026 5pm", date(2026, 2, 3), "17:00:00"),
+            ("23/02/2026 5pm", date(2026, 2, 23), "17:00:00"),
+            ("3 février à 17h10", Day::Yearly(2, 3), "17:10:00"),
+            ("1er mars à 8h", Day::Yearly(3, 1), "08:00:00"),
+            ("3 de febrero de 2026 a las 17:10", date(2026, 2, 3), "17:10:00"),
+            ("3 de febrero a las 17:10", Day::Yearly(2, 3), "17:10:00"),
+            ("3 de fevereiro às 17:10", Day::Yearly(2, 3), "17:10:00"),
+            ("tomorrow at 3pm", Day::FromToday(1), "15:00:00"),
+            ("today at 5 p.m.", Day::FromToday(0), "17:00:00"),
+            ("Monday at 9am", Day::Weekday(Weekday::Monday), "09:00:00"),
+            ("Mon 9:00 AM", Day::Weekday(Weekday::Monday), "09:00:00"),
+            ("明日 8:00", Day::FromToday(1), "08:00:00"),
+            ("明天 8:00", Day::FromToday(1), "08:00:00"),
+            ("내일 오전 8시", Day::FromToday(1), "08:00:00"),
+            ("demain à 8h", Day::FromToday(1), "08:00:00"),
+            ("5pm tomorrow", Day::FromToday(1), "17:00:00"),
+            ("12:00 AM UTC on Jul 3, 2026", date(2026, 7, 3), "00:00:00"),
+            ("Feb 29 5pm", Day::Yearly(2, 29), "17:00:00"),
+        ];
+        for (text, day, time) in table {
+            assert_eq!(read(text), Some((day, Some(time.to_owned()), 0)), "{text}");
+        }
+        assert_eq!(read("2026-02-04"), Some((date(2026, 2, 4), None, 0)));
+        assert_eq!(read("내일"), Some((Day::FromToday(1), None, 0)));
+    }
+
+    #[test]
+    fn times_in_all_spellings() {
+        let table = [
+            ("5:10pm", "17:10:00"),
+            ("5pm", "17:00:00"),
+            ("5 pm", "17:00:00"),
+            ("5:10 PM", "17:10:00"),
+            ("9:23\u{202f}PM", "21:23:00"),
+            ("9:23\u{a0}PM", "21:23:00"),
+            ("12am", "00:00:00"),
+            ("12 pm", "12:00:00"),
+            ("noon", "12:00:00"),
+            ("midnight", "00:00:00"),
+            ("17:10", "17:10:00"),
+            ("17:10:05", "17:10:05"),
+            ("3am", "03:00:00"),
+            ("17 Uhr", "17:00:00"),
+            ("17:10 Uhr", "17:10:00"),
+            ("17 Uhr 10", "17:10:00"),
+            ("午後5時10分", "17:10:00"),
+            ("17時10分", "17:10:00"),
+            ("5時", "05:00:00"),
+            ("下午5点10分", "17:10:00"),
+            ("下午5点半", "17:30:00"),
+            ("오후 5시 10분", "17:10:00"),
+            ("上午8:00", "08:00:00"),
+            ("午前12時", "00:00:00"),
+            ("24:00", "00:00:00"),
+            ("1:30 a.m.", "01:30:00"),
+        ];
+        for (text, time) in table {
+            assert_eq!(read(text), Some((Day::Next, Some(time.to_owned()), 0)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_hour_sign_needs_its_word() {
+        let zones = TimeZoneDatabase::bundled();
+        for (text, time) in [("17h10", "17:10:00"), ("17 h 10", "17:10:00"), ("8h", "08:00:00")] {
+            let tokens = Tokens::of(text);
+            let at = |hour_sign| when_at(&tokens, 0, Surroundings { zones: &zones, hour_sign });
+            assert_eq!(at(true).unwrap().0.time.unwrap().to_string(), time, "{text}");
+            assert!(at(false).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_date() {
+        for text in
+            ["5", "2026-13-04", "Feb 30", "25:00", "5:7", "5 x", "May", "2026", "12:60", "", "5 m", "24:01"]
+        {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

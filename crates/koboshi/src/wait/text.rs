@@ -1,0 +1,272 @@
+//! The waits that a free text states.
+//!
+//! The text is read once, from left to right. Wherever a length, a date, a time of day or an epoch begins, the
+//! words around it decide whether it is a wait ([`super::cue`], [`super::cjk`]); fields such as
+//! `"retryDelay": "36s"` are found by their names ([`super::field`]). Every step looks at a bounded number of
+//! tokens, so the time is linear in the length of the text.
+//!
+//! What this file does not do: rate-limit headers with their counts ([`super::headers_in_text`] hands those to
+//! [`super::exhausted_bucket_wait`]), and judging whether the text speaks of a limit at all. A usage table that
+//! says when a quota *would* reset is returned like any other reset.
+
+use std::ops::Range;
+
+use super::calendar::{Surroundings, When, when_at};
+use super::cue::{self, Before, Preposition, Verdict};
+use super::duration::{amount_of, clamped, duration_at, hours_minutes_seconds_at};
+use super::field::{self, Pairs};
+use super::resolve::resolve;
+use super::token::{Gap, Tokens};
+use super::words::Unit;
+use super::{Clock, Form, Wait, cjk};
+
+/// More waits than this are not looked for in one text.
+const MOST: usize = 16;
+
+/// A wait, and where the text states it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stated {
+    /// How long to wait.
+    pub wait: Wait,
+    /// The bytes of the expression, without the words that introduce it.
+    pub span: Range<usize>,
+    /// Said as "resets at …" rather than "try again …", "retry …" or "wait …".
+    pub reset: bool,
+}
+
+/// All waits that the text states, in order; at most sixteen.
+#[must_use]
+pub fn stated_waits(text: &str, clock: Clock<'_>) -> Vec<Stated> {
+    let mut found = in_fields(text, clock);
+    let fields: Vec<Range<usize>> = found.iter().map(|stated| stated.span.clone()).collect();
+    found.extend(in_prose(text, clock, &fields));
+    found.sort_by_key(|stated| stated.span.start);
+    found.truncate(MOST);
+    found
+}
+
+/// The wait that counts: the first, or the latest of the resets if there are several.
+///
+/// Two windows that are used up at once both have to pass.
+#[must_use]
+pub fn stated_wait(text: &str, clock: Clock<'_>) -> Option<Stated> {
+    let all = stated_waits(text, clock);
+    let resets = all.iter().filter(|stated| stated.reset);
+    if resets.clone().count() > 1 {
+        return resets.max_by_key(|stated| stated.wait.after).cloned();
+    }
+    all.into_iter().next()
+}
+
+fn in_fields(text: &str, clock: Clock<'_>) -> Vec<Stated> {
+    Pairs::of(text, is_wait_field)
+        .filter_map(|(name, span)| {
+            let value = text.get(span.clone())?;
+            // A bare number behind this name is a client's own setting; a provider writes "36s".
+            if name.eq_ignore_ascii_case("retryDelay") && field::plain_number(value).is_some() {
+                return None;
+            }
+            let wait = field::field_wait(name, value, clock)?;
+            Some(Stated { wait, span, reset: name.to_ascii_lowercase().contains("reset") })
+        })
+        .take(MOST)
+        .collect()
+}
+
+/// Names whose value is a wait. `retry_delay_ms` is not among them: clients log their own pauses under it.
+fn is_wait_field(name: &str) -> bool {
+    if name.len() > 32 {
+        return false;
+    }
+    let plain: String =
+        name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+    let is_compound = plain.len() < name.len() || name.bytes().skip(1).any(|b| b.is_ascii_uppercase());
+    let is_known = matches!(
+        plain.as_str(),
+        "retryafter"
+            | "retryafterms"
+            | "retryafterseconds"
+            | "retryaftersecs"
+            | "retryaftersec"
+            | "retryafterinseconds"
+            | "retrydelay"
+            | "resetsinseconds"
+            | "resetinseconds"
+            | "resetsin"
+            | "resetin"
+            | "resetafter"
+            | "resetsat"
+            | "resetat"
+            | "resettime"
+            | "resettimestamp"
+            | "resetafterseconds"
+            | "resetsafterseconds"
+            | "quotaresettime"
+            | "quotaresettimestamp"
+            | "quotaresetdelay"
+            | "nextresettime"
+            | "retryinseconds"
+            | "nextreset"
+            | "resetdate"
+    );
+    is_known && is_compound
+}
+
+fn in_prose(text: &str, clock: Clock<'_>, fields: &[Range<usize>]) -> Vec<Stated> {
+    let tokens = Tokens::of(text);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() && found.len() < MOST {
+        let Some((said, end)) = expression_at(&tokens, at, clock) else {
+            at += 1;
+            continue;
+        };
+        let end = end.max(at + 1);
+        let span = tokens.span(at, end);
+        if !fields.iter().any(|field| field.start < span.end && span.start < field.end) {
+            found.extend(stated_at(&tokens, at, end, &said, clock).map(|(wait, reset)| Stated {
+                wait,
+                span,
+                reset,
+            }));
+        }
+        at = end;
+    }
+    found
+}
+
+/// Something that could be a wait, if the words around it say so.
+enum Said {
+    Length(std::time::Duration),
+    When(When),
+    /// `05:12:30`: a length behind "in", else a time of day.
+    Clock(std::time::Duration, When),
+    Epoch(u64),
+    /// A number without a unit, in seconds.
+    Bare(std::time::Duration),
+}
+
+impl Said {
+    fn is_length(&self) -> bool {
+        matches!(self, Self::Length(_) | Self::Bare(_))
+    }
+}
+
+fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Said, usize)> {
+    if is_inside_word(tokens, at) {
+        return None;
+    }
+    let hour_sign = cue::tells_the_hour(tokens, at);
+    if let Some((when, end)) = when_at(tokens, at, Surroundings { zones: clock.zones, hour_sign }) {
+        return Some(match hours_minutes_seconds_at(tokens, at) {
+            Some((length, _)) if when.bare_clock => (Said::Clock(length, when), end),
+            _ => (Said::When(when), end),
+        });
+    }
+    if let Some((length, end)) = duration_at(tokens, at) {
+        return Some((Said::Length(length), end));
+    }
+    if let Some((length, end)) = hours_minutes_seconds_at(tokens, at) {
+        // More hours than a day has: it can only be a length.
+        return Some((Said::Length(length), end));
+    }
+    let number = tokens.number(at)?;
+    let is_epoch = !number.point && matches!(number.digits, 10 | 13 | 16) && number.whole > 1_000_000_000;
+    let said = if is_epoch {
+        Said::Epoch(number.whole)
+    } else {
+        Said::Bare(clamped(amount_of(number, Unit::Second)))
+    };
+    Some((said, at + 1))
+}
+
+/// `gpt5m`, `v1.5h`: what is glued to a letter or another number is a name.
+fn is_inside_word(tokens: &Tokens<'_>, at: usize) -> bool {
+    let before = tokens.word_before(at);
+    tokens.number(at).is_some() && tokens.glued(at) && !before.is_empty() && before.is_ascii()
+}
+
+fn stated_at(
+    tokens: &Tokens<'_>,
+    at: usize,
+    end: usize,
+    said: &Said,
+    clock: Clock<'_>,
+) -> Option<(Wait, bool)> {
+    let before = cue::before(tokens, at, said.is_length());
+    let wait = wait_of(said, before, clock)?;
+    if let Said::Bare(_) = said {
+        return is_bare_wait(tokens, end, before).then_some((wait, false));
+    }
+    if is_log_stamp(tokens, at, said, before) {
+        return None;
+    }
+    let is_length = wait.form == Form::Countdown;
+    let reset = reset_said(tokens, at, end, before, is_length)?;
+    Some((wait, reset))
+}
+
+/// Whether the words around make the expression a wait, and if so, whether they call it a reset.
+fn reset_said(tokens: &Tokens<'_>, at: usize, end: usize, before: Before, is_length: bool) -> Option<bool> {
+    if is_behind_bar(tokens, at) {
+        return Some(true);
+    }
+    let behind = cue::behind(tokens, at, end, is_length);
+    if behind == Verdict::Denied {
+        return None;
+    }
+    let around = cjk::verdict(tokens.text, &tokens.span(at, end), is_length);
+    for verdict in [before.verdict, around, behind] {
+        match verdict {
+            Verdict::Wait { reset } => return Some(reset),
+            Verdict::Denied => return None,
+            Verdict::Open => {}
+        }
+    }
+    None
+}
+
+fn wait_of(said: &Said, before: Before, clock: Clock<'_>) -> Option<Wait> {
+    let takes_length = !matches!(before.preposition, Preposition::At | Preposition::Until);
+    let takes_clock = !matches!(before.preposition, Preposition::In | Preposition::For);
+    match said {
+        Said::Length(length) | Said::Bare(length) => takes_length.then(|| Wait::countdown(*length, clock)),
+        Said::Clock(length, _) if !takes_clock => Some(Wait::countdown(*length, clock)),
+        Said::Clock(_, when) => resolve(when, clock),
+        Said::When(when) if takes_clock || when.day != super::calendar::Day::Next => resolve(when, clock),
+        Said::When(_) => None,
+        Said::Epoch(number) => Some(Wait::until(field::epoch(*number), Form::Instant, clock)),
+    }
+}
+
+/// "retry after 120": a number alone means seconds if nothing follows that it could count.
+fn is_bare_wait(tokens: &Tokens<'_>, end: usize, before: Before) -> bool {
+    let counts_something = match tokens.get(end) {
+        None => false,
+        Some(next) if next.gap == Gap::Line => false,
+        Some(_) => {
+            !matches!(tokens.sign(end), Some('.' | ',' | ';' | '!' | ')' | '"' | '\'' | '}' | ']' | '`'))
+        }
+    };
+    before.takes_bare_number && matches!(before.verdict, Verdict::Wait { .. }) && !counts_something
+}
+
+/// A full date at the beginning of a line, with no preposition before it, is the stamp of a log line.
+fn is_log_stamp(tokens: &Tokens<'_>, at: usize, said: &Said, before: Before) -> bool {
+    let opens_line = tokens.gap(at) == Gap::Line
+        || at.checked_sub(1).is_some_and(|sign| tokens.is_sign(sign, '[') && tokens.gap(sign) == Gap::Line);
+    let is_dated = matches!(said, Said::When(when) if matches!(when.day, super::calendar::Day::Date(_)));
+    opens_line && is_dated && before.preposition == Preposition::None && tokens.number(at).is_some()
+}
+
+/// "usage limit reached|1760004000".
+fn is_behind_bar(tokens: &Tokens<'_>, at: usize) -> bool {
+    let Some(bar) = at.checked_sub(1).filter(|bar| tokens.is_sign(*bar, '|') && tokens.glued(at)) else {
+        return false;
+    };
+    matches!(tokens.word_before(bar), "reached" | "limit" | "exceeded" | "exhausted" | "limited" | "hit")
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
