@@ -6,10 +6,10 @@
 //!
 //! One regex finds, from left to right, either a secret that is known by its shape (`ghp_…`) or a *head*
 //! that announces one (`password=`, `Authorization:`); what follows a head is read by plain code
-//! (`redact/value.rs`), because quoting and escaping are no job for a regex. Marks that are already there cut the
-//! text into pieces that are read on their own. No pattern asks what comes *after* its match and none may
-//! wait for a far-away end, which gives the two promises: redacting twice changes nothing, and hostile text
-//! costs no more than linear time.
+//! (`redact/value.rs`), because quoting and escaping are no job for a regex. Marks that are already there
+//! cut the text into pieces that are read on their own. No pattern asks what comes *after* its match and
+//! none may wait for a far-away end, which gives the two promises: redacting twice changes nothing, and
+//! hostile text costs no more than linear time.
 //!
 //! It deliberately guesses nothing from randomness alone: request ids, UUIDs, hashes and model names are what
 //! an operator needs to see, and they look just like secrets. A secret without a known shape and without a

@@ -102,6 +102,9 @@ fn secrets_go_and_what_helps_stays() {
         ("ANTHROPIC_KEY=abcdefgh", "ANTHROPIC_KEY=[redacted:key]"),
         ("password: hunter\nuser: bob", "password: [redacted:password]\nuser: bob"),
         ("Server=x;Password=abc;Database=y", "Server=x;Password=[redacted:password];Database=y"),
+        ("https://h/p?token=abc&b=2", "https://h/p?token=[redacted:token]&b=2"),
+        (r#"{"token": "the", "logprob": -0.1}"#, r#"{"token": "the", "logprob": -0.1}"#),
+        (r#"{"credential": "abcdef"}"#, r#"{"credential": "[redacted:secret]"}"#),
         ("client_secret=abc", "client_secret=[redacted:secret]"),
         (
             "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
@@ -277,7 +280,8 @@ proptest! {
         after in prop_oneof![tricky(), any::<String>()],
     ) {
         let shown = redact(&format!("{before}{key}{after}"));
-        prop_assert!(!shown.contains(&key), "{shown}");
+        // Not even its end: a key without its first letters is still most of a key.
+        prop_assert!(!shown.contains(&key[key.len() - 12..]), "{shown}");
     }
 
     #[test]

@@ -190,11 +190,14 @@ fn key_block(rest: &str) -> usize {
         let after = end + END.len();
         let line = near.get(after..).unwrap_or_default();
         let words = line.bytes().take_while(|b| b.is_ascii_uppercase() || *b == b' ').count();
+        if !line.get(..words).is_some_and(|words| words.contains("PRIVATE KEY")) {
+            return after;
+        }
         let dashes = line.bytes().skip(words).take_while(|byte| *byte == b'-').count();
         return after + words + dashes;
     }
-    // Cut off: everything that could still be part of the block.
-    rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"+/=\\ \t\r\n".contains(b)).count()
+    // Cut off: everything that could still be part of the block, or of a key right behind it.
+    rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"+/=\\ \t\r\n-_.*".contains(b)).count()
 }
 
 /// Whether a value only says where the secret is. Decided from how it begins, before its end is looked for:
@@ -219,8 +222,13 @@ fn judge(take: Take, rest: &str, value: &Value, marked: bool) -> bool {
         Take::KeyValue if bare => looks_secret(text),
         Take::TokenValue | Take::CredentialValue => {
             let number = text.len() < 10 && text.bytes().all(|b| b.is_ascii_digit() || b"._%".contains(&b));
-            let long = text.len() >= 6 && !text.contains(char::is_whitespace);
-            !number && (looks_secret(text) || (!bare && long))
+            // A short quoted one may be a piece of language: `"token": "the"`.
+            let enough = match value.style {
+                Style::Assigned => true,
+                Style::Quoted => text.len() >= 6 && !text.contains(char::is_whitespace),
+                Style::Bare => false,
+            };
+            !number && (enough || looks_secret(text))
         }
         _ if bare => !is_prose(text, rest.get(value.range.end..).unwrap_or_default(), marked),
         _ => true,

@@ -10,6 +10,7 @@
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use super::hour::hour_at;
 use super::token::Tokens;
 use super::words;
 use super::zone::zone_at;
@@ -50,13 +51,6 @@ pub(super) struct Surroundings<'a> {
     pub hour_sign: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Hour {
-    time: Time,
-    late: bool,
-    bare: bool,
-}
-
 /// The date or time that begins at a token, and the token behind it.
 pub(super) fn when_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
     let (zone, start) = leading_zone_at(tokens, at, around);
@@ -81,7 +75,7 @@ fn day_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Opt
     let (mut day, day_end) = day_at(tokens, at)?;
     let (time_start, hour_sign) = skip_joiners(tokens, day_end);
     let around = Surroundings { hour_sign, ..around };
-    let Some((hour, mut end)) = hour_at(tokens, time_start, around) else {
+    let Some((hour, mut end)) = hour_at(tokens, time_start, around.hour_sign) else {
         let (zone, end) = trailing_zone_at(tokens, day_end, around);
         return Some((When { day, time: None, late: false, zone, bare_clock: false }, end));
     };
@@ -97,7 +91,7 @@ fn day_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Opt
 }
 
 fn time_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
-    let (hour, hour_end) = hour_at(tokens, at, around)?;
+    let (hour, hour_end) = hour_at(tokens, at, around.hour_sign)?;
     let (mut zone, zone_end) = trailing_zone_at(tokens, hour_end, around);
     let mut when =
         When { day: Day::Next, time: Some(hour.time), late: hour.late, zone: None, bare_clock: hour.bare };
@@ -286,124 +280,8 @@ fn date_of(year: i16, month: i8, day: i8) -> Option<Day> {
 }
 
 /// A number of one or two digits.
-fn small(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
+pub(super) fn small(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
     tokens.whole(at, 1..=2).and_then(|number| i8::try_from(number).ok())
-}
-
-/// Two digits below sixty.
-fn sixtieths(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
-    small(tokens, at).filter(|number| *number < 60)
-}
-
-fn hour_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(Hour, usize)> {
-    if let Some(hour) = words::named_hour(tokens.word(at)) {
-        return Some((hour_of(hour, 0, 0, 0)?, at + 1));
-    }
-    let half = words::half_day(tokens.word(at));
-    let start = at + usize::from(half.is_some());
-    let hour = small(tokens, start).filter(|hour| *hour <= 24)?;
-    let (minute, second, nanos, end, bare) = colon_rest_at(tokens, start)
-        .or_else(|| sign_rest_at(tokens, start, around.hour_sign))
-        .unwrap_or((0, 0, 0, start + 1, false));
-    let said_alone = end == start + 1;
-    let (half, after) = match half {
-        Some(half) => (Some(half), end),
-        None => half_behind(tokens, end, hour).map_or((None, end), |(half, after)| (Some(half), after)),
-    };
-    if said_alone && after == end {
-        return None;
-    }
-    let after = skip_hour_note(tokens, after);
-    let mut read = hour_of(in_half(hour, half), minute, second, nanos)?;
-    read.bare = bare && after == end;
-    Some((read, after))
-}
-
-/// Twelve-hour time as twenty-four-hour time; hours that need no half keep their value.
-fn in_half(hour: i8, half: Option<bool>) -> i8 {
-    match half {
-        Some(false) if hour == 12 => 0,
-        Some(true) if hour < 12 => hour + 12,
-        _ => hour,
-    }
-}
-
-fn hour_of(hour: i8, minute: i8, second: i8, nanos: i32) -> Option<Hour> {
-    if hour == 24 {
-        let is_midnight = minute == 0 && second == 0;
-        return is_midnight.then_some(Hour { time: Time::midnight(), late: true, bare: false });
-    }
-    Some(Hour { time: Time::new(hour, minute, second, nanos).ok()?, late: false, bare: false })
-}
-
-type Rest = (i8, i8, i32, usize, bool);
-
-/// `:10`, `:10:05`, `:10:05.250`.
-fn colon_rest_at(tokens: &Tokens<'_>, hour: usize) -> Option<Rest> {
-    let is_colon = |at: usize| tokens.is_sign(at, ':') && tokens.glued(at) && tokens.glued(at + 1);
-    let has_two = |at: usize| tokens.number(at).is_some_and(|n| n.digits == 2);
-    if !is_colon(hour + 1) || !has_two(hour + 2) {
-        return None;
-    }
-    let minute = sixtieths(tokens, hour + 2)?;
-    if !is_colon(hour + 3) || !has_two(hour + 4) {
-        return Some((minute, 0, 0, hour + 3, false));
-    }
-    let seconds = tokens.number(hour + 4)?;
-    // A leap second is told as 60; no clock of ours has it.
-    let second = i8::try_from(seconds.whole.min(59)).ok()?;
-    Some((minute, second, i32::try_from(seconds.nanos).ok()?, hour + 5, true))
-}
-
-/// `時10分`, `点半`, `시 10분`, `Uhr 10`, and behind "à" also `h10`.
-fn sign_rest_at(tokens: &Tokens<'_>, hour: usize, hour_sign: bool) -> Option<Rest> {
-    match tokens.word(hour + 1) {
-        "時" | "时" | "点" | "點" | "点钟" | "點鐘" | "시" => Some(cjk_rest_at(tokens, hour + 2)),
-        "uhr" => Some(plain_rest_at(tokens, hour + 2)),
-        "h" | "heures" | "heure" | "horas" if hour_sign => Some(plain_rest_at(tokens, hour + 2)),
-        _ => None,
-    }
-}
-
-fn cjk_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
-    if matches!(tokens.word(at), "半" | "반") {
-        return (30, 0, 0, at + 1, false);
-    }
-    let Some(minute) = sixtieths(tokens, at).filter(|_| matches!(tokens.word(at + 1), "分" | "분")) else {
-        return (0, 0, 0, at, false);
-    };
-    match sixtieths(tokens, at + 2).filter(|_| matches!(tokens.word(at + 3), "秒" | "초")) {
-        Some(second) => (minute, second, 0, at + 4, false),
-        None => (minute, 0, 0, at + 2, false),
-    }
-}
-
-fn plain_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
-    let is_minute = tokens.number(at).is_some_and(|n| n.digits == 2) && tokens.sign(at + 1) != Some(':');
-    match sixtieths(tokens, at).filter(|_| is_minute) {
-        Some(minute) => (minute, 0, 0, at + 1, false),
-        None => (0, 0, 0, at, false),
-    }
-}
-
-/// `am`, `PM`, `a.m.`; true is the afternoon.
-fn half_behind(tokens: &Tokens<'_>, at: usize, hour: i8) -> Option<(bool, usize)> {
-    let (half, end) = match tokens.word(at) {
-        "am" => (false, at + 1),
-        "pm" => (true, at + 1),
-        "a" | "p" if tokens.is_sign(at + 1, '.') && tokens.word(at + 2) == "m" => {
-            let dotted = tokens.is_sign(at + 3, '.') && tokens.glued(at + 3);
-            (tokens.word(at) == "p", at + 3 + usize::from(dotted))
-        }
-        _ => return None,
-    };
-    // "17:10 am 3. Februar": no half of the day has a seventeenth hour, but a German sentence has an "am".
-    (half || hour <= 12).then_some((half, end))
-}
-
-/// Words that may follow a time and add nothing: `17:10 Uhr`, `17:10 h`.
-fn skip_hour_note(tokens: &Tokens<'_>, at: usize) -> usize {
-    at + usize::from(matches!(tokens.word(at), "uhr" | "h" | "hrs" | "horas"))
 }
 
 #[cfg(test)]
@@ -481,6 +359,8 @@ mod tests {
             ("12am", "00:00:00"),
             ("12 pm", "12:00:00"),
             ("noon", "12:00:00"),
+            ("12 noon", "12:00:00"),
+            ("12 midnight", "00:00:00"),
             ("midnight", "00:00:00"),
             ("17:10", "17:10:00"),
             ("17:10:05", "17:10:05"),

@@ -7,7 +7,9 @@
 //! [`REACH`] tokens long, which keeps the whole text linear.
 //!
 //! Nothing is a wait by default. Languages written without spaces are read by [`super::cjk`].
+//! The tests are with those of [`super::text`], as whole sentences.
 
+use super::cue_words::{AGAIN, ASKING, DENIALS, FILLERS, OPEN, OWN, RESET_STEMS, RESETS, SHUT, WINDOWS};
 use super::token::{Gap, Tokens};
 
 /// How far from the expression its governing word may stand, in tokens.
@@ -65,6 +67,8 @@ enum Role {
     Reset,
     /// "available", "allowed": a preposition must follow.
     Open,
+    /// "blocked": "for" must follow.
+    Shut,
     /// "until".
     Until,
     /// "dans", "dentro de": said of the future only.
@@ -77,6 +81,8 @@ enum Role {
 }
 
 /// Reads what stands before the expression that begins at `start`.
+///
+/// `is_length` is false for dates, times and epochs: some words govern only the one or the other.
 pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> Before {
     let preposition = preposition_before(tokens, start);
     let mut strangers = 0;
@@ -92,11 +98,23 @@ pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> Befo
             _ if fits(role, preposition, strangers, is_length) => {
                 return said(preposition, Verdict::Wait { reset: role == Role::Reset }, role);
             }
+            Role::Shut => strangers += 1,
             // A cue that does not govern this expression hides the ones before it.
             _ => return said(preposition, Verdict::Open, role),
         }
     }
-    said(preposition, Verdict::Open, Role::Filler)
+    // "You can send messages again at 5pm": no known verb, but nothing against it either.
+    let verdict = if comes_again(tokens, start) { Verdict::Wait { reset: false } } else { Verdict::Open };
+    said(preposition, verdict, Role::Filler)
+}
+
+/// Whether "again" and a preposition stand right before, and it is not somebody "checking again".
+fn comes_again(tokens: &Tokens<'_>, start: usize) -> bool {
+    let Some(again) = start.checked_sub(2).filter(|at| tokens.word(*at) == "again") else { return false };
+    let verb = tokens.word_before(again);
+    matches!(tokens.word(again + 1), "at" | "in" | "on" | "after")
+        && !verb.is_empty()
+        && !verb.ends_with("ing")
 }
 
 fn said(preposition: Preposition, verdict: Verdict, role: Role) -> Before {
@@ -111,6 +129,7 @@ fn fits(role: Role, preposition: Preposition, strangers: usize, is_length: bool)
         Role::Again | Role::Reset => near,
         Role::Open => near && preposition != Preposition::None,
         Role::Retry => strangers == 0,
+        Role::Shut => strangers == 0 && is_length && preposition == Preposition::For,
         Role::Wait => strangers == 0 && (is_length || preposition != Preposition::None),
         Role::Until => strangers == 0 && !is_length,
         Role::Ahead => strangers == 0 && is_length,
@@ -119,21 +138,21 @@ fn fits(role: Role, preposition: Preposition, strangers: usize, is_length: bool)
 }
 
 /// The preposition of an expression; "about", "at least" and signs may stand between.
-fn preposition_before(tokens: &Tokens<'_>, start: usize) -> Preposition {
+pub(super) fn preposition_before(tokens: &Tokens<'_>, start: usize) -> Preposition {
     for at in (start.saturating_sub(5)..start).rev() {
         let before = tokens.word_before(at);
         match tokens.word(at) {
             "" if tokens.number(at).is_some() || tokens.ends_sentence(at) => return Preposition::None,
             "" | "about" | "approximately" | "approx" | "around" | "roughly" | "exactly" | "another"
             | "least" | "the" | "etwa" | "ca" | "environ" | "than" | "less" | "under" | "next" | "only"
-            | "just" => {}
+            | "just" | "is" => {}
             "at" if tokens.word(at + 1) == "least" => {}
             "in" | "dans" | "en" | "em" | "daqui" => return Preposition::In,
             "a" if before == "daqui" => return Preposition::In,
             "de" if before == "dentro" => return Preposition::In,
             "for" | "fur" | "pendant" | "durante" | "por" => return Preposition::For,
             "at" | "on" | "by" | "from" | "um" | "am" | "a" | "as" | "las" | "la" | "le" | "el" | "no"
-            | "ab" | "is" | "before" | "dia" => return Preposition::At,
+            | "ab" | "before" | "dia" => return Preposition::At,
             "after" | "nach" | "apres" | "tras" | "apos" => return Preposition::After,
             "de" if before == "despues" => return Preposition::After,
             "until" | "till" | "til" | "bis" | "hasta" | "ate" | "jusqu" => return Preposition::Until,
@@ -146,7 +165,7 @@ fn preposition_before(tokens: &Tokens<'_>, start: usize) -> Preposition {
 /// Whether the word before an expression makes `8h` a time of day: "à", "às", "a las", but not "daqui a".
 pub(super) fn tells_the_hour(tokens: &Tokens<'_>, start: usize) -> bool {
     let is_length = start.checked_sub(1).is_some_and(|at| tokens.word_before(at) == "daqui");
-    matches!(tokens.word_before(start), "a" | "as" | "las" | "la") && !is_length
+    matches!(tokens.word_before(start), "a" | "as" | "las" | "la" | "vers" | "des") && !is_length
 }
 
 fn role_at(tokens: &Tokens<'_>, at: usize, is_length: bool) -> Role {
@@ -168,11 +187,14 @@ fn role_at(tokens: &Tokens<'_>, at: usize, is_length: bool) -> Role {
         "until" | "till" | "bis" | "hasta" | "ate" | "jusqu" => Role::Until,
         "dans" | "daqui" | "dentro" => ahead_role(tokens, at, is_length),
         _ if is_again(word) => Role::Again,
-        "retry" | "retries" | "reintente" | "reintenta" | "reintentar" => Role::Retry,
+        "retry" | "reintente" | "reintenta" | "reintentar" => Role::Retry,
         "wait" | "warten" | "warte" | "attendez" | "attendre" | "patientez" | "patienter" | "espere"
         | "espera" | "esperar" | "aguarde" | "aguardar" => Role::Wait,
+        "retried" if tokens.word_before(at) == "be" => Role::Open,
         "back" if matches!(tokens.word_before(at), "come" | "check" | "be" | "get" | "came") => Role::Open,
         _ if is_open(word) => Role::Open,
+        _ if SHUT.contains(&word) => Role::Shut,
+        "later" if tokens.word(at + 1) != "than" => Role::Denial,
         _ if is_filler(word) => Role::Filler,
         _ => Role::Stranger,
     }
@@ -207,26 +229,13 @@ fn role_of_sign(tokens: &Tokens<'_>, at: usize) -> Role {
     }
 }
 
-/// Words behind which a time is a window, a limit, a count, or has passed.
 fn is_denial(word: &str, is_length: bool) -> bool {
-    match word {
-        "waiting" | "waits" | "every" | "each" => is_length,
-        "retrying" | "reconnecting" | "trying" | "timed" | "timeout" | "took" | "takes" | "taken"
-        | "failed" | "fails" | "failing" | "elapsed" | "waited" | "slept" | "sleeping" | "sleep"
-        | "backing" | "backoff" | "pausing" | "paused" | "pause" | "attempt" | "attempts" | "attempting"
-        | "per" | "within" | "last" | "past" | "previous" | "lasted" | "ran" | "spent" | "since"
-        | "started" | "max" | "maximum" | "longer" | "more" | "valid" | "expired" | "expires" | "aborted"
-        | "closed" | "cancelled" | "canceled" | "polling" | "restarting" | "resuming" | "delaying"
-        | "used" | "created" | "occurred" | "reintentando" | "reconectando" | "tentando" | "innerhalb"
-        | "versucht" | "fehlgeschlagen" | "tentative" | "essai" | "versuch" | "reintento" | "tentativa"
-        | "depuis" | "desde" | "seit" | "pro" => true,
-        _ => false,
-    }
+    DENIALS.contains(&word) || (is_length && matches!(word, "waiting" | "waits" | "every" | "each"))
 }
 
 /// "will retry in 5s", "next retry in 5s", "going to wait 5s": a client says what it will do itself.
 fn is_own_action(tokens: &Tokens<'_>, at: usize) -> bool {
-    if !matches!(tokens.word(at), "retry" | "retries" | "wait" | "try" | "reconnect") {
+    if !matches!(tokens.word(at), "retry" | "wait" | "try" | "reconnect") {
         return false;
     }
     let mut before = at;
@@ -236,17 +245,13 @@ fn is_own_action(tokens: &Tokens<'_>, at: usize) -> bool {
     let is_automatic = before < at && tokens.word(before).starts_with("auto");
     let dashed = before.checked_sub(1).is_some_and(|sign| tokens.is_sign(sign, '-') && tokens.glued(before));
     let subject = if dashed { tokens.word_before(before - 1) } else { tokens.word_before(before) };
-    match subject {
-        "will" | "ll" | "next" | "auto" | "shall" | "would" | "first" | "second" | "third" | "final"
-        | "automatic" | "client" | "ms" => true,
-        "to" => matches!(tokens.word_before(before - 1), "going" | "about" | "trying" | "attempting"),
-        _ => is_automatic,
-    }
+    let is_plan = || matches!(tokens.word_before(before - 1), "going" | "about" | "trying" | "attempting");
+    is_automatic || OWN.contains(&subject) || (subject == "to" && is_plan())
 }
 
 /// A word that is a piece of an identifier (`x-ratelimit-reset`, `reset_by`) is no cue.
 fn is_part_of_name(tokens: &Tokens<'_>, at: usize) -> bool {
-    let joins = |sign: usize| matches!(tokens.sign(sign), Some('-' | '_' | '/' | '.')) && tokens.glued(sign);
+    let joins = |sign: usize| matches!(tokens.sign(sign), Some('-' | '_' | '/')) && tokens.glued(sign);
     let before = at.checked_sub(1).is_some_and(|sign| joins(sign) && tokens.glued(at) && sign > 0);
     let behind = joins(at + 1) && tokens.glued(at + 2) && tokens.number(at + 2).is_none();
     let is_header = tokens.word(at) == "retry" && tokens.word(at + 2) == "after" && !before;
@@ -254,70 +259,11 @@ fn is_part_of_name(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 fn is_again(word: &str) -> bool {
-    matches!(
-        word,
-        "try"
-            | "versuchen"
-            | "versuche"
-            | "reessayez"
-            | "reessayer"
-            | "reessaie"
-            | "reessayiez"
-            | "revenez"
-            | "intentalo"
-            | "intentelo"
-            | "intente"
-            | "intenta"
-            | "intentarlo"
-            | "intentar"
-            | "vuelva"
-            | "vuelve"
-            | "tente"
-            | "tenta"
-            | "tentar"
-            | "volte"
-    )
+    AGAIN.contains(&word)
 }
 
 fn is_reset(word: &str) -> bool {
-    const STEMS: [&str; 8] = [
-        "reinitialis",
-        "restablec",
-        "redefini",
-        "zuruckgesetzt",
-        "zurucksetz",
-        "replenish",
-        "renouvel",
-        "renova",
-    ];
-    matches!(
-        word,
-        "reset"
-            | "resets"
-            | "resetting"
-            | "refresh"
-            | "refreshes"
-            | "refreshed"
-            | "renew"
-            | "renews"
-            | "renewed"
-            | "restored"
-            | "restores"
-            | "restore"
-            | "opens"
-            | "reopens"
-            | "unlocks"
-            | "lifts"
-            | "lifted"
-            | "reinicia"
-            | "reiniciado"
-            | "reiniciada"
-            | "reiniciara"
-            | "redefine"
-            | "rollover"
-            | "setzt"
-            | "clears"
-    ) || STEMS.iter().any(|stem| word.starts_with(stem))
+    RESETS.contains(&word) || RESET_STEMS.iter().any(|stem| word.starts_with(stem))
 }
 
 /// "connection reset", "git reset": not a limit.
@@ -328,32 +274,12 @@ fn is_reset_of_something_else(tokens: &Tokens<'_>, at: usize) -> bool {
             "connection" | "stream" | "socket" | "tcp" | "git" | "password" | "hard" | "peer" | "was"
         )
     };
-    is_other(tokens.word_before(at)) || matches!(tokens.word(at + 1), "by" | "password")
+    is_other(tokens.word_before(at))
+        || matches!(tokens.word(at + 1), "by" | "password" | "connection" | "stream")
 }
 
 fn is_open(word: &str) -> bool {
-    matches!(
-        word,
-        "available"
-            | "allowed"
-            | "regain"
-            | "regains"
-            | "resume"
-            | "resumes"
-            | "continue"
-            | "unblocked"
-            | "unlocked"
-            | "return"
-            | "verfugbar"
-            | "disponible"
-            | "disponibles"
-            | "disponivel"
-            | "access"
-            | "accepted"
-            | "possible"
-            | "retried"
-            | "resend"
-    )
+    OPEN.contains(&word)
 }
 
 fn is_validity(tokens: &Tokens<'_>, at: usize) -> bool {
@@ -364,104 +290,7 @@ fn is_validity(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 fn is_filler(word: &str) -> bool {
-    matches!(
-        word,
-        "again"
-            | "automatically"
-            | "at"
-            | "in"
-            | "on"
-            | "after"
-            | "by"
-            | "before"
-            | "the"
-            | "your"
-            | "this"
-            | "it"
-            | "its"
-            | "is"
-            | "are"
-            | "will"
-            | "be"
-            | "time"
-            | "date"
-            | "next"
-            | "just"
-            | "about"
-            | "approximately"
-            | "approx"
-            | "around"
-            | "roughly"
-            | "exactly"
-            | "least"
-            | "another"
-            | "for"
-            | "request"
-            | "only"
-            | "from"
-            | "than"
-            | "less"
-            | "under"
-            | "now"
-            | "you"
-            | "a"
-            | "an"
-            | "additional"
-            | "further"
-            | "please"
-            | "later"
-            | "or"
-            | "window"
-            | "um"
-            | "am"
-            | "ab"
-            | "nach"
-            | "sie"
-            | "es"
-            | "bitte"
-            | "noch"
-            | "einmal"
-            | "nochmal"
-            | "erneut"
-            | "wieder"
-            | "sich"
-            | "etwa"
-            | "ca"
-            | "zum"
-            | "le"
-            | "la"
-            | "vers"
-            | "environ"
-            | "nouveau"
-            | "apres"
-            | "pendant"
-            | "se"
-            | "las"
-            | "el"
-            | "en"
-            | "de"
-            | "nuevo"
-            | "novamente"
-            | "despues"
-            | "tras"
-            | "as"
-            | "em"
-            | "apos"
-            | "no"
-            | "dia"
-            | "mais"
-            | "sera"
-            | "wird"
-            | "werden"
-            | "por"
-            | "durante"
-            | "fur"
-            | "not"
-            | "earlier"
-            | "any"
-            | "s"
-            | "b"
-    )
+    FILLERS.contains(&word)
 }
 
 /// Reads what stands behind the expression that ends at `end`.
@@ -482,48 +311,12 @@ pub(super) fn behind(tokens: &Tokens<'_>, start: usize, end: usize, is_length: b
 }
 
 fn is_denied_behind(tokens: &Tokens<'_>, end: usize) -> bool {
-    let word = tokens.word(end);
-    let is_window = matches!(
-        word,
-        "ago"
-            | "window"
-            | "windows"
-            | "timeout"
-            | "elapsed"
-            | "earlier"
-            | "interval"
-            | "old"
-            | "each"
-            | "limit"
-            | "late"
-    );
-    is_window || (tokens.glued(end) && matches!(tokens.sign(end), Some('/' | '%')))
+    let is_rate = tokens.glued(end) && matches!(tokens.sign(end), Some('/' | '%'));
+    is_rate || WINDOWS.contains(&tokens.word(end))
 }
 
 fn asks_again_behind(tokens: &Tokens<'_>, at: usize) -> bool {
-    (at..at + 4).any(|at| {
-        matches!(
-            tokens.word(at),
-            "retry"
-                | "retrying"
-                | "try"
-                | "trying"
-                | "sending"
-                | "making"
-                | "next"
-                | "another"
-                | "attempting"
-                | "submitting"
-                | "continuing"
-                | "again"
-                | "reessayer"
-                | "intentarlo"
-                | "intentar"
-                | "reintentar"
-                | "tentar"
-                | "using"
-        )
-    })
+    (at..at + 4).any(|at| ASKING.contains(&tokens.word(at)))
 }
 
 /// "3h until reset", "5 minutes until you can try again".

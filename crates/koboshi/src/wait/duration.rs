@@ -12,6 +12,9 @@ use super::LONGEST;
 use super::token::{Number, Tokens};
 use super::words::{self, Unit};
 
+/// How many groups of digits an amount may have behind its first.
+const MOST_GROUPS: usize = 8;
+
 /// Reads a text that is one length of time and nothing else.
 ///
 /// ```
@@ -90,6 +93,8 @@ fn row_at(tokens: &Tokens<'_>, at: usize) -> Option<(Duration, usize)> {
 /// An amount and its unit.
 fn part_at(tokens: &Tokens<'_>, at: usize) -> Option<(u128, Unit, usize)> {
     let (number, at) = amount_at(tokens, at)?;
+    // "5 more minutes": what has passed already does not count.
+    let at = at + usize::from(matches!(tokens.word(at), "more" | "additional" | "further"));
     let unit = words::unit(tokens.word(at))?;
     let nanos = amount_of(number, unit);
     if tokens.word(at + 1) == "半" {
@@ -109,9 +114,10 @@ fn amount_at(tokens: &Tokens<'_>, at: usize) -> Option<(Number, usize)> {
     }
 }
 
-/// Groups of three digits behind commas, or a decimal comma.
+/// Groups of three digits behind commas, or a decimal comma. An endless row of groups is no amount.
 fn with_commas(tokens: &Tokens<'_>, mut number: Number, mut at: usize) -> (Number, usize) {
-    while !number.point && tokens.is_sign(at, ',') && tokens.glued(at) && tokens.glued(at + 1) {
+    let last = at + 2 * MOST_GROUPS;
+    while at < last && !number.point && tokens.is_sign(at, ',') && tokens.glued(at) && tokens.glued(at + 1) {
         let Some(group) = tokens.number(at + 1) else { break };
         match group.digits {
             3 => number.whole = number.whole.saturating_mul(1_000).saturating_add(group.whole),

@@ -66,12 +66,30 @@ pub fn exhausted_bucket_wait<'a>(
             .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim()))
             .collect(),
     };
-    buckets
-        .headers
-        .iter()
-        .filter(|(name, _)| buckets.is_exhausted(name))
+    let resets = buckets.headers.iter().filter(|(name, _)| buckets.is_exhausted(name));
+    let combined =
+        buckets.headers.iter().filter(|(name, _)| matches!(name.as_str(), "ratelimit" | "x-ratelimit"));
+    resets
         .filter_map(|(name, value)| field_wait(name, value, clock))
+        .chain(combined.filter_map(|(_, value)| combined_wait(value, clock)))
         .max_by_key(|wait| wait.after)
+}
+
+/// All in one header: `limit=10, remaining=0, reset=34`, or `"burst";r=0;t=34, "daily";r=5;t=3600`.
+fn combined_wait(value: &str, clock: Clock<'_>) -> Option<Wait> {
+    let (mut is_empty, mut longest) = (false, None::<Wait>);
+    for piece in value.split([',', ';']).map(str::trim) {
+        match piece.split_once('=') {
+            Some(("r" | "remaining", left)) => is_empty = is_nothing(left),
+            Some(("t" | "reset", reset)) if is_empty => {
+                let wait = field_wait("reset", reset, clock);
+                longest = longest.into_iter().chain(wait).max_by_key(|wait| wait.after);
+            }
+            None => is_empty = false,
+            Some(_) => {}
+        }
+    }
+    longest
 }
 
 struct Buckets<'a> {
@@ -96,7 +114,12 @@ impl Buckets<'_> {
     }
 
     /// The unified limits have a status instead of a count.
+    ///
+    /// That of the overage says nothing: it is rejected wherever paying for more has not been allowed.
     fn is_rejected(&self, reset: &str) -> bool {
+        if reset.contains("-overage-") {
+            return false;
+        }
         let status = reset.replace("reset", "status");
         match self.value(&status) {
             Some(status) => status.eq_ignore_ascii_case("rejected"),
@@ -106,7 +129,8 @@ impl Buckets<'_> {
 
     fn any_window_is_rejected(&self) -> bool {
         self.headers.iter().any(|(name, value)| {
-            name.contains("-unified-") && name.ends_with("-status") && value.eq_ignore_ascii_case("rejected")
+            let is_window = name.contains("-unified-") && !name.contains("-overage-");
+            is_window && name.ends_with("-status") && value.eq_ignore_ascii_case("rejected")
         })
     }
 }

@@ -84,6 +84,9 @@ fn only_used_up_buckets_count() {
         (&[("ratelimitbysize-remaining", "0"), ("ratelimitbysize-reset", "34")], Some(34.0)),
         (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "34")], Some(34.0)),
         (&[("ratelimit-reset", "34")], None),
+        (&[("RateLimit", "limit=10, remaining=0, reset=34")], Some(34.0)),
+        (&[("RateLimit", "limit=10, remaining=1, reset=34")], None),
+        (&[("RateLimit", "\"burst\";r=0;t=34, \"daily\";r=5;t=3600")], Some(34.0)),
         (
             &[
                 ("anthropic-ratelimit-unified-status", "rejected"),
@@ -104,6 +107,21 @@ fn only_used_up_buckets_count() {
                 ("anthropic-ratelimit-unified-5h-reset", "1794744060"),
                 ("anthropic-ratelimit-unified-7d-status", "allowed"),
                 ("anthropic-ratelimit-unified-7d-reset", "1794844060"),
+            ],
+            Some(60.0),
+        ),
+        (
+            &[
+                ("anthropic-ratelimit-unified-overage-status", "rejected"),
+                ("anthropic-ratelimit-unified-overage-reset", "1794844060"),
+                ("anthropic-ratelimit-unified-reset", "1794844060"),
+            ],
+            None,
+        ),
+        (
+            &[
+                ("anthropic-ratelimit-unified-7d-status", "rejected"),
+                ("anthropic-ratelimit-unified-reset", "1794744060"),
             ],
             Some(60.0),
         ),

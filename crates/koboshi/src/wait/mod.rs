@@ -8,14 +8,25 @@
 //! [`LONGEST`], past instants are a wait of zero. And nothing here reads a clock or a zone file: the time,
 //! the local zone and the zone database come in through [`Clock`].
 //!
+//! Where to look: [`header_wait`] and [`exhausted_bucket_wait`] for the headers of an answer,
+//! [`headers_in_text`] for headers that a log quotes, [`field_wait`] for one field of a JSON body,
+//! [`stated_wait`] for prose in eight languages, [`parse_duration`] for a length alone.
+//!
+//! How it is made: `token` cuts a text into numbers, words and signs; `duration`, `calendar` and `zone` read
+//! expressions from these; `resolve` turns a date into an instant; `cue` and `cjk` judge by the words around
+//! an expression whether it is a wait, a client's own pause, a window or something past. Each step looks at
+//! a bounded stretch, so that a hostile text costs no more than its length.
+//!
 //! What a wait is *not*: a margin, a cap or a backoff. Those are decided later, by whoever acts on it.
 
 mod calendar;
 mod cjk;
 mod cue;
+mod cue_words;
 mod duration;
 mod field;
 mod header;
+mod hour;
 mod resolve;
 mod text;
 mod token;

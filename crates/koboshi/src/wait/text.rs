@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::calendar::{Surroundings, When, when_at};
+use super::calendar::{Day, Surroundings, When, when_at};
 use super::cue::{self, Before, Preposition, Verdict};
 use super::duration::{amount_of, clamped, duration_at, hours_minutes_seconds_at};
 use super::field::{self, Pairs};
@@ -171,7 +171,7 @@ fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Sa
         return Some((Said::Length(length), end));
     }
     let number = tokens.number(at)?;
-    let is_epoch = !number.point && matches!(number.digits, 10 | 13 | 16) && number.whole > 1_000_000_000;
+    let is_epoch = matches!(number.digits, 10 | 13 | 16) && number.whole > 1_000_000_000;
     let said = if is_epoch {
         Said::Epoch(number.whole)
     } else {
@@ -193,11 +193,11 @@ fn stated_at(
     said: &Said,
     clock: Clock<'_>,
 ) -> Option<(Wait, bool)> {
+    if let Said::Bare(length) = said {
+        return is_bare_wait(tokens, at, end).then(|| (Wait::countdown(*length, clock), false));
+    }
     let before = cue::before(tokens, at, said.is_length());
     let wait = wait_of(said, before, clock)?;
-    if let Said::Bare(_) = said {
-        return is_bare_wait(tokens, end, before).then_some((wait, false));
-    }
     if is_log_stamp(tokens, at, said, before) {
         return None;
     }
@@ -233,30 +233,51 @@ fn wait_of(said: &Said, before: Before, clock: Clock<'_>) -> Option<Wait> {
         Said::Length(length) | Said::Bare(length) => takes_length.then(|| Wait::countdown(*length, clock)),
         Said::Clock(length, _) if !takes_clock => Some(Wait::countdown(*length, clock)),
         Said::Clock(_, when) => resolve(when, clock),
-        Said::When(when) if takes_clock || when.day != super::calendar::Day::Next => resolve(when, clock),
+        Said::When(when) if takes_clock || when.day != Day::Next => resolve(when, clock),
         Said::When(_) => None,
         Said::Epoch(number) => Some(Wait::until(field::epoch(*number), Form::Instant, clock)),
     }
 }
 
 /// "retry after 120": a number alone means seconds if nothing follows that it could count.
-fn is_bare_wait(tokens: &Tokens<'_>, end: usize, before: Before) -> bool {
-    let counts_something = match tokens.get(end) {
-        None => false,
-        Some(next) if next.gap == Gap::Line => false,
-        Some(_) => {
-            !matches!(tokens.sign(end), Some('.' | ',' | ';' | '!' | ')' | '"' | '\'' | '}' | ']' | '`'))
-        }
-    };
-    before.takes_bare_number && matches!(before.verdict, Verdict::Wait { .. }) && !counts_something
+fn is_bare_wait(tokens: &Tokens<'_>, at: usize, end: usize) -> bool {
+    if is_printed_delay(tokens, at) {
+        return true;
+    }
+    let may_be = matches!(cue::preposition_before(tokens, at), Preposition::In | Preposition::After);
+    if !may_be || counts_something(tokens, end) {
+        return false;
+    }
+    let before = cue::before(tokens, at, true);
+    before.takes_bare_number && matches!(before.verdict, Verdict::Wait { .. })
 }
 
-/// A full date at the beginning of a line, with no preposition before it, is the stamp of a log line.
+fn counts_something(tokens: &Tokens<'_>, end: usize) -> bool {
+    let is_end = matches!(tokens.sign(end), Some('.' | ',' | ';' | '!' | ')' | '"' | '\'' | '}' | ']' | '`'));
+    tokens.gap(end) != Gap::Line && !is_end
+}
+
+/// `retry_delay { seconds: 36 }`, as a message of a remote procedure call is printed.
+fn is_printed_delay(tokens: &Tokens<'_>, at: usize) -> bool {
+    let Some(first) = at.checked_sub(6) else { return false };
+    let words = [(first, "retry"), (first + 2, "delay"), (first + 4, "seconds")];
+    let signs = [(first + 1, '_'), (first + 3, '{'), (first + 5, ':')];
+    words.iter().all(|(at, word)| tokens.word(*at) == *word)
+        && signs.iter().all(|(at, sign)| tokens.is_sign(*at, *sign))
+}
+
+/// A full date or a time with seconds at the beginning of a line, without a preposition, stamps a log line.
 fn is_log_stamp(tokens: &Tokens<'_>, at: usize, said: &Said, before: Before) -> bool {
     let opens_line = tokens.gap(at) == Gap::Line
         || at.checked_sub(1).is_some_and(|sign| tokens.is_sign(sign, '[') && tokens.gap(sign) == Gap::Line);
-    let is_dated = matches!(said, Said::When(when) if matches!(when.day, super::calendar::Day::Date(_)));
-    opens_line && is_dated && before.preposition == Preposition::None && tokens.number(at).is_some()
+    let is_stamp = match said {
+        Said::Clock(..) | Said::Epoch(_) => true,
+        Said::When(when) => {
+            matches!(when.day, Day::Date(_)) && matches!(tokens.sign(at + 1), Some('-' | '/'))
+        }
+        Said::Length(_) | Said::Bare(_) => false,
+    };
+    opens_line && is_stamp && before.preposition == Preposition::None
 }
 
 /// "usage limit reached|1760004000".

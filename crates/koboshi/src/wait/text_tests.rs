@@ -49,6 +49,10 @@ fn try_again() {
         ("Try again in 1-2 minutes", 120.0),
         ("Come back in 3h 47m — your free usage", 13_620.0),
         ("Attempt failed. Please try again in 3m", 180.0),
+        ("Quota exceeded.Try again in 3m", 180.0),
+        ("You can send messages again at 5 PM.", 18_000.0),
+        ("You have been rate limited for 60 seconds", 60.0),
+        ("retry_delay {\n  seconds: 36\n}", 36.0),
     ]);
 }
 
@@ -63,6 +67,9 @@ fn wait_so_long() {
         ("You must wait for 5 minutes", 300.0),
         ("you need to wait at least 30 seconds", 30.0),
         ("Please wait another 10s", 10.0),
+        ("You need to wait 30 more seconds", 30.0),
+        ("with Retry-After of 30 seconds", 30.0),
+        ("The request can be retried after 30s", 30.0),
         ("please allow 30 seconds before retrying", 30.0),
         ("3h 20m until reset", 12_000.0),
         ("Time until reset: 3h 20m", 12_000.0),
@@ -177,6 +184,20 @@ fn other_languages() {
         ("O limite será redefinido às 17:10", 18_600.0),
         ("reinicia às 17h", 18_000.0),
         ("daqui a 2 horas", 7200.0),
+        ("本日17:10にリセットされます", 18_600.0),
+        ("午後5時10分以降にもう一度お試しください。", 18_600.0),
+        ("リセット時刻: 17:10", 18_600.0),
+        ("再試行まで5分", 300.0),
+        ("请等待约5分钟后再试", 300.0),
+        ("距离重置还有5分钟", 300.0),
+        ("将于明天 08:00 重置", 72_000.0),
+        ("2026년 11월 16일 오전 8시에 재설정", 72_000.0),
+        ("5분 기다린 후 다시 시도하세요", 300.0),
+        ("Ihr Limit wird am Montag um 8:00 Uhr zurückgesetzt", 72_000.0),
+        ("Votre limite sera réinitialisée demain à 8h", 72_000.0),
+        ("Veuillez patienter 5 minutes avant de réessayer", 300.0),
+        ("El límite se restablece mañana a las 8:00", 72_000.0),
+        ("Seu limite será redefinido amanhã às 8h", 72_000.0),
     ]);
 }
 
@@ -232,6 +253,28 @@ fn what_states_no_wait() {
         "Reintentando en 5 segundos",
         "send the message again once the limit resets\n2026-11-15T11:00:00Z INFO done",
         "quota exhausted. Please wait.",
+        "please try again later\n12:00:01 INFO done",
+        "the limit resets\n[12:00:01] INFO done",
+        "Checking again in 5s",
+        "5分ごとにリセットされます",
+        "5分前にリセットされました",
+        "每5分钟重置",
+        "正在等待5分钟",
+        "5秒后自动重试",
+        "5초마다 재시도",
+        "Nova tentativa em 5 segundos",
+        "Tiempo de espera agotado después de 30 segundos",
+        "Retried after 5s",
+        "Reset connection after 30s",
+        "Rate limit exceeded: 100 requests in 5 hours",
+        "available at http://localhost:3000",
+        "Trying again in 30s",
+        "Will try again in 30s.",
+        "Let me wait 30 seconds and see",
+        "resets every 5 hours",
+        "Max retries exceeded after 30s",
+        "Retry scheduled in 30s",
+        "Rate limit hit, waiting 60s",
         "",
     ];
     let wrong: Vec<_> =
@@ -259,6 +302,7 @@ fn the_first_wait_counts_but_of_resets_the_latest() {
     check(&[
         ("Try again in 5s. The limit resets in 2h.", 5.0),
         ("5-hour limit resets 5pm; weekly limit resets Nov 17, 8am", 158_400.0),
+        ("Your limit resets at 17:10. Your plan renews on Dec 1.", 18_600.0),
         ("Session resets in 3h. Weekly resets in 2d. Daily resets in 5h.", 172_800.0),
     ]);
 }
@@ -305,6 +349,9 @@ fn a_large_hostile_text_is_read_in_time() {
         "a las ",
         "retry-after: ",
         "dans dans ",
+        "111,",
+        "again ",
+        "Pacific time ",
     ];
     for piece in pieces {
         let text = piece.repeat(200_000 / piece.len());

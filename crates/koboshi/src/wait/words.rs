@@ -158,8 +158,7 @@ pub(super) fn half_day(word: &str) -> Option<bool> {
 pub(super) fn named_hour(word: &str) -> Option<i8> {
     Some(match word {
         "noon" | "midday" | "midi" | "mittag" | "mediodia" | "正午" | "中午" | "정오" => 12,
-        "midnight" | "minuit" | "mitternacht" | "medianoche" | "午夜" | "深夜0時" | "零点" | "零點"
-        | "자정" => 0,
+        "midnight" | "minuit" | "mitternacht" | "medianoche" | "午夜" | "零点" | "零點" | "자정" => 0,
         _ => return None,
     })
 }

@@ -116,7 +116,10 @@ impl Classifier {
             return Some(self.error_fault(ErrorText::in_band(200, error), answer, now));
         }
         match outcome.ending(answer.stream || matches!(body, Body::Frames(_))) {
-            Ending::Complete => self.finish_fault(&outcome, answer),
+            Ending::Complete => {
+                let fault = self.finish_fault(&outcome, answer)?;
+                Some(self.error_as_content(&outcome, answer, now).filter(|_| fault.kind == Kind::Internal).unwrap_or(fault))
+            }
             Ending::Cut => {
                 let mut fault = Fault::of(Kind::ConnectionClosed, "answer.cut");
                 fault.status = answer.status;
@@ -125,6 +128,16 @@ impl Classifier {
             }
             Ending::Unusable => Some(self.unusable("answer.no_choices", answer, |_| {})),
         }
+    }
+
+    /// The error that a relay wrote where the answer's text should be.
+    fn error_as_content(&self, outcome: &Outcome, answer: &Answer<'_>, now: &Zoned) -> Option<Fault> {
+        let mut error = ErrorText::of_text(&outcome.beginning);
+        error.status = error.status.or(answer.status);
+        let wait = self.answer_wait(&error, answer, now);
+        let (mut fault, known) = self.judge(&error, wait, |_| {});
+        fault.status = answer.status;
+        known.then_some(fault)
     }
 
     fn unusable(&self, rule: &str, answer: &Answer<'_>, adjust: impl FnOnce(&mut Fault)) -> Fault {

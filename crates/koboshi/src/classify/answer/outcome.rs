@@ -17,6 +17,8 @@ pub(super) struct Outcome {
     pub(super) finish: Vec<String>,
     /// Text that a user can see; reasoning does not count.
     pub(super) visible_text: bool,
+    /// The beginning of that text: some relays put an error there.
+    pub(super) beginning: String,
     /// Arguments of tool calls: whole, or joined from pieces.
     calls: Vec<(u64, String)>,
     /// Calls whose arguments came as an object need no check.
@@ -111,6 +113,9 @@ impl Outcome {
         for key in ["message", "delta"] {
             let Some(message) = choice.get(key) else { continue };
             self.visible_text |= filled(message.get("content")) || filled(message.get("audio"));
+            if let Some(piece) = message.get("content").and_then(Value::as_str).filter(|_| self.beginning.len() < 2048) {
+                self.beginning.push_str(piece);
+            }
             if filled(message.get("refusal")) {
                 self.finish.push("refusal".to_owned());
             }
@@ -261,6 +266,16 @@ fn is_anthropic(kind: &str, value: &Value) -> bool {
 
 /// The error object of this value, if it holds one.
 fn error_in(event: Option<&str>, value: &Value) -> Option<Value> {
+    if let Value::Object(fields) = value
+        && let Some((name, inner)) = fields.iter().find(|(name, inner)| name.ends_with("Exception") && inner.is_object())
+    {
+        // An exception member of an event stream: its name is its code.
+        let mut error = inner.clone();
+        if let Value::Object(fields) = &mut error {
+            fields.insert("type".to_owned(), Value::String(name.clone()));
+        }
+        return Some(error);
+    }
     for place in [value.get("error"), value.pointer("/response/error"), value.get("errors")] {
         if let Some(error) = place.filter(|error| truthy(error)) {
             return Some(error.clone());

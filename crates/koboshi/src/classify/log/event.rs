@@ -55,7 +55,12 @@ fn has_error(value: &Value) -> bool {
     let typed = value.get("type").is_some_and(Value::is_string) && !matches!(text(value, "type"), "error" | "log");
     let error = value.get("error").or_else(|| value.get("error_message")).is_some_and(|error| error.is_object() || error.is_string());
     let level = ["level", "severity", "lvl"].iter().any(|key| matches!(text(value, key).to_ascii_lowercase().as_str(), "error" | "fatal"));
-    (error || level) && !typed
+    let coded = ["code", "status", "status_code"].iter().any(|key| match value.get(key) {
+        Some(Value::String(code)) => !code.is_empty() && code != "ok" && code != "success",
+        Some(Value::Number(code)) => code.as_u64().is_some_and(|code| code >= 400),
+        _ => false,
+    }) && value.get("message").is_some_and(Value::is_string);
+    (error || level || coded) && !typed
 }
 
 /// The parts of a failure event that carry the program's words.

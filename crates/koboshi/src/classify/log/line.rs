@@ -102,6 +102,10 @@ fn undecorate(line: &str) -> (&str, Marker) {
         return (line, marker);
     }
     let (line, glyph) = glyph(line);
+    // The program may speak in the agent's place.
+    if glyph == Some(Marker::Agent) && line.starts_with("API Error") {
+        return (line, Marker::Error);
+    }
     if let Some(marker @ (Marker::Agent | Marker::Work)) = glyph {
         return (line, marker);
     }
@@ -140,7 +144,7 @@ fn written_or_read(line: &str) -> Option<Marker> {
     if agent {
         return Some(Marker::Agent);
     }
-    let passed = line.starts_with("PASS ") || line.starts_with("ok ") || (line.starts_with("test ") && line.ends_with(" ok")) || line.ends_with(" PASSED");
+    let passed = line.starts_with("PASS ") || line.starts_with("FAIL ") || line.starts_with("FAILED ") || line.starts_with("not ok ") || line.starts_with("ok ") || (line.starts_with("test ") && line.ends_with(" ok")) || line.ends_with(" PASSED");
     passed.then_some(Marker::Agent)
 }
 
@@ -187,10 +191,14 @@ fn glyph(line: &str) -> (&str, Option<Marker>) {
         '✓' | '✔' | '✅' | '☑' | '√' => Marker::Work,
         '✕' | '✗' | '✖' | '✘' | '×' | '■' | '❌' | '⛔' | '🛑' | '🚫' | '⚠' => Marker::Error,
         '⎿' | '⚡' | '❯' | '›' | '»' | '▌' | '→' | '╰' | '└' | '├' | 'ℹ' | '⏸' | '⏳' | '🔴' | '✦' => Marker::Plain,
-        _ if is_spinner(first) => Marker::Plain,
+        _ if is_spinner(first) || is_emoji(first) => Marker::Plain,
         _ => return (line, None),
     };
     (rest, Some(marker))
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(c, '\u{1f300}'..='\u{1faff}' | '\u{2600}'..='\u{27bf}')
 }
 
 fn is_spinner(c: char) -> bool {

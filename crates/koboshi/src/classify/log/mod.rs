@@ -24,7 +24,7 @@ use super::lexicon::{Bits, Clause};
 use super::plain::push_plain;
 use super::ruleset::{Fact, Rules, Seen};
 use crate::fault::{Confidence, Fault, Kind, Origin, Scope, Sub};
-use crate::wait::{Wait, exhausted_bucket_wait, header_wait, headers_in_text, stated_wait};
+use crate::wait::{Clock, Wait, exhausted_bucket_wait, field_wait, header_wait, headers_in_text, stated_wait};
 
 /// How much of the end of a log is read: more than any failure needs.
 pub const TAIL_BYTES: usize = 256 * 1024;
@@ -264,7 +264,7 @@ impl Reader<'_> {
         let clock = self.classifier.clock(self.now);
         let resets = rejected.iter().filter_map(|event| {
             let reset = event.pointer("/rate_limit_info/resetsAt")?;
-            crate::wait::field_wait("resetsat", &reset.to_string(), clock)
+            field_wait("resetsat", &reset.to_string(), clock)
         });
         resets.max_by_key(|wait| wait.after)
     }
@@ -321,7 +321,8 @@ impl Reader<'_> {
 
     /// A plain line that reads like someone telling, not like a program failing.
     fn is_prose(&self, index: usize, bits: &Bits, line: &Line<'_>) -> bool {
-        has(bits, self.classifier.voices.prose) || line.text.contains('`') || self.under_agent_heading(index)
+        let signed = self.lines.get(index).is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
+        has(bits, self.classifier.voices.prose) || line.text.contains('`') || (!signed && self.under_agent_heading(index))
     }
 
     /// Some programs print the agent's words under a heading of one word.
@@ -386,7 +387,9 @@ impl Reader<'_> {
         let headers_above = headers_in_text(&above);
         header_wait(headers_below.iter().copied(), clock)
             .or_else(|| header_wait(headers_above.iter().copied(), clock))
+            .or_else(|| fields_in_text(&below, clock))
             .or_else(|| stated_wait(&below, clock).map(|stated| stated.wait))
+            .or_else(|| fields_in_text(&above, clock))
             .or_else(|| stated_wait(&just_above, clock).map(|stated| stated.wait))
             .or_else(|| exhausted_bucket_wait(headers_below.iter().chain(&headers_above).copied(), clock))
     }
@@ -489,6 +492,18 @@ fn keep_wait(mut fault: Fault) -> Fault {
         fault.wait = None;
     }
     fault
+}
+
+/// The last wait that a text gives as a field: `"retryDelay": "37s"`, `resets_in_seconds: 120`.
+fn fields_in_text(text: &str, clock: Clock<'_>) -> Option<Wait> {
+    const FIELDS: &[&str] = &["retryDelay", "retryDelayMs", "retry_after_ms", "retry_after", "retryAfter", "resets_in_seconds", "resets_at", "resetsAt", "reset_time", "reset_at"];
+    let found = FIELDS.iter().filter_map(|field| {
+        let at = text.rfind(field)?;
+        let rest = text.get(at + field.len()..)?.trim_start_matches(['"', '\'', '\\', ':', '=', ' ']);
+        let value = rest.split(['"', '\'', ',', '}', '\\', '\n']).next()?.trim();
+        Some((at, field_wait(field, value, clock)?))
+    });
+    found.max_by_key(|(at, _)| *at).map(|(_, wait)| wait)
 }
 
 /// An error line without content: `Error:`, `Error: undefined`, `Failed.`

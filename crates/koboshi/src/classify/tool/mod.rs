@@ -42,7 +42,7 @@ impl Classifier {
         let seen = Seen { all: self.rules.lexicon.scan(&plain(&text)), ..Seen::default() };
         if report == Report::Fine {
             // Missing glyphs spoil a figure although the run ends well.
-            let warned = self.rules.concept("font_warning").is_some_and(|clause| seen.all.has(clause)) && !shape::is_reading(&text);
+            let warned = shape::warns_of_fonts(&text);
             return warned.then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
         }
         match Rules::decide(&self.rules.tool, &seen) {

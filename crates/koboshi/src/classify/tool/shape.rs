@@ -90,7 +90,7 @@ pub(super) fn is_reading(text: &str) -> bool {
         lines += 1;
         read += usize::from(is_read_line(line));
     }
-    lines > 0 && read * 2 > lines || is_manual(text) || is_source(text)
+    lines > 0 && read * 2 > lines || is_manual(text) || is_document(text) || is_source(text)
 }
 
 fn is_read_line(line: &str) -> bool {
@@ -111,7 +111,8 @@ fn search_hit(line: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let after = rest.get(digits..).unwrap_or_default();
     let compiler = after.contains("error:") || after.contains("warning:") || after.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start().starts_with("error");
-    let warning = after.contains("Warning:") || after.contains("Error:");
+    let word = after.trim_start_matches([':', ' ']).split([' ', ':']).next().unwrap_or_default();
+    let warning = word.ends_with("Warning") || (word.ends_with("Error") && after.contains("Error:"));
     let frame = after.starts_with(":in ");
     pathlike && digits > 0 && after.starts_with(':') && !compiler && !warning && !frame && !path.starts_with('[')
 }
@@ -142,6 +143,12 @@ fn passing(line: &str) -> bool {
 
 fn is_manual(text: &str) -> bool {
     ["\nSYNOPSIS", "\nDESCRIPTION"].iter().all(|heading| text.contains(heading)) || (text.starts_with("NAME\n") && text.contains("\nSYNOPSIS"))
+}
+
+/// A Markdown page: it begins with a heading that stands alone.
+fn is_document(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.next().is_some_and(|line| line.trim_start_matches('#').starts_with(' ') && line.starts_with('#')) && lines.next().is_some_and(|line| line.trim().is_empty())
 }
 
 /// Source code: several lines that only code has, and none that a failure has.
@@ -175,9 +182,9 @@ fn ends_as_failure(line: &str) -> bool {
     const REASONS: &[&str] = &[
         "no such file or directory", "permission denied", "command not found", "connection refused", "operation not permitted", "is a directory", "not a directory",
         "no space left on device", "read-only file system", "file exists", "timed out", "not found.", ": not found", "does not exist", "access denied", "is locked", "is denied",
-        "not recognized", "cannot be found", "could not be found", "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.", "already in use", "has been denied",
+        "not recognized", "cannot be found", "could not be found", "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.", "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first", " denied", "out of memory", " died ", " crashed", "no changes to make", "panicked at",
     ];
-    (REASONS.iter().any(|reason| lower.contains(reason)) || lower.ends_with(" failed")) && !lower.starts_with("no ")
+    (REASONS.iter().any(|reason| lower.contains(reason)) || lower.ends_with(" failed") || lower.ends_with("not found")) && !lower.starts_with("no ")
 }
 
 /// A line that passes judgement on a whole run, wherever it stands.
@@ -194,6 +201,7 @@ fn is_verdict(line: &str) -> bool {
         || line.contains(": fatal error:")
         || line.contains(" failed, ") && line.contains(" passed") && !line.contains(" 0 failed")
         || line.contains(" FAILED at ")
+        || line.starts_with("thread '") && line.contains(" panicked at ")
 }
 
 /// A line that begins as failures begin.
@@ -208,7 +216,7 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
         "could not ", "couldn't ", "unable to ", "permission denied", "permission to use", "access denied", "access is denied", "command failed", "curl: (", "wget: ", "bash: ", "sh: ", "zsh: ", "/bin/sh: ",
         "/bin/bash: ", "npm err", "npm error", "yarn error", "mcp error", "killed", "segmentation fault", "usage:", "invalid ", "unknown ", "no such ", "timeout error", "timeout:", "timeout ", "timed out",
         "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5", "http/1.1 4", "http/1.1 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ", "syntax error", "parse error", "missing ",
-        "not found", "<tool_use_error>", "validation error", "input validation", "エラー", "错误", "失败", "오류", "fehler:", "erreur", "rejected", "denied", "abort", "operation not permitted", "the term ", "warning: failed",
+        "not found", "<tool_use_error>", "validation error", "input validation", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:", "erreur", "rejected", "denied", "abort", "operation not permitted", "the term ", "warning: failed",
         "status: error", "e: ", "execution failed", "build failed", "assertion", "found 0 matches none", "the command failed", "request failed", "connection ",
     ];
     // "tool " alone is a heading; it needs its complaint.
@@ -216,7 +224,14 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     if BEGINNINGS.iter().any(|begin| lower.starts_with(begin) && complained(begin)) && !lower.starts_with("error.") && !lower.starts_with("connection established") && !lower.starts_with("connection succe") {
         return true;
     }
-    names_exception(line) || complains(&lower)
+    names_exception(line) || complains(&lower) || begins_with_status(line)
+}
+
+/// `401 Unauthorized`, `503 Service Unavailable: …`
+fn begins_with_status(line: &str) -> bool {
+    let status: Option<u16> = line.get(..3).and_then(|digits| digits.parse().ok());
+    let words = line.get(3..).unwrap_or_default();
+    status.is_some_and(|status| (400..600).contains(&status)) && words.strip_prefix(' ').is_some_and(|word| word.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// `sqlite3.OperationalError: …`, `zipfile.BadZipFile: …`, `ValueError`, `… (LoadError)`
@@ -238,7 +253,7 @@ fn names_exception(line: &str) -> bool {
 fn complains(lower: &str) -> bool {
     let Some((name, reason)) = lower.split_once(':') else { return false };
     let short_name = name.split_whitespace().count() <= 4 && name.len() <= 60;
-    const REASONS: &[&str] = &["cannot ", "can't ", "could not", "couldn't", "unable to", "failed", "error", "permission denied", "no such", "not found", "command not found", "invalid ", "unrecognized", "unknown option", "illegal option", "the term ", "to use github cli", "unexpected"];
+    const REASONS: &[&str] = &["cannot ", "can't ", "could not", "couldn't", "unable to", "failed", "error", "permission denied", "no such", "not found", "command not found", "invalid ", "unrecognized", "unknown option", "illegal option", "the term ", "to use github cli", "unexpected", "no module named", "executable file not found", "*** ", "no such option", "missing ", "denied", "fatal", "not a git", "old_string", "bad "];
     let reason = reason.trim_start();
     let last = lower.rsplit(": ").next().unwrap_or_default();
     short_name && REASONS.iter().any(|complaint| reason.starts_with(complaint) || (last.starts_with(complaint) && lower.len() < 200))
@@ -249,6 +264,15 @@ fn is_all_clear(line: &str) -> bool {
     let lower = line.to_ascii_lowercase();
     const CLEAR: &[&str] = &["0 errors", "0 error", "no error", "no errors", "0 failed", "0 failures", "no failures", "without error", "no issues", "no problems", "no warnings", "all checks passed", "successfully", "succeeded", "0 problems"];
     CLEAR.iter().any(|clear| lower.starts_with(clear) || lower.contains(&format!(" {clear}")))
+}
+
+/// A line that warns of a missing glyph or font, printed by a drawing library.
+pub(super) fn warns_of_fonts(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start();
+        let words = line.trim_start_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '[' | ']' | ' '));
+        words.starts_with("findfont:") || (line.contains("Warning: Glyph ") && line.contains("missing from"))
+    })
 }
 
 /// The line that tells what failed: the last one that begins as a failure, or the first with words.
