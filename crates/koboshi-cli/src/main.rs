@@ -1,9 +1,73 @@
-//! x
+//! The `koboshi` command: a thin shell around the core.
+//!
+//! Each command reads what it needs, asks the core, and says the answer. Exit status: 0 good, 1 the answer
+//! is "something is wrong" (a fault was found, a measure is too low), 2 the command itself could not be
+//! carried out.
+
+mod args;
 mod clock;
+mod codes;
 mod corpus;
-use koboshi::classify::*;
-fn main() {
-    let rules = match Rules::builtin() { Ok(r) => r, Err(e) => { println!("{e}"); return; } };
-    let c = Classifier::new(rules, clock::zones());
-    corpus::quick(&c, &std::env::args().skip(1).collect::<Vec<_>>());
+mod explain;
+mod input;
+mod rules;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command, CorpusCommand};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Good,
+    /// What was looked for was found, and it is not good.
+    Found,
+}
+
+/// Why a command could not be carried out, in words for a person.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        // Whoever reads our output has had enough of it: no failure, and nobody left to tell.
+        if error.kind() == std::io::ErrorKind::BrokenPipe { Self(String::new()) } else { Self(format!("cannot write the output: {error}")) }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(Exit::Good) => ExitCode::SUCCESS,
+        Ok(Exit::Found) => ExitCode::from(1),
+        Err(Failure(message)) if message.is_empty() => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            let mut out = anstream::stderr().lock();
+            // Standard error is the last resort: if it is gone too, the exit status still tells.
+            let _ = writeln!(out, "koboshi: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.command {
+        Command::Explain(args) => explain::run(args),
+        Command::Codes(args) => codes::run(args),
+        Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "koboshi", &mut script);
+            anstream::stdout().lock().write_all(&script)?;
+            Ok(Exit::Good)
+        }
+    }
 }

@@ -292,6 +292,7 @@ label-same = The same target again
 label-other = Another target
 label-later = You, later
 label-seen = Seen in line { $line }, by rule { $rule }
+label-seen-from-end = Seen in line { $line } from the end, by rule { $rule }
 
 origin-provider = the AI provider
 origin-transport = the network between this machine and the provider

@@ -292,6 +292,7 @@ label-same = 同じ接続先でもう一度
 label-other = 別の接続先で
 label-later = 時間をおいてご自身で
 label-seen = { $line } 行目、ルール { $rule } による判定
+label-seen-from-end = 根拠: 末尾から { $line } 行目（ルール { $rule }）
 
 origin-provider = AI プロバイダー
 origin-transport = このマシンとプロバイダーの間のネットワーク

@@ -28,7 +28,7 @@ const TOOL_CATEGORIES: &str = "font missing_module missing_command permission re
 
 const TEXTS: &str = "json-retry-user json-exhausted-user json-retry-model json-exhausted-model static-unavailable \
     static-notice unavailable-long label-what label-kind label-code label-whose label-do label-wait label-affects \
-    label-sure label-said label-reason label-retry label-same label-other label-later label-seen \
+    label-sure label-said label-reason label-retry label-same label-other label-later label-seen label-seen-from-end \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
     confidence-low confidence-medium confidence-high answer-yes answer-no nothing-wrong wait-none wait-until wait-over \

@@ -52,6 +52,7 @@ pub(super) struct Voices {
     wrapper: Option<Clause>,
     work: Option<Clause>,
     prose: Option<Clause>,
+    limit: Option<Clause>,
 }
 
 impl Voices {
@@ -62,6 +63,7 @@ impl Voices {
             wrapper: rules.concept("wrapper"),
             work: rules.concept("work"),
             prose: rules.concept("prose"),
+            limit: rules.concept("limit_word"),
         }
     }
 }
@@ -300,8 +302,12 @@ impl Reader<'_> {
             }
             findings.process.get_or_insert(fault);
         }
-        let wait = self.line_wait(index, &error);
-        let (fault, known) = self.provider_fault(&error, wait);
+        let (mut fault, mut known) = self.provider_fault(&error, None);
+        if known || has(&bits, voices.limit) {
+            // Only a line that may be the evidence is worth a look around for its wait.
+            let wait = self.line_wait(index, &error);
+            (fault, known) = self.provider_fault(&error, wait);
+        }
         if known {
             let mut fault = keep_wait(fault);
             fault.evidence.span = self.span(index);

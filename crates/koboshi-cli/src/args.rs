@@ -1,0 +1,200 @@
+//! The command line, as clap sees it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use koboshi_report::phrase::Lang;
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  koboshi explain agent.log --exit-code 1         why did this run fail, and until when to wait?
+  claude -p \"…\" 2>&1 | koboshi explain            the same, from a pipe
+  koboshi explain body.json --status 429 --header 'retry-after: 20'
+  curl -si https://api.example.com/v1/models | koboshi explain
+  koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
+
+Exit status: 0 nothing wrong was found, 1 a fault was found, 2 the input or a rule file cannot be read.";
+
+const CORPUS_EXAMPLES: &str = "\
+Examples:
+  koboshi corpus check corpus/*.jsonl
+  koboshi corpus check corpus/agent-logs.jsonl --failures --min 97
+  koboshi corpus check mine.jsonl --rules my-rules.yaml --format json
+
+Exit status: 0 good, 1 below --min, 2 a file cannot be read.";
+
+const CODES_EXAMPLES: &str = "\
+Examples:
+  koboshi codes
+  koboshi codes --format json --lang ja
+  koboshi codes --prefix MIRA";
+
+/// Keeps LLM agents on their feet: every failure becomes one Fault.
+#[derive(Debug, Parser)]
+#[command(name = "koboshi", version, about, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// List every kind of fault with its codes and what it permits
+    #[command(after_help = CODES_EXAMPLES)]
+    Codes(CodesArgs),
+    /// Measure the classifiers against labelled cases
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
+    /// Print shell completions
+    #[command(after_help = "Example:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi")]
+    Completions {
+        /// The shell to print them for
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CorpusCommand {
+    /// Check labelled cases and show where the answers differ
+    #[command(after_help = CORPUS_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputKind {
+    /// Find out from the text
+    Auto,
+    /// A provider's answer: body, HTTP response with headers, SSE stream, or an HTTP client's error text
+    Answer,
+    /// The log of an agent's run
+    Log,
+    /// The output of a tool
+    Tool,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The file to read; `-` or nothing reads standard input
+    pub(crate) file: Option<PathBuf>,
+    /// What the input is
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) kind: InputKind,
+    /// HTTP status of the answer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
+    pub(crate) status: Option<u16>,
+    /// A header of the answer, `name: value`; may be given several times
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
+    pub(crate) headers: Vec<(String, String)>,
+    /// The request asked for a stream
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Exit status of the agent (128+n for a signal)
+    #[arg(long, value_name = "N")]
+    pub(crate) exit_code: Option<i32>,
+    /// Whether the tool's result was flagged as an error
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) is_error: Option<bool>,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    /// The instant to count waits from [default: now]
+    #[arg(long, value_name = "TIME", value_parser = crate::clock::parse)]
+    pub(crate) now: Option<jiff::Zoned>,
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Prefix of the codes
+    #[arg(long, default_value = koboshi::fault::DEFAULT_PREFIX)]
+    pub(crate) prefix: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RuleArgs {
+    /// A rule file of your own: adds to the built-in rules, replaces or mutes them
+    #[arg(long = "rules", value_name = "FILE", env = "KOBOSHI_RULES")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LangArgs {
+    /// Language of the texts: en or ja [default: from LC_ALL, LC_MESSAGES or LANG]
+    #[arg(long, value_name = "LANG", value_parser = parse_lang)]
+    lang: Option<Lang>,
+}
+
+impl LangArgs {
+    /// The language asked for, or the one of the environment, or English.
+    pub(crate) fn get(&self) -> Lang {
+        let from_environment = || {
+            ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).and_then(|tag| Lang::from_tag(&tag))
+        };
+        self.lang.or_else(from_environment).unwrap_or(Lang::En)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CodesArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: CodesFormat,
+    /// Prefix of the codes
+    #[arg(long, default_value = koboshi::fault::DEFAULT_PREFIX)]
+    pub(crate) prefix: String,
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
+}
+
+/// How to print the codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CodesFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// For the documentation
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Files of labelled cases, one JSON object a line; the form is told by the fields
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Show every case that was answered wrong
+    #[arg(long)]
+    pub(crate) failures: bool,
+    /// Lowest acceptable accuracy of each file, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    pub(crate) min: f64,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+}
+
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("a header is written `name: value`")?;
+    if name.trim().is_empty() {
+        return Err("the header has no name".to_owned());
+    }
+    Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+}
+
+fn parse_lang(text: &str) -> Result<Lang, String> {
+    Lang::from_tag(text).ok_or_else(|| format!("`{text}` is not spoken here: choose en or ja"))
+}

@@ -1,0 +1,108 @@
+//! `koboshi explain`: what went wrong, what to do, and until when to wait.
+//!
+//! The reader is chosen by what the caller says and what the text looks like; the classifier decides; the
+//! [`render`] module says it.
+
+mod http;
+mod render;
+
+use jiff::Zoned;
+use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
+use koboshi::fault::{Confidence, Fault, Kind};
+use koboshi_report::phrase::Phrases;
+
+use crate::args::{ExplainArgs, Format, InputKind};
+use crate::input::Input;
+use crate::{Exit, Failure, clock, rules};
+
+/// What was read, and how.
+pub(crate) struct Explained<'a> {
+    pub(crate) fault: Option<Fault>,
+    pub(crate) read_as: &'static str,
+    /// The text that the evidence's span points into.
+    pub(crate) text: &'a str,
+    /// The text is the end of a longer input.
+    pub(crate) cut: bool,
+}
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
+    let classifier = Classifier::new(rules::load(&args.rules.files)?, clock::zones());
+    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
+    let input = Input::read(args.file.as_deref()).map_err(|error| {
+        let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
+        Failure::new(format!("cannot read {name}: {error}"))
+    })?;
+    let now = args.now.clone().unwrap_or_else(clock::now);
+    let explained = explain(&classifier, args, &input, &now);
+    let telling = render::Telling { phrases: &phrases, rules: classifier.rules(), lang: args.lang.get(), prefix: &args.prefix, now: &now };
+    match args.format {
+        Format::Text => telling.text(&explained)?,
+        Format::Json => telling.json(&explained)?,
+    }
+    Ok(if explained.fault.is_some() { Exit::Found } else { Exit::Good })
+}
+
+fn explain<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+    match kind_of(args, input) {
+        InputKind::Answer => answer(classifier, args, input, now),
+        InputKind::Tool => tool(classifier, args, input),
+        InputKind::Log => log(classifier, args, input, now),
+        InputKind::Auto => best(classifier, args, input, now),
+    }
+}
+
+/// The kind that the caller named, or the one that the options or the text give away.
+fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
+    if args.kind != InputKind::Auto {
+        return args.kind;
+    }
+    if args.status.is_some() || !args.headers.is_empty() || args.stream {
+        return InputKind::Answer;
+    }
+    if args.is_error.is_some() {
+        return InputKind::Tool;
+    }
+    if args.exit_code.is_some() || input.is_cut() {
+        return InputKind::Log;
+    }
+    if http::looks_like_answer(&input.head) { InputKind::Answer } else { InputKind::Auto }
+}
+
+fn answer<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+    let head = http::read(&input.head);
+    let own: Vec<(&str, &str)> = args.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers = if own.is_empty() { head.headers } else { own };
+    let status = args.status.or(head.status);
+    let stream = args.stream || headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("event-stream")) || http::is_event_stream(head.body);
+    let plain_text = status.is_none() && !head.body.trim_start().starts_with(['{', '[', '<', 'd', 'e', ':']);
+    let answer = if plain_text {
+        Answer { transport: Some(head.body), ..Answer::default() }
+    } else {
+        Answer { status: Some(status.unwrap_or(200)), headers: &headers, body: head.body, stream, transport: None }
+    };
+    Explained { fault: classifier.answer(&answer, now), read_as: "answer", text: head.body, cut: false }
+}
+
+fn log<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+    let text = input.end();
+    let fault = classifier.log(&AgentLog { text, exit_code: args.exit_code }, now);
+    Explained { fault, read_as: "log", text, cut: input.is_cut() }
+}
+
+fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input) -> Explained<'a> {
+    let text = input.end();
+    let fault = classifier.tool(&ToolOutput { text, is_error: args.is_error });
+    Explained { fault, read_as: "tool", text, cut: input.is_cut() }
+}
+
+/// A log of an agent and the output of a tool look alike: the reading that recognises something wins.
+fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+    let as_log = log(classifier, args, input, now);
+    let recognised = as_log.fault.as_ref().is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
+    if recognised {
+        return as_log;
+    }
+    let as_tool = tool(classifier, args, input);
+    let better = as_tool.fault.as_ref().is_some_and(|fault| fault.category.as_deref() != Some("other"));
+    if better { as_tool } else { as_log }
+}

@@ -1,0 +1,186 @@
+//! Says an explanation: to a person in their language, to a program as JSON.
+
+use anstream::stdout;
+use anstyle::{AnsiColor, Style};
+use jiff::Zoned;
+use koboshi::classify::Rules;
+use koboshi::fault::Fault;
+use koboshi::redact::{Redactor, shorten};
+use koboshi::wait::{Wait, print_duration};
+use koboshi_report::phrase::{Lang, Phrases};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::Explained;
+
+const STRONG: Style = Style::new().bold();
+const FAULT: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const QUIET: Style = Style::new().dimmed();
+/// Columns for the labels.
+const LABEL_WIDTH: usize = 22;
+
+/// Everything needed to say something.
+pub(super) struct Telling<'a> {
+    pub(super) phrases: &'a Phrases,
+    pub(super) rules: &'a Rules,
+    pub(super) lang: Lang,
+    pub(super) prefix: &'a str,
+    pub(super) now: &'a Zoned,
+}
+
+/// Where the evidence stands.
+struct Place {
+    /// Line from the beginning, or from the end if the beginning was not read.
+    line: usize,
+    from_end: bool,
+    text: String,
+}
+
+impl Telling<'_> {
+    pub(super) fn text(&self, explained: &Explained<'_>) -> io::Result<()> {
+        let mut out = stdout().lock();
+        let Some(fault) = &explained.fault else {
+            return writeln!(out, "{GOOD}✓{GOOD:#} {}", self.say("nothing-wrong", &[]));
+        };
+        let sub = fault.sub.map(|sub| format!(" / {}", sub.name())).unwrap_or_default();
+        let category = fault.category.as_deref().map(|category| format!(" / {category}")).unwrap_or_default();
+        let name = format!("{}{sub}{category}", fault.kind.name());
+        writeln!(out, "{FAULT}✗ {name}{FAULT:#}  {QUIET}{}{QUIET:#}", fault.kind.code(self.prefix))?;
+        writeln!(out)?;
+        let (message, suggestion) = self.words(fault);
+        self.row(&mut out, "label-what", &format!("{STRONG}{message}{STRONG:#}"))?;
+        self.row(&mut out, "label-do", &suggestion)?;
+        if let Some(wait) = fault.wait {
+            self.row(&mut out, "label-wait", &self.wait_words(wait))?;
+        }
+        self.row(&mut out, "label-whose", &self.say(&format!("origin-{}", fault.origin.name()), &[]))?;
+        self.row(&mut out, "label-affects", &self.say(&format!("scope-{}", fault.scope.name()), &[]))?;
+        self.row(&mut out, "label-retry", &self.advice_words(fault))?;
+        self.row(&mut out, "label-sure", &self.say(&format!("confidence-{}", fault.confidence.name()), &[]))?;
+        self.evidence(&mut out, explained, fault)
+    }
+
+    fn evidence(&self, out: &mut impl Write, explained: &Explained<'_>, fault: &Fault) -> io::Result<()> {
+        let place = place(explained, fault);
+        writeln!(out)?;
+        let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
+        let seen = self.say(id, &[("line", &place.line.to_string()), ("rule", &fault.evidence.rule)]);
+        writeln!(out, "{QUIET}{seen}{QUIET:#}")?;
+        if !place.text.is_empty() {
+            writeln!(out, "{QUIET}  │ {}{QUIET:#}", place.text)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn json(&self, explained: &Explained<'_>) -> io::Result<()> {
+        let fault = explained.fault.as_ref().map(|fault| self.fault_json(explained, fault));
+        let document = json!({
+            "ok": explained.fault.is_none(),
+            "read_as": explained.read_as,
+            "lang": self.lang.name(),
+            "now": self.now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            "fault": fault,
+        });
+        let mut out = stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)
+    }
+
+    fn fault_json(&self, explained: &Explained<'_>, fault: &Fault) -> Value {
+        let (message, suggestion) = self.words(fault);
+        let place = place(explained, fault);
+        json!({
+            "kind": fault.kind.name(),
+            "sub": fault.sub.map(|sub| sub.name()),
+            "category": fault.category.as_deref(),
+            "code": fault.kind.code(self.prefix),
+            "stream_code": fault.kind.row().stream_code,
+            "http_status": fault.kind.row().http_status,
+            "status": fault.status,
+            "reason": fault.log_reason(),
+            "origin": fault.origin.name(),
+            "scope": fault.scope.name(),
+            "advice": {
+                "same": fault.advice.same,
+                "other": fault.advice.other,
+                "later": fault.advice.later,
+            },
+            "health": fault.advice.health,
+            "wait": fault.wait.map(|wait| json!({
+                "seconds": wait.after.as_secs_f64(),
+                "until": wait.until.to_string(),
+                "form": wait.form.name(),
+            })),
+            "confidence": fault.confidence.name(),
+            "message": message,
+            "suggestion": suggestion,
+            "evidence": {
+                "rule": &*fault.evidence.rule,
+                "line": place.line,
+                "line_from_end": place.from_end,
+                "text": place.text,
+            },
+            "detail": fault.detail,
+        })
+    }
+
+    /// Message and suggestion; a category that the user added brings its own.
+    fn words(&self, fault: &Fault) -> (String, String) {
+        if let Some(category) = fault.category.as_deref() {
+            if let Some(own) = self.rules.own_category(category) {
+                return match self.lang {
+                    Lang::Ja => (own.message.ja.clone(), own.suggestion.ja.clone()),
+                    Lang::En => (own.message.en.clone(), own.suggestion.en.clone()),
+                };
+            }
+            let said = (self.phrases.tool_message(self.lang, category), self.phrases.tool_suggestion(self.lang, category));
+            if let (Some(message), Some(suggestion)) = said {
+                return (message, suggestion);
+            }
+        }
+        (self.phrases.message(self.lang, fault.kind, fault.sub), self.phrases.suggestion(self.lang, fault.kind, fault.sub))
+    }
+
+    fn wait_words(&self, wait: Wait) -> String {
+        if wait.after.is_zero() {
+            return self.say("wait-over", &[]);
+        }
+        let until = wait.until.to_zoned(self.now.time_zone().clone());
+        let same_day = until.date() == self.now.date();
+        let pattern = if same_day { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
+        // Countdowns are shown in whole seconds: nobody waits for milliseconds.
+        let left = if wait.after < Duration::from_secs(1) { wait.after } else { Duration::from_secs(wait.after.as_secs()) };
+        self.say("wait-until", &[("time", &until.strftime(pattern).to_string()), ("left", &print_duration(left))])
+    }
+
+    fn advice_words(&self, fault: &Fault) -> String {
+        let answer = |yes: bool| self.say(if yes { "answer-yes" } else { "answer-no" }, &[]);
+        let parts = [("label-same", fault.advice.same), ("label-other", fault.advice.other), ("label-later", fault.advice.later)];
+        parts.map(|(label, yes)| format!("{}: {}", self.say(label, &[]), answer(yes))).join(" · ")
+    }
+
+    fn row(&self, out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
+        let label = self.say(label, &[]);
+        let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
+        let gap = " ".repeat(LABEL_WIDTH.saturating_sub(width).max(1));
+        writeln!(out, "{label}{gap}{text}")
+    }
+
+    fn say(&self, id: &str, args: &[(&str, &str)]) -> String {
+        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
+    }
+}
+
+/// The line of the evidence, fit to be shown.
+fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
+    let start = explained.text.floor_char_boundary(fault.evidence.span.start);
+    let before = explained.text.get(..start).unwrap_or_default();
+    let rest = explained.text.get(start..).unwrap_or_default();
+    let line = rest.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let number = if explained.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
+    let text = Redactor::new().redact(&shorten(line.trim(), 2000)).into_owned();
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    Place { line: number, from_end: explained.cut, text: shorten(&text, 160).into_owned() }
+}

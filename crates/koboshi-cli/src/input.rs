@@ -1,0 +1,121 @@
+//! Reads as much of an input as is needed, and no more.
+//!
+//! A log of a gigabyte says why it ended in its last lines: files are read from the end, pipes keep only
+//! their head and their tail. Memory stays flat whatever comes in.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How much of the beginning is kept: enough for any answer that is worth judging whole.
+const HEAD: usize = 4 * 1024 * 1024;
+/// How much of the end is kept.
+const TAIL: usize = koboshi::classify::TAIL_BYTES + 4096;
+
+/// An input as far as it was read.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// The beginning, or all of it.
+    pub(crate) head: String,
+    /// The end, where the input is longer than the head.
+    tail: Option<String>,
+}
+
+impl Input {
+    /// Reads a file, or standard input.
+    pub(crate) fn read(path: Option<&Path>) -> io::Result<Self> {
+        match path {
+            Some(path) if path != Path::new("-") => {
+                let mut file = File::open(path)?;
+                let metadata = file.metadata()?;
+                if metadata.is_dir() {
+                    return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+                }
+                if metadata.is_file() { from_file(&mut file, metadata.len()) } else { from_pipe(file) }
+            }
+            _ => from_pipe(io::stdin().lock()),
+        }
+    }
+
+    /// The end of the input: what a log is judged by.
+    pub(crate) fn end(&self) -> &str {
+        self.tail.as_deref().unwrap_or(&self.head)
+    }
+
+    /// Whether something between head and end was not read.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.tail.is_some()
+    }
+}
+
+fn from_file(file: &mut File, len: u64) -> io::Result<Input> {
+    let (head_len, tail_len) = (HEAD as u64, TAIL as u64);
+    if len <= head_len {
+        let mut bytes = Vec::new();
+        file.take(head_len).read_to_end(&mut bytes)?;
+        return Ok(Input { head: text(&bytes), tail: None });
+    }
+    // A long file is a log: of its beginning only what tells the form is of use.
+    let mut head = vec![0; 4096];
+    file.read_exact(&mut head)?;
+    file.seek(SeekFrom::Start(len.saturating_sub(tail_len)))?;
+    let mut tail = Vec::new();
+    file.take(tail_len).read_to_end(&mut tail)?;
+    Ok(Input { head: text(&head), tail: Some(text(&tail)) })
+}
+
+fn from_pipe(mut pipe: impl Read) -> io::Result<Input> {
+    let mut head = Vec::new();
+    (&mut pipe).take(HEAD as u64).read_to_end(&mut head)?;
+    if head.len() < HEAD {
+        return Ok(Input { head: text(&head), tail: None });
+    }
+    let mut tail = head.get(HEAD - TAIL..).unwrap_or_default().to_vec();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut more = false;
+    loop {
+        let count = match pipe.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        more = true;
+        tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        if tail.len() > 2 * TAIL {
+            tail.drain(..tail.len() - TAIL);
+        }
+    }
+    let tail = more.then(|| text(tail.get(tail.len().saturating_sub(TAIL)..).unwrap_or_default()));
+    Ok(Input { head: text(&head), tail })
+}
+
+/// Bytes that are no UTF-8 become replacement characters: a log is read whatever it holds.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_pipe_is_kept_whole() {
+        let input = from_pipe(&b"one\ntwo\n"[..]).unwrap();
+        assert_eq!((input.head.as_str(), input.end()), ("one\ntwo\n", "one\ntwo\n"));
+        assert!(!input.is_cut());
+    }
+
+    #[test]
+    fn a_long_pipe_keeps_its_two_ends() {
+        let long = io::repeat(b'x').take(20 * 1024 * 1024).chain(&b"\nthe end"[..]);
+        let input = from_pipe(long).unwrap();
+        assert!(input.is_cut() && input.end().ends_with("the end"));
+        assert!(input.end().len() <= TAIL);
+    }
+
+    #[test]
+    fn broken_utf8_is_read_all_the_same() {
+        assert_eq!(from_pipe(&b"a\xffb"[..]).unwrap().head, "a\u{fffd}b");
+    }
+}
