@@ -125,7 +125,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
     /// A rule file of your own: adds to the built-in rules, replaces or mutes them
-    #[arg(long = "rules", value_name = "FILE", env = "KOBOSHI_RULES")]
+    #[arg(id = "rules", long = "rules", value_name = "FILE", env = "KOBOSHI_RULES")]
     pub(crate) files: Vec<PathBuf>,
 }
 

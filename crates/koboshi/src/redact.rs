@@ -136,7 +136,7 @@ const GAP: &str = " … ";
 /// Errors say what at the beginning and why at the end, so both are kept, the head twice as long.
 #[must_use]
 pub fn shorten(text: &str, max_chars: usize) -> Cow<'_, str> {
-    if text.char_indices().nth(max_chars).is_none() {
+    if text.len() <= max_chars || text.char_indices().nth(max_chars).is_none() {
         return Cow::Borrowed(text);
     }
     let head_end = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);

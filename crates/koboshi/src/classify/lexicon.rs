@@ -2,14 +2,16 @@
 //!
 //! Rules speak in *clauses*: "one of these terms must occur". All terms of all rules go into one
 //! Aho-Corasick automaton, so a text is read once, in time linear in its length whatever it holds, and
-//! the result is a set of [`Bits`]: which clauses hold. Terms in slashes are regular expressions; they
-//! share one `RegexSet`, which is linear as well.
+//! the result is a set of [`Bits`]: which clauses hold. Terms in slashes are regular expressions (linear as
+//! well); they are searched for only when a rule asks, since most texts are decided without them.
 //!
 //! A term matches whole words; `exceed*` also matches `exceeded`. Letters outside ASCII have no word
 //! ends to look at (Japanese and Chinese write without spaces), so no boundary is asked for there.
 
+use std::collections::HashMap;
+
 use aho_corasick::{AhoCorasick, MatchKind};
-use regex::{RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexBuilder};
 
 /// Index of a clause.
 pub(crate) type Clause = u16;
@@ -55,12 +57,12 @@ struct Term {
 pub(crate) struct Lexicon {
     words: AhoCorasick,
     terms: Vec<Term>,
-    patterns: RegexSet,
-    pattern_clauses: Vec<Vec<Clause>>,
+    /// The regular expressions of each clause that has some, as one.
+    patterns: Vec<Option<Regex>>,
 }
 
 /// A term as it is written in a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Written {
     /// Words, with `*` at an open end.
     Words(String),
@@ -75,7 +77,7 @@ pub(crate) struct LexiconError(pub(crate) String);
 impl Lexicon {
     pub(crate) fn compile(entries: &[(Written, Vec<Clause>)]) -> Result<Self, LexiconError> {
         let (mut literals, mut terms) = (Vec::new(), Vec::new());
-        let (mut patterns, mut pattern_clauses) = (Vec::new(), Vec::new());
+        let mut sources: HashMap<Clause, Vec<&str>> = HashMap::new();
         for (written, clauses) in entries {
             match written {
                 Written::Words(words) => {
@@ -89,8 +91,9 @@ impl Lexicon {
                     literals.push(literal);
                 }
                 Written::Pattern(pattern) => {
-                    patterns.push(pattern.as_str());
-                    pattern_clauses.push(clauses.clone());
+                    for clause in clauses {
+                        sources.entry(*clause).or_default().push(pattern);
+                    }
                 }
             }
         }
@@ -98,11 +101,20 @@ impl Lexicon {
             .match_kind(MatchKind::Standard)
             .build(&literals)
             .map_err(|error| LexiconError(error.to_string()))?;
-        let patterns = RegexSetBuilder::new(&patterns)
-            .size_limit(4 << 20)
-            .build()
-            .map_err(|error| LexiconError(error.to_string()))?;
-        Ok(Self { words, terms, patterns, pattern_clauses })
+        let mut patterns = Vec::new();
+        for (clause, sources) in sources {
+            let at = usize::from(clause);
+            if patterns.len() <= at {
+                patterns.resize(at + 1, None);
+            }
+            let joined = format!("(?:{})", sources.join(")|(?:"));
+            let regex = RegexBuilder::new(&joined).size_limit(4 << 20).build();
+            let regex = regex.map_err(|error| LexiconError(error.to_string()))?;
+            if let Some(slot) = patterns.get_mut(at) {
+                *slot = Some(regex);
+            }
+        }
+        Ok(Self { words, terms, patterns })
     }
 
     /// Which clauses hold in this plain text.
@@ -124,13 +136,16 @@ impl Lexicon {
                 }
             }
         }
-        if !self.pattern_clauses.is_empty() {
-            for index in self.patterns.matches(plain) {
-                for clause in self.pattern_clauses.get(index).into_iter().flatten() {
-                    bits.set(*clause);
-                }
-            }
-        }
+    }
+
+    /// Whether this clause has a regular expression.
+    pub(crate) fn has_pattern(&self, clause: Clause) -> bool {
+        self.patterns.get(usize::from(clause)).is_some_and(Option::is_some)
+    }
+
+    /// Whether a regular expression of this clause matches.
+    pub(crate) fn matches(&self, clause: Clause, plain: &str) -> bool {
+        self.patterns.get(usize::from(clause)).and_then(Option::as_ref).is_some_and(|pattern| pattern.is_match(plain))
     }
 }
 
@@ -178,7 +193,8 @@ mod tests {
 
     #[test]
     fn slashes_hold_a_regular_expression() {
-        let bits = lexicon(&["/got -[0-9]/", "got"]).scan(" at least 1, got -12 ");
-        assert!(bits.has(0) && bits.has(1));
+        let lexicon = lexicon(&["/got -[0-9]/", "got"]);
+        assert!(lexicon.matches(0, " at least 1, got -12 ") && !lexicon.matches(0, " got 12 "));
+        assert!(lexicon.scan(" at least 1, got -12 ").has(1));
     }
 }

@@ -117,6 +117,9 @@ pub(crate) struct FaultRule {
 pub(crate) struct ToolRule {
     pub(crate) id: Line,
     pub(crate) category: Line,
+    /// In a short output without an error flag, this rule is enough to show that the call failed.
+    #[serde(default)]
+    pub(crate) alone: bool,
     #[serde(default)]
     pub(crate) when: Vec<Line>,
     #[serde(default)]

@@ -39,6 +39,7 @@ facts! {
     LongWait = "long_wait", "A wait of more than an hour is stated.";
     Log = "log", "The text is from an agent's log, not from an answer.";
     ToolOpen = "tool_open", "A tool call in the answer cannot be parsed.";
+    EndsInCall = "ends_in_call", "The last part of the answer is a tool call.";
     NoContent = "no_content", "The answer holds neither text nor a tool call.";
 }
 
@@ -60,6 +61,8 @@ pub(crate) struct Conclusion {
 #[derive(Debug, Clone)]
 pub(crate) struct Reported {
     pub(crate) category: Arc<str>,
+    /// Enough to show a failure in a short output without an error flag.
+    pub(crate) alone: bool,
 }
 
 /// A rule, ready to be asked.
@@ -70,34 +73,44 @@ pub(crate) struct Rule<T> {
     when: Vec<Clause>,
     code: Vec<Clause>,
     unless: Vec<Clause>,
+    /// Some clause of it has a regular expression.
+    has_patterns: bool,
     pub(crate) then: T,
 }
 
 /// What was seen in one input.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'t> {
     pub(crate) status: Option<u16>,
+    /// The plain text, for regular expressions.
+    pub(crate) text: &'t str,
     /// Clauses that hold anywhere.
     pub(crate) all: Bits,
     /// Clauses that hold in identifiers.
     pub(crate) code: Bits,
 }
 
-impl Seen {
+impl Seen<'_> {
     pub(crate) fn fact(&mut self, fact: Fact) {
         self.all.set(fact.clause());
     }
 }
 
 impl<T> Rule<T> {
-    fn holds(&self, seen: &Seen) -> bool {
-        self.when.iter().all(|clause| seen.all.has(*clause))
-            && self.code.iter().all(|clause| seen.code.has(*clause))
-            && !self.unless.iter().any(|clause| seen.all.has(*clause))
+    fn note_patterns(&mut self, lexicon: &Lexicon) {
+        self.has_patterns = self.when.iter().chain(&self.unless).any(|clause| lexicon.has_pattern(*clause));
+    }
+
+    fn holds(&self, seen: &Seen<'_>, lexicon: &Lexicon) -> bool {
+        let has = |clause: &Clause| seen.all.has(*clause) || (self.has_patterns && lexicon.matches(*clause, seen.text));
+        // Statuses and words first: regular expressions are asked last.
+        self.code.iter().all(|clause| seen.code.has(*clause))
             && self.status.as_ref().is_none_or(|ranges| {
                 let status = seen.status.unwrap_or(NO_STATUS);
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&status))
             })
+            && self.when.iter().all(has)
+            && !self.unless.iter().any(has)
     }
 }
 
@@ -166,8 +179,8 @@ impl Rules {
     }
 
     /// The first rule of a table that holds.
-    pub(crate) fn decide<'r, T>(table: &'r [Rule<T>], seen: &Seen) -> Option<&'r Rule<T>> {
-        table.iter().find(|rule| rule.holds(seen))
+    pub(crate) fn decide<'r, T>(&self, table: &'r [Rule<T>], seen: &Seen<'_>) -> Option<&'r Rule<T>> {
+        table.iter().find(|rule| rule.holds(seen, &self.lexicon))
     }
 }
 
@@ -281,11 +294,13 @@ impl Builder {
         let finish = std::mem::take(&mut self.finish);
         let process = std::mem::take(&mut self.process);
         let tool = std::mem::take(&mut self.tool);
-        let provider = self.fault_table(&provider)?;
-        let finish = self.fault_table(&finish)?;
-        let process = self.fault_table(&process)?;
-        let (tool, own_categories) = self.tool_table(&tool)?;
+        let mut provider = self.fault_table(&provider)?;
+        let mut finish = self.fault_table(&finish)?;
+        let mut process = self.fault_table(&process)?;
+        let (mut tool, own_categories) = self.tool_table(&tool)?;
         let lexicon = self.lexicon()?;
+        provider.iter_mut().chain(&mut finish).chain(&mut process).for_each(|rule| rule.note_patterns(&lexicon));
+        tool.iter_mut().for_each(|rule| rule.note_patterns(&lexicon));
         Ok(Rules { lexicon, concepts, provider, finish, process, tool, own_categories })
     }
 
@@ -338,6 +353,7 @@ impl Builder {
             when: self.lines(file, &rule.when)?,
             code: self.lines(file, &rule.code)?,
             unless: self.lines(file, &rule.unless)?,
+            has_patterns: false,
             then: Conclusion {
                 kind,
                 sub,
@@ -370,7 +386,8 @@ impl Builder {
                 when: self.lines(file, &rule.when)?,
                 code: Vec::new(),
                 unless: self.lines(file, &rule.unless)?,
-                then: Reported { category },
+                has_patterns: false,
+                then: Reported { category, alone: rule.alone },
             });
         }
         for (file, rule) in rules {
@@ -441,7 +458,7 @@ impl Builder {
     }
 
     fn clause(&mut self, mut terms: Vec<Written>, file: &str, location: Location) -> Result<Clause, RuleError> {
-        terms.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
+        terms.sort();
         terms.dedup();
         if let Some(clause) = self.clause_of.get(&terms) {
             return Ok(*clause);

@@ -198,12 +198,10 @@ fn day_month_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
         at += 1;
     }
     let month = words::month(tokens.word(at))?;
-    with_year(
-        tokens,
-        month,
-        day,
-        at + 1 + usize::from(tokens.is_sign(at + 1, '.') && tokens.number(at + 2).is_some()),
-    )
+    // The point of `10 de jul. de 2026` belongs to the month; the one of `3 July.` ends the sentence.
+    let goes_on = tokens.number(at + 2).is_some() || matches!(tokens.word(at + 2), "de" | "of" | "um" | "a" | "à" | "às");
+    let is_abbreviated = tokens.is_sign(at + 1, '.') && goes_on;
+    with_year(tokens, month, day, at + 1 + usize::from(is_abbreviated))
 }
 
 fn skip_ordinal(tokens: &Tokens<'_>, at: usize) -> usize {
@@ -326,6 +324,7 @@ mod tests {
             ("3 février à 17h10", Day::Yearly(2, 3), "17:10:00"),
             ("1er mars à 8h", Day::Yearly(3, 1), "08:00:00"),
             ("3 de febrero de 2026 a las 17:10", date(2026, 2, 3), "17:10:00"),
+            ("10 de jul. de 2026, 11:52", date(2026, 7, 10), "11:52:00"),
             ("3 de febrero a las 17:10", Day::Yearly(2, 3), "17:10:00"),
             ("3 de fevereiro às 17:10", Day::Yearly(2, 3), "17:10:00"),
             ("tomorrow at 3pm", Day::FromToday(1), "15:00:00"),

@@ -17,7 +17,7 @@ use super::duration::{amount_of, clamped, duration_at, hours_minutes_seconds_at}
 use super::field::{self, Pairs};
 use super::resolve::resolve;
 use super::token::{Gap, Tokens};
-use super::words::Unit;
+use super::words::{self, Unit};
 use super::{Clock, Form, Wait, cjk};
 
 /// More waits than this are not looked for in one text.
@@ -153,7 +153,7 @@ impl Said {
 }
 
 fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Said, usize)> {
-    if is_inside_word(tokens, at) {
+    if !can_begin(tokens, at) || is_inside_word(tokens, at) {
         return None;
     }
     let hour_sign = cue::tells_the_hour(tokens, at);
@@ -178,6 +178,16 @@ fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Sa
         Said::Bare(clamped(amount_of(number, Unit::Second)))
     };
     Some((said, at + 1))
+}
+
+/// Signs begin nothing, and words only what has a number close behind, is a number, or names a day or hour.
+fn can_begin(tokens: &Tokens<'_>, at: usize) -> bool {
+    let word = tokens.word(at);
+    if word.is_empty() {
+        return tokens.number(at).is_some();
+    }
+    let number_near = (1..=3).any(|ahead| tokens.number(at + ahead).is_some());
+    number_near || !word.is_ascii() || words::halves(word).is_some() || words::names_day_or_hour(word)
 }
 
 /// `gpt5m`, `v1.5h`: what is glued to a letter or another number is a name.

@@ -63,7 +63,8 @@ pub(super) struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     pub(super) fn of(text: &'t str) -> Self {
-        let mut cutter = Cutter { text, at: 0, gap: Gap::Line, list: Vec::new(), folded: String::new() };
+        let (list, folded) = (Vec::with_capacity(text.len() / 4), String::with_capacity(text.len()));
+        let mut cutter = Cutter { text, at: 0, gap: Gap::Line, list, folded };
         while cutter.step() {}
         Self { text, list: cutter.list, folded: cutter.folded }
     }
@@ -250,9 +251,11 @@ impl Cutter<'_> {
 
     fn take_word(&mut self) {
         let from = self.folded.len();
-        let mut length = 0;
         let rest = self.text.get(self.at..).unwrap_or("");
-        for c in rest.chars().take_while(|&c| !is_cjk(c) && (c.is_alphabetic() || is_accent(c))) {
+        // Most words are plain ASCII and need no folding but the case.
+        let mut length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        self.folded.extend(rest.bytes().take(length).map(|byte| char::from(byte.to_ascii_lowercase())));
+        for c in rest.get(length..).unwrap_or("").chars().take_while(|&c| !is_cjk(c) && (c.is_alphabetic() || is_accent(c))) {
             fold_into(&mut self.folded, c);
             length += c.len_utf8();
         }

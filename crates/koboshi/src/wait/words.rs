@@ -71,6 +71,11 @@ pub(super) fn unit(word: &str) -> Option<Unit> {
     })
 }
 
+/// Whether a word alone can begin a time: a day of the week, "tomorrow", "noon".
+pub(super) fn names_day_or_hour(word: &str) -> bool {
+    weekday(word).is_some() || day_offset(word).is_some() || named_hour(word).is_some()
+}
+
 /// Numbers that are written as words, in halves: `half` is 1, `two` is 4.
 pub(super) fn halves(word: &str) -> Option<u64> {
     Some(match word {

@@ -81,12 +81,9 @@ impl ErrorText {
         self.walk("", value, 0);
     }
 
-    pub(super) fn field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
+    /// The first wait that is given as a field.
+    pub(in crate::classify) fn field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
         self.waits.iter().find_map(|(name, value)| field_wait(name, value, clock))
-    }
-
-    pub(in crate::classify) fn stated_field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
-        self.field_wait(clock)
     }
 
     fn walk(&mut self, key: &str, value: &Value, depth: usize) {
@@ -222,7 +219,7 @@ fn says_status(before: &str, after: &str) -> bool {
     let near = near.trim_end_matches([' ', ':', '=', '(', '"', '\'', '[', '#', '<', '-']);
     const CUES: &[&str] = &[
         "status", "code", "http", "http/1.1", "http/2", "http/1.0", "error", "rejected", "returned", "statuscode", "status_code",
-        "got", "with", "received", "response", "exception", "api error", "last status",
+        "got", "with", "failed", "received", "response", "exception", "api error", "last status",
     ];
     let cued = CUES.iter().any(|cue| near.ends_with(cue));
     const PHRASES: &[&str] = &[
@@ -252,7 +249,7 @@ fn is_sentence(key: &str) -> bool {
         key,
         "" | "message" | "msg" | "error" | "errors" | "detail" | "details" | "description" | "error_description" | "error_message"
             | "errormessage" | "raw" | "title" | "body" | "responsebody" | "response_body" | "cause" | "result" | "error_msg" | "errmsg"
-            | "reason_phrase" | "status_message" | "hint" | "suggestion" | "failure" | "text" | "info" | "data" | "stderr" | "output" | "last_error"
+            | "reason_phrase" | "status_msg" | "status_message" | "hint" | "suggestion" | "failure" | "text" | "info" | "data" | "stderr" | "output" | "last_error"
     )
 }
 

@@ -17,8 +17,8 @@ use serde_json::Value;
 use self::body::Body;
 use self::outcome::{Ending, Outcome};
 use super::Classifier;
-use super::plain::push_plain;
-use super::ruleset::{Conclusion, Fact, Rule, Rules, Seen};
+use super::plain::{plain, push_plain};
+use super::ruleset::{Conclusion, Fact, Rule, Seen};
 use crate::fault::{Fault, Kind, Sub};
 use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
 
@@ -62,12 +62,10 @@ impl Classifier {
     /// What the HTTP client's error text means.
     #[must_use]
     pub fn transport(&self, text: &str, now: &Zoned) -> Fault {
-        let mut seen = Seen::default();
+        let words = plain(text);
+        let mut seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
         seen.fact(Fact::Transport);
-        let mut words = String::new();
-        push_plain(&mut words, text);
-        self.rules.lexicon.scan_into(&mut seen.all, &words);
-        let mut fault = match Rules::decide(&self.rules.provider, &seen) {
+        let mut fault = match self.rules.decide(&self.rules.provider, &seen) {
             Some(rule) => rule.fault(),
             None => Fault::of(Kind::ConnectionFailed, "transport.unknown"),
         };
@@ -135,7 +133,7 @@ impl Classifier {
         let mut error = ErrorText::of_text(&outcome.beginning);
         error.status = error.status.or(answer.status);
         let wait = self.answer_wait(&error, answer, now);
-        let (mut fault, known) = self.judge(&error, wait, |_| {});
+        let (mut fault, known) = self.judge(&error, wait, false);
         fault.status = answer.status;
         known.then_some(fault)
     }
@@ -149,20 +147,20 @@ impl Classifier {
     }
 
     fn finish_fault(&self, outcome: &Outcome, answer: &Answer<'_>) -> Option<Fault> {
-        let mut seen = Seen { status: answer.status, ..Seen::default() };
         let mut words = String::new();
-        for reason in &outcome.finish {
-            push_plain(&mut words, reason);
-        }
-        seen.code = self.rules.lexicon.scan(&words);
-        seen.all = seen.code;
+        outcome.finish.iter().for_each(|reason| push_plain(&mut words, reason));
+        let code = self.rules.lexicon.scan(&words);
+        let mut seen = Seen { status: answer.status, text: &words, all: code, code };
         if outcome.broken_call() {
             seen.fact(Fact::ToolOpen);
+        }
+        if outcome.ends_in_call {
+            seen.fact(Fact::EndsInCall);
         }
         if outcome.is_empty() {
             seen.fact(Fact::NoContent);
         }
-        let rule = Rules::decide(&self.rules.finish, &seen)?;
+        let rule = self.rules.decide(&self.rules.finish, &seen)?;
         let mut fault = rule.fault();
         fault.status = answer.status;
         fault.evidence.span = span_of(answer.body, outcome.finish.last().map_or("", String::as_str));
@@ -171,51 +169,44 @@ impl Classifier {
 
     fn error_fault(&self, error: ErrorText, answer: &Answer<'_>, now: &Zoned) -> Fault {
         let wait = self.answer_wait(&error, answer, now);
-        let (mut fault, _) = self.judge(&error, wait, |_| {});
+        let (mut fault, _) = self.judge(&error, wait, false);
         fault.status = answer.status;
         fault.evidence.span = span_of(answer.body, error.messages.first().map_or("", String::as_str));
         fault
     }
 
-    /// Applies the provider rules to an error, wherever it was found.
-    pub(super) fn judge(&self, error: &ErrorText, wait: Option<Wait>, facts: impl FnOnce(&mut Seen)) -> (Fault, bool) {
-        let seen = {
-            let mut seen = self.seen(error, wait);
-            facts(&mut seen);
-            seen
-        };
-        let rule = Rules::decide(&self.rules.provider, &seen);
-        let mut fault = rule.map_or_else(|| Fault::of(Kind::Internal, "unknown"), Rule::<Conclusion>::fault);
-        fault.wait = wait;
-        fault.status = error.status;
-        fault.detail = self.detail(&error.messages.join(" · "));
-        (fault, rule.is_some())
-    }
-
-    fn seen(&self, error: &ErrorText, wait: Option<Wait>) -> Seen {
-        let mut words = String::new();
-        for code in &error.codes {
-            push_plain(&mut words, code);
-        }
-        let code = self.rules.lexicon.scan(&words);
-        words.clear();
-        for message in &error.messages {
-            push_plain(&mut words, message);
-        }
-        let mut seen = Seen { status: error.status, all: self.rules.lexicon.scan(&words), code };
+    /// Applies the provider rules to an error, wherever it was found. The flag: a rule knew it.
+    pub(super) fn judge(&self, error: &ErrorText, wait: Option<Wait>, from_log: bool) -> (Fault, bool) {
+        let mut codes = String::new();
+        error.codes.iter().for_each(|code| push_plain(&mut codes, code));
+        let code = self.rules.lexicon.scan(&codes);
+        let mut words = String::with_capacity(error.messages.iter().map(|message| message.len() + 8).sum());
+        error.messages.iter().for_each(|message| push_plain(&mut words, message));
+        let mut seen = Seen { status: error.status, text: &words, all: self.rules.lexicon.scan(&words), code };
         seen.all.add(&code);
-        let facts = [
-            (Fact::InBand, error.in_band),
-            (Fact::Page, error.page),
-            (Fact::Wait, wait.is_some()),
-            (Fact::LongWait, wait.is_some_and(|wait| wait.after.as_secs() > LONG_WAIT_SECONDS)),
-        ];
-        for (fact, holds) in facts {
+        for (fact, holds) in [(Fact::InBand, error.in_band), (Fact::Page, error.page), (Fact::Log, from_log)] {
             if holds {
                 seen.fact(fact);
             }
         }
-        seen
+        let (mut fault, known) = self.decide(seen, wait);
+        fault.detail = self.detail(&error.messages.join(" · "));
+        (fault, known)
+    }
+
+    /// The fault of what was seen. The flag: a rule knew it.
+    pub(super) fn decide(&self, mut seen: Seen<'_>, wait: Option<Wait>) -> (Fault, bool) {
+        if let Some(wait) = wait {
+            seen.fact(Fact::Wait);
+            if wait.after.as_secs() > LONG_WAIT_SECONDS {
+                seen.fact(Fact::LongWait);
+            }
+        }
+        let rule = self.rules.decide(&self.rules.provider, &seen);
+        let mut fault = rule.map_or_else(|| Fault::of(Kind::Internal, "unknown"), Rule::<Conclusion>::fault);
+        fault.wait = wait;
+        fault.status = seen.status;
+        (fault, rule.is_some())
     }
 
     /// The stated wait, by the order in which statements are trusted.

@@ -23,6 +23,8 @@ pub(super) struct Outcome {
     calls: Vec<(u64, String)>,
     /// Calls whose arguments came as an object need no check.
     whole_calls: bool,
+    /// The last part is a call that came as an object: cut off, it would look whole.
+    pub(super) ends_in_call: bool,
     /// The end mark of a dialect that has one besides the finish reason.
     ended: bool,
     /// The dialect says when it ends by a mark of its own (`message_stop`, `response.completed`, `done`).
@@ -203,6 +205,7 @@ impl Outcome {
 
     fn blocks(&mut self, content: Option<&Value>) {
         for block in content.and_then(Value::as_array).into_iter().flatten() {
+            self.ends_in_call = text(block, "type") == "tool_use" || block.get("toolUse").is_some();
             match text(block, "type") {
                 "tool_use" | "server_tool_use" => self.whole_calls = true,
                 "refusal" => self.finish.push("refusal".to_owned()),
@@ -222,6 +225,7 @@ impl Outcome {
             for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
                 let thought = part.get("thought").and_then(Value::as_bool).unwrap_or(false);
                 self.visible_text |= !thought && (filled(part.get("text")) || part.get("inlineData").is_some());
+                self.ends_in_call = part.get("functionCall").is_some();
                 self.whole_calls |= part.get("functionCall").is_some() || part.get("executableCode").is_some();
             }
         }
@@ -286,11 +290,18 @@ fn error_in(event: Option<&str>, value: &Value) -> Option<Value> {
         || text(value, "object") == "error"
         || text(value, "status") == "error"
         || value.get("success") == Some(&Value::Bool(false));
-    let bare = value.get("choices").is_none()
-        && value.get("candidates").is_none()
-        && ["message", "msg", "detail"].iter().any(|key| value.get(key).is_some_and(Value::is_string))
-        && ["code", "status_code", "error_code", "detail"].iter().any(|key| value.get(key).is_some_and(truthy));
-    (says_error || bare).then(|| value.clone())
+    if let Some(status) = value.get("base_resp").filter(|status| is_bare_error(status)) {
+        return Some(status.clone());
+    }
+    let empty = !value.get("choices").is_some_and(Value::is_array) && value.get("candidates").is_none();
+    (says_error || (empty && is_bare_error(value))).then(|| value.clone())
+}
+
+/// A code and a sentence, and nothing that says "error".
+fn is_bare_error(value: &Value) -> bool {
+    const SENTENCES: &[&str] = &["message", "msg", "detail", "error_msg", "errmsg", "status_msg", "error_message"];
+    const CODES: &[&str] = &["code", "status_code", "error_code", "errcode", "detail"];
+    SENTENCES.iter().any(|key| value.get(key).is_some_and(Value::is_string)) && CODES.iter().any(|key| value.get(key).is_some_and(truthy))
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

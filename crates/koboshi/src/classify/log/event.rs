@@ -35,6 +35,7 @@ pub(super) fn read(value: Value) -> Event {
             _ => Event::Other,
         },
         "system" if text(&value, "subtype") == "api_retry" => Event::Retry(value),
+        "say" if matches!(text(&value, "say"), "error" | "api_req_failed") => Event::Failed(value),
         // A message that the program wrote in the agent's place.
         "assistant" if value.get("error").is_some_and(Value::is_string) => Event::Failed(value),
         _ if has_error(&value) => Event::Failed(value),
@@ -59,8 +60,9 @@ fn has_error(value: &Value) -> bool {
         Some(Value::String(code)) => !code.is_empty() && code != "ok" && code != "success",
         Some(Value::Number(code)) => code.as_u64().is_some_and(|code| code >= 400),
         _ => false,
-    }) && value.get("message").is_some_and(Value::is_string);
-    (error || level || coded) && !typed
+    }) && ["message", "title", "detail"].iter().any(|key| value.get(key).is_some_and(Value::is_string));
+    let exception = ["name", "code", "__type"].iter().any(|key| text(value, key).ends_with("Exception") || text(value, key).ends_with("Error"));
+    (error || level || coded || exception) && !typed
 }
 
 /// The parts of a failure event that carry the program's words.
@@ -68,7 +70,7 @@ pub(super) fn words(value: &Value) -> Value {
     let mut words = serde_json::Map::new();
     const FIELDS: &[&str] = &[
         "error", "errors", "message", "msg", "result", "api_error_status", "status_code", "error_message", "error_type", "code", "subtype",
-        "terminal_reason", "detail", "reason",
+        "terminal_reason", "detail", "reason", "name", "title", "status", "$metadata", "__type", "text",
     ];
     for field in FIELDS {
         if let Some(part) = value.get(field)

@@ -94,7 +94,7 @@ fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 
 fn undecorate(line: &str) -> (&str, Marker) {
     let line = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{2500}'..='\u{259f}'));
-    let line = line.trim();
+    let line = line.trim().trim_start_matches("**");
     if line.is_empty() || is_frame(line) {
         return (line, Marker::Noise);
     }
@@ -135,17 +135,25 @@ fn written_or_read(line: &str) -> Option<Marker> {
     let agent = match first {
         '+' | '-' => !rest.starts_with(|c: char| c.is_ascii_digit() && rest.len() < 3),
         '#' | '|' => true,
-        '*' => rest.starts_with([' ', '*']),
+        '*' => rest.starts_with(' '),
         '@' => rest.starts_with('@'),
         '/' => rest.starts_with('/') || rest.starts_with('*'),
+        '0'..='9' | 'a'..='f' if is_commit(line) => true,
         '0'..='9' => is_listing(line),
-        _ => is_search_hit(line) || is_access_log(line) || is_code(line),
+        '$' => rest.starts_with(' '),
+        _ => is_search_hit(line) || is_compiler_hit(line) || is_access_log(line) || is_code(line),
     };
     if agent {
         return Some(Marker::Agent);
     }
     let passed = line.starts_with("PASS ") || line.starts_with("FAIL ") || line.starts_with("FAILED ") || line.starts_with("not ok ") || line.starts_with("ok ") || (line.starts_with("test ") && line.ends_with(" ok")) || line.ends_with(" PASSED");
     passed.then_some(Marker::Agent)
+}
+
+/// `a1b2c3d title`: a line of a version history.
+fn is_commit(line: &str) -> bool {
+    let word = line.split(' ').next().unwrap_or_default();
+    (7..=40).contains(&word.len()) && word.len() < line.len() && word.bytes().all(|b| b.is_ascii_hexdigit()) && word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// `12<tab>text`, `12→text`, `12: text`, `1. text`.
@@ -172,6 +180,11 @@ fn is_access_log(line: &str) -> bool {
     })
 }
 
+/// `src/app.ts(12,3): error TS2769: …`: a compiler on the agent's code.
+fn is_compiler_hit(line: &str) -> bool {
+    line.split_once("): error ").is_some_and(|(place, _)| place.rsplit('(').next().is_some_and(|at| at.bytes().all(|b| b.is_ascii_digit() || b == b',')))
+}
+
 /// Source code that talks about errors.
 fn is_code(line: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
@@ -187,10 +200,10 @@ fn glyph(line: &str) -> (&str, Option<Marker>) {
     let Some(first) = line.chars().next() else { return (line, None) };
     let rest = line.get(first.len_utf8()..).unwrap_or_default().trim_start_matches(['\u{fe0f}', ' ', '\u{a0}']);
     let marker = match first {
-        '●' | '⏺' | '•' | '◦' | '○' | '◇' | '✻' | '✽' | '✶' | '✢' => Marker::Agent,
+        '●' | '⏺' | '•' | '◦' | '✻' | '✽' | '✶' | '✢' => Marker::Agent,
         '✓' | '✔' | '✅' | '☑' | '√' => Marker::Work,
         '✕' | '✗' | '✖' | '✘' | '×' | '■' | '❌' | '⛔' | '🛑' | '🚫' | '⚠' => Marker::Error,
-        '⎿' | '⚡' | '❯' | '›' | '»' | '▌' | '→' | '╰' | '└' | '├' | 'ℹ' | '⏸' | '⏳' | '🔴' | '✦' => Marker::Plain,
+        '⎿' | '○' | '◇' | '◆' | '⚡' | '❯' | '›' | '»' | '▌' | '→' | '╰' | '└' | '├' | 'ℹ' | '⏸' | '⏳' | '🔴' | '✦' => Marker::Plain,
         _ if is_spinner(first) || is_emoji(first) => Marker::Plain,
         _ => return (line, None),
     };
@@ -263,7 +276,7 @@ fn begins_as_error(line: &str) -> bool {
     }
     // An exception name before the first colon.
     head.split_once(':').is_some_and(|(name, _)| {
-        let name = name.rsplit(' ').next().unwrap_or(name);
+        let name = name.rsplit(' ').next().unwrap_or(name).trim_matches(['[', ']', '(', ')', '*']);
         name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("_error") || name.ends_with("Exceeded")
     })
 }

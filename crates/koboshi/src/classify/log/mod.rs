@@ -10,6 +10,7 @@
 
 mod event;
 mod line;
+mod near;
 
 use std::ops::Range;
 
@@ -21,19 +22,21 @@ use self::line::{Line, Marker};
 use super::Classifier;
 use super::answer::{ErrorText, status_in_text};
 use super::lexicon::{Bits, Clause};
-use super::plain::push_plain;
+use super::plain::plain;
 use super::ruleset::{Fact, Rules, Seen};
-use crate::fault::{Confidence, Fault, Kind, Origin, Scope, Sub};
-use crate::wait::{Clock, Wait, exhausted_bucket_wait, field_wait, header_wait, headers_in_text, stated_wait};
+use crate::fault::{Confidence, Fault, Kind, Sub};
+use crate::wait::Wait;
 
 /// How much of the end of a log is read: more than any failure needs.
 pub const TAIL_BYTES: usize = 256 * 1024;
-/// How far from the evidence its wait may stand.
-const NEAR: usize = 8;
 /// Longer lines are read up to here.
 const LONGEST_LINE: usize = 32 * 1024;
+/// So many lines from the end are looked at: what stands further up is not why the run ended.
+const MOST_LINES: usize = 400;
 /// The longest JSON block over several lines.
 const LONGEST_BLOCK: usize = 400;
+/// How far above a failure the events that explain it may stand.
+const EVENTS_ABOVE: usize = 50;
 
 /// What an agent left behind.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +53,7 @@ pub(super) struct Voices {
     pause: Option<Clause>,
     foreign: Option<Clause>,
     wrapper: Option<Clause>,
+    hint: Option<Clause>,
     work: Option<Clause>,
     prose: Option<Clause>,
     limit: Option<Clause>,
@@ -61,6 +65,7 @@ impl Voices {
             pause: rules.concept("retry_pause"),
             foreign: rules.concept("foreign"),
             wrapper: rules.concept("wrapper"),
+            hint: rules.concept("hint"),
             work: rules.concept("work"),
             prose: rules.concept("prose"),
             limit: rules.concept("limit_word"),
@@ -73,12 +78,10 @@ impl Voices {
 struct Findings {
     /// Exhausted windows stated by events.
     rejected: Vec<Value>,
-    /// A failure without a reason of its own: the reason may stand above it.
-    bare: Option<(usize, ErrorText)>,
+    /// A failure event without a reason of its own: the reason may stand above it.
+    bare: Option<usize>,
     /// What the client kept retrying.
     pause: Option<(usize, ErrorText)>,
-    /// Words of the process itself.
-    process: Option<Fault>,
     /// A line that shows a status and nothing else.
     status: Option<Fault>,
     /// A line that began as an error but that no rule knows.
@@ -89,6 +92,12 @@ enum Step {
     Decided(Option<Fault>),
     Stop,
     Up,
+}
+
+/// A text in plain form, and what is in it.
+struct Words {
+    text: String,
+    bits: Bits,
 }
 
 struct Reader<'a> {
@@ -135,7 +144,8 @@ impl Reader<'_> {
     fn verdict(&self, exit_code: Option<i32>) -> Option<Fault> {
         let mut findings = Findings::default();
         let mut index = self.lines.len();
-        while index > 0 {
+        let end = index.saturating_sub(MOST_LINES);
+        while index > end {
             index -= 1;
             let (step, from) = self.step(index, &mut findings);
             index = from;
@@ -145,10 +155,7 @@ impl Reader<'_> {
                 Step::Up => {}
             }
         }
-        if self.good_exit {
-            return None;
-        }
-        self.leftover(findings, exit_code)
+        if self.good_exit { None } else { self.leftover(findings, exit_code) }
     }
 
     /// Looks at one line, or at the block that ends with it. Gives back where to go on.
@@ -164,7 +171,8 @@ impl Reader<'_> {
         let step = match line.marker {
             Marker::Noise => Step::Up,
             Marker::Work => Step::Stop,
-            Marker::Agent => self.agent_step(&line),
+            Marker::Agent if has(&self.words(&line.text).bits, self.classifier.voices.work) => Step::Stop,
+            Marker::Agent => Step::Up,
             Marker::Plain | Marker::Error => self.line_step(index, &line, findings),
         };
         (step, index)
@@ -178,14 +186,15 @@ impl Reader<'_> {
             return parsed.map(|value| (value, index));
         }
         // A pretty-printed object ends with a lone brace at the margin.
-        if raw.trim_end() != "}" && raw.trim_end() != "]" {
+        let close = raw.trim_end();
+        if close != "}" && close != "]" {
             return None;
         }
-        let open = if raw.starts_with('}') { "{" } else { "[" };
-        let from = (index.saturating_sub(LONGEST_BLOCK)..index).rev().find(|at| self.lines.get(*at).is_some_and(|line| line.trim_end() == open))?;
+        let open = if close == "}" { "{" } else { "[" };
+        let begins = |at: &usize| self.lines.get(*at).is_some_and(|line| line.trim_end() == open);
+        let from = (index.saturating_sub(LONGEST_BLOCK)..index).rev().find(begins)?;
         let block = self.lines.get(from..=index)?.join("\n");
-        let value = serde_json::from_str::<Value>(&block).ok()?;
-        let value = match value {
+        let value = match serde_json::from_str::<Value>(&block).ok()? {
             Value::Array(mut items) if !items.is_empty() => items.swap_remove(0),
             other => other,
         };
@@ -201,7 +210,7 @@ impl Reader<'_> {
             }
             Event::Retry(value) => {
                 if !self.good_exit && findings.pause.is_none() {
-                    findings.pause = Some((index, self.event_words(&value)));
+                    findings.pause = Some((index, event_words(&value)));
                 }
                 Step::Up
             }
@@ -210,51 +219,34 @@ impl Reader<'_> {
         }
     }
 
-    fn event_words(&self, value: &Value) -> ErrorText {
-        let mut error = ErrorText::default();
-        error.add_value(&event::words(value));
-        error
-    }
-
     fn failed_step(&self, index: usize, value: &Value, findings: &mut Findings) -> Step {
-        let error = self.event_words(value);
-        if self.bits(&error.messages.join(" ")).1.is_some_and(|bits| has(&bits, self.classifier.voices.pause)) {
+        let error = event_words(value);
+        if error.messages.is_empty() && error.codes.is_empty() && error.status.is_none() {
+            findings.bare.get_or_insert(index);
+            return Step::Up;
+        }
+        if has(&self.words(&error.messages.join(" ")).bits, self.classifier.voices.pause) {
             findings.pause.get_or_insert((index, error));
             return Step::Up;
         }
-        if error.messages.is_empty() && error.codes.is_empty() && error.status.is_none() {
-            findings.bare.get_or_insert((index, error));
-            return Step::Up;
-        }
         findings.rejected.extend(self.rejected_above(index));
-        let fault = self.event_fault(index, &error, findings);
-        Step::Decided(Some(fault))
+        Step::Decided(Some(self.event_fault(index, error, &findings.rejected)))
     }
 
     /// Windows that events above a failure call exhausted.
     fn rejected_above(&self, index: usize) -> Vec<Value> {
-        let above = self.lines.get(index.saturating_sub(50)..index).unwrap_or_default();
-        let parsed = above.iter().filter(|line| line.contains("rate_limit_event")).filter_map(|line| serde_json::from_str(line.trim()).ok());
-        parsed.filter_map(|value| if let Event::Rejected(value) = event::read(value) { Some(value) } else { None }).collect()
+        let above = self.lines.get(index.saturating_sub(EVENTS_ABOVE)..index).unwrap_or_default();
+        let events = above.iter().filter(|line| line.contains("rate_limit_event")).filter_map(|line| serde_json::from_str(line.trim()).ok());
+        events.filter_map(|value| if let Event::Rejected(value) = event::read(value) { Some(value) } else { None }).collect()
     }
 
-    fn event_fault(&self, index: usize, error: &ErrorText, findings: &Findings) -> Fault {
-        let clock = self.classifier.clock(self.now);
-        let text = error.messages.join(" ");
-        let headers = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let wait = header_wait(headers.clone(), clock)
-            .or_else(|| error.stated_field_wait(clock))
-            .or_else(|| stated_wait(&text, clock).map(|stated| stated.wait))
-            .or_else(|| exhausted_bucket_wait(headers, clock))
-            .or_else(|| self.rejected_wait(&findings.rejected))
-            .or_else(|| self.near_wait(index));
-        let mut error_with_windows = ErrorText { status: error.status, codes: error.codes.clone(), messages: error.messages.clone(), ..ErrorText::default() };
-        if !findings.rejected.is_empty() {
-            error_with_windows.codes.push("unified rejected".to_owned());
+    fn event_fault(&self, index: usize, mut error: ErrorText, rejected: &[Value]) -> Fault {
+        let wait = self.event_wait(index, &error, rejected);
+        if !rejected.is_empty() {
+            error.codes.push("unified rejected".to_owned());
         }
-        let mut fault = self.conclude(&error_with_windows, wait);
-        if let Some(window) = self.rejected_wait(&findings.rejected).filter(|_| fault.kind == Kind::QuotaExceeded) {
-            // Of several exhausted windows the last to open counts.
+        let mut fault = self.conclude(&error, wait);
+        if let Some(window) = self.rejected_wait(rejected).filter(|_| fault.kind == Kind::QuotaExceeded) {
             fault.wait = Some(fault.wait.filter(|wait| wait.after > window.after).unwrap_or(window));
         }
         fault.confidence = Confidence::High;
@@ -262,62 +254,34 @@ impl Reader<'_> {
         fault
     }
 
-    fn rejected_wait(&self, rejected: &[Value]) -> Option<Wait> {
-        let clock = self.classifier.clock(self.now);
-        let resets = rejected.iter().filter_map(|event| {
-            let reset = event.pointer("/rate_limit_info/resetsAt")?;
-            field_wait("resetsat", &reset.to_string(), clock)
-        });
-        resets.max_by_key(|wait| wait.after)
-    }
-
-    fn agent_step(&self, line: &Line<'_>) -> Step {
-        let bits = self.bits(&line.text).0;
-        if has(&bits, self.classifier.voices.work) { Step::Stop } else { Step::Up }
-    }
-
     fn line_step(&self, index: usize, line: &Line<'_>, findings: &mut Findings) -> Step {
         let voices = &self.classifier.voices;
-        let (bits, _) = self.bits(&line.text);
-        if line.marker == Marker::Plain && has(&bits, voices.work) && status_in_text(&line.text).is_none() {
+        let words = self.words(&line.text);
+        let is = |voice: Option<Clause>| has(&words.bits, voice);
+        if line.marker == Marker::Plain && is(voices.work) && status_in_text(&line.text).is_none() {
             return Step::Stop;
         }
-        let error = ErrorText::of_text(&line.text);
-        if has(&bits, voices.pause) {
-            findings.pause.get_or_insert((index, error));
+        if is(voices.pause) {
+            findings.pause.get_or_insert_with(|| (index, ErrorText::of_text(&line.text)));
             return Step::Up;
         }
-        if line.marker == Marker::Plain && self.is_prose(index, &bits, line) {
+        if line.marker == Marker::Plain && (is(voices.hint) || self.is_prose(index, &words.bits)) {
             return Step::Up;
         }
-        if has(&bits, voices.foreign) {
-            let mut fault = Fault::of(Kind::AgentError, "log.other_service");
-            fault.evidence.span = self.span(index);
-            fault.detail = self.classifier.detail(&line.text);
-            return Step::Decided(Some(fault));
+        if is(voices.foreign) {
+            return Step::Decided(Some(self.own_fault(index, "log.other_service", Confidence::Medium)));
         }
-        if let Some(fault) = self.process_fault(index, &bits, line) {
-            if fault.confidence >= Confidence::Medium {
-                return Step::Decided(Some(fault));
-            }
-            findings.process.get_or_insert(fault);
+        if let Some(fault) = self.process_fault(&words) {
+            return Step::Decided(Some(self.seen_at(index, fault)));
         }
-        let (mut fault, mut known) = self.provider_fault(&error, None);
-        if known || has(&bits, voices.limit) {
-            // Only a line that may be the evidence is worth a look around for its wait.
-            let wait = self.line_wait(index, &error);
-            (fault, known) = self.provider_fault(&error, wait);
-        }
-        if known {
-            let mut fault = keep_wait(fault);
-            fault.evidence.span = self.span(index);
+        if let Some(fault) = self.line_fault(index, line, &words) {
             if fault.confidence > Confidence::Low || line.marker == Marker::Error {
                 return Step::Decided(Some(fault));
             }
             findings.status.get_or_insert(fault);
             return Step::Up;
         }
-        if line.marker == Marker::Error && !has(&bits, voices.wrapper) {
+        if line.marker == Marker::Error && !is(voices.wrapper) {
             findings.unknown.get_or_insert(index);
             // A failure with words of its own is the last failure, even if nobody knows them.
             return if is_bare(&line.text) { Step::Up } else { Step::Stop };
@@ -325,10 +289,29 @@ impl Reader<'_> {
         Step::Up
     }
 
+    /// What the provider rules say of a line.
+    fn line_fault(&self, index: usize, line: &Line<'_>, words: &Words) -> Option<Fault> {
+        if line.text.contains('{') {
+            // An error object may stand in the line: take it apart first.
+            let error = ErrorText::of_text(&line.text);
+            let known = self.classifier.judge(&error, None, true).1 || has(&words.bits, self.classifier.voices.limit);
+            let wait = if known { self.line_wait(index, &error) } else { None };
+            let (fault, known) = self.classifier.judge(&error, wait, true);
+            return known.then(|| self.seen_at(index, keep_wait(fault)));
+        }
+        let mut seen = Seen { status: status_in_text(&line.text), text: &words.text, all: words.bits, ..Seen::default() };
+        seen.fact(Fact::Log);
+        // Only a line that may be the evidence is worth a look around for its wait.
+        let known = self.classifier.decide(seen, None).1 || has(&words.bits, self.classifier.voices.limit);
+        let wait = if known { self.line_wait(index, &ErrorText::default()) } else { None };
+        let (fault, known) = self.classifier.decide(seen, wait);
+        known.then(|| self.seen_at(index, keep_wait(fault)))
+    }
+
     /// A plain line that reads like someone telling, not like a program failing.
-    fn is_prose(&self, index: usize, bits: &Bits, line: &Line<'_>) -> bool {
+    fn is_prose(&self, index: usize, bits: &Bits) -> bool {
         let signed = self.lines.get(index).is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
-        has(bits, self.classifier.voices.prose) || line.text.contains('`') || (!signed && self.under_agent_heading(index))
+        has(bits, self.classifier.voices.prose) || (!signed && self.under_agent_heading(index))
     }
 
     /// Some programs print the agent's words under a heading of one word.
@@ -344,32 +327,21 @@ impl Reader<'_> {
         false
     }
 
-    fn process_fault(&self, index: usize, bits: &Bits, line: &Line<'_>) -> Option<Fault> {
-        let mut seen = Seen { all: *bits, ..Seen::default() };
+    fn process_fault(&self, words: &Words) -> Option<Fault> {
+        let mut seen = Seen { text: &words.text, all: words.bits, ..Seen::default() };
         seen.fact(Fact::Log);
-        let rule = Rules::decide(&self.classifier.rules.process, &seen)?;
-        let mut fault = rule.fault();
-        fault.evidence.span = self.span(index);
-        fault.detail = self.classifier.detail(&line.text);
-        Some(fault)
-    }
-
-    fn provider_fault(&self, error: &ErrorText, wait: Option<Wait>) -> (Fault, bool) {
-        self.classifier.judge(error, wait, |seen| seen.fact(Fact::Log))
+        let rules = &self.classifier.rules;
+        rules.decide(&rules.process, &seen).map(|rule| rule.fault())
     }
 
     /// The fault of a failure that is certain; what no rule knows is the agent's own.
     fn conclude(&self, error: &ErrorText, wait: Option<Wait>) -> Fault {
-        let mut seen = Seen::default();
-        for text in error.messages.iter().chain(&error.codes) {
-            seen.all.add(&self.bits(text).0);
-        }
-        if let Some(rule) = Rules::decide(&self.classifier.rules.process, &seen) {
-            let mut fault = rule.fault();
+        let said = error.messages.iter().chain(&error.codes).map(String::as_str).collect::<Vec<_>>().join(" ");
+        if let Some(mut fault) = self.process_fault(&self.words(&said)) {
             fault.detail = self.classifier.detail(&error.messages.join(" · "));
             return fault;
         }
-        let (fault, known) = self.provider_fault(error, wait);
+        let (fault, known) = self.classifier.judge(error, wait, true);
         if known {
             return keep_wait(fault);
         }
@@ -378,113 +350,79 @@ impl Reader<'_> {
         own
     }
 
-    fn line_wait(&self, index: usize, error: &ErrorText) -> Option<Wait> {
-        let clock = self.classifier.clock(self.now);
-        error.stated_field_wait(clock).or_else(|| self.near_wait(index))
-    }
-
-    /// A wait stated at the evidence, below it or just above it.
-    fn near_wait(&self, index: usize) -> Option<Wait> {
-        let clock = self.classifier.clock(self.now);
-        let below = self.joined(index, (index + NEAR).min(self.lines.len()));
-        let above = self.joined(index.saturating_sub(NEAR), index);
-        let just_above = self.joined(index.saturating_sub(2), index);
-        let headers_below = headers_in_text(&below);
-        let headers_above = headers_in_text(&above);
-        header_wait(headers_below.iter().copied(), clock)
-            .or_else(|| header_wait(headers_above.iter().copied(), clock))
-            .or_else(|| fields_in_text(&below, clock))
-            .or_else(|| stated_wait(&below, clock).map(|stated| stated.wait))
-            .or_else(|| fields_in_text(&above, clock))
-            .or_else(|| stated_wait(&just_above, clock).map(|stated| stated.wait))
-            .or_else(|| exhausted_bucket_wait(headers_below.iter().chain(&headers_above).copied(), clock))
-    }
-
-    /// The program's own words in a range of lines; the agent's are left out.
-    fn joined(&self, from: usize, to: usize) -> String {
-        let mut text = String::new();
-        for raw in self.lines.get(from..to).unwrap_or_default() {
-            let line = Line::read(raw);
-            let ours = matches!(line.marker, Marker::Plain | Marker::Error);
-            if ours && !has(&self.bits(&line.text).0, self.classifier.voices.pause) {
-                text.push_str(line.text.get(..line.text.floor_char_boundary(2048)).unwrap_or_default());
-                text.push('\n');
-            }
-        }
-        text
-    }
-
     /// Nothing decided on the way up.
     fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
         if !findings.rejected.is_empty() {
-            return Some(self.event_fault(self.lines.len().saturating_sub(1), &ErrorText::default(), &findings));
+            return Some(self.event_fault(self.lines.len().saturating_sub(1), ErrorText::default(), &findings.rejected));
         }
         if let Some((index, error)) = &findings.pause
             && findings.unknown.is_none()
+            && let (fault, true) = self.classifier.judge(error, self.own_wait(error), true)
         {
-            let (mut fault, known) = self.provider_fault(error, None);
-            if known {
-                fault.evidence.span = self.span(*index);
-                return Some(fault);
-            }
+            return Some(self.seen_at(*index, keep_wait(fault)));
         }
-        if let Some(fault) = findings.process.or(findings.status) {
-            return Some(fault);
+        if findings.status.is_some() {
+            return findings.status;
         }
-        let known_failure = findings.unknown.or(findings.bare.map(|(index, _)| index));
-        if exit_code.is_none() && known_failure.is_none() {
+        let failure = findings.unknown.or(findings.bare);
+        if exit_code.is_none() && failure.is_none() {
             return None;
         }
         if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
             return Some(fault);
         }
-        let mut fault = Fault::of(Kind::AgentError, "log.unknown");
-        fault.confidence = Confidence::Low;
-        if let Some(index) = known_failure {
-            fault.evidence.span = self.span(index);
-            fault.detail = self.classifier.detail(self.lines.get(index).copied().unwrap_or_default());
-        }
-        Some(fault)
+        let last = self.lines.len().saturating_sub(1);
+        Some(self.own_fault(failure.unwrap_or(last), "log.unknown", Confidence::Low))
     }
 
     /// What is left to read when the log says nothing.
     fn by_exit_code(&self, code: i32) -> Option<Fault> {
         // One agent exits with the HTTP status modulo 256; these values would be no usual signals.
-        let status = match code {
-            144 => Some(400),
-            145 => Some(401),
-            146 => Some(402),
-            147 => Some(403),
-            157 => Some(413),
-            173 => Some(429),
-            247 => Some(503),
-            _ => None,
-        };
+        const STATUSES: &[u16] = &[400, 401, 402, 403, 404, 413, 429, 500, 503];
+        let status = STATUSES.iter().find(|status| i32::from(**status % 256) == code);
         if let Some(status) = status.filter(|_| self.lines.iter().any(|line| line.contains("gemini"))) {
-            let error = ErrorText { status: Some(status), ..ErrorText::default() };
-            return Some(self.provider_fault(&error, None).0);
+            let error = ErrorText { status: Some(*status), ..ErrorText::default() };
+            return Some(self.classifier.judge(&error, None, true).0);
         }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
             fault.sub = Some(Sub::Signal);
-            fault.origin = Origin::Process;
-            fault.scope = Scope::Request;
-            fault
+            self.seen_at(self.lines.len().saturating_sub(1), fault)
         })
     }
 
-    /// Clauses of a text; none for a text without words.
-    fn bits(&self, text: &str) -> (Bits, Option<Bits>) {
-        let mut words = String::new();
-        push_plain(&mut words, text);
-        let bits = self.classifier.rules.lexicon.scan(&words);
-        (bits, (words.len() > 2).then_some(bits))
+    /// A failure of the agent's own, or of a service that is not the provider.
+    fn own_fault(&self, index: usize, rule: &str, confidence: Confidence) -> Fault {
+        let mut fault = Fault::of(Kind::AgentError, rule);
+        fault.confidence = confidence;
+        self.seen_at(index, fault)
+    }
+
+    fn seen_at(&self, index: usize, mut fault: Fault) -> Fault {
+        fault.evidence.span = self.span(index);
+        if fault.detail.is_empty() {
+            let raw = self.lines.get(index).copied().unwrap_or_default();
+            fault.detail = self.classifier.detail(&Line::read(raw).text);
+        }
+        fault
+    }
+
+    fn words(&self, text: &str) -> Words {
+        let text = plain(text);
+        let bits = self.classifier.rules.lexicon.scan(&text);
+        Words { text, bits }
     }
 
     fn span(&self, index: usize) -> Range<usize> {
         let start = self.starts.get(index).copied().unwrap_or_default();
         start..start + self.lines.get(index).map_or(0, |line| line.len())
     }
+}
+
+fn event_words(value: &Value) -> ErrorText {
+    let mut error = ErrorText::default();
+    error.add_value(&event::words(value));
+    error
 }
 
 fn has(bits: &Bits, clause: Option<Clause>) -> bool {
@@ -498,18 +436,6 @@ fn keep_wait(mut fault: Fault) -> Fault {
         fault.wait = None;
     }
     fault
-}
-
-/// The last wait that a text gives as a field: `"retryDelay": "37s"`, `resets_in_seconds: 120`.
-fn fields_in_text(text: &str, clock: Clock<'_>) -> Option<Wait> {
-    const FIELDS: &[&str] = &["retryDelay", "retryDelayMs", "retry_after_ms", "retry_after", "retryAfter", "resets_in_seconds", "resets_at", "resetsAt", "reset_time", "reset_at"];
-    let found = FIELDS.iter().filter_map(|field| {
-        let at = text.rfind(field)?;
-        let rest = text.get(at + field.len()..)?.trim_start_matches(['"', '\'', '\\', ':', '=', ' ']);
-        let value = rest.split(['"', '\'', ',', '}', '\\', '\n']).next()?.trim();
-        Some((at, field_wait(field, value, clock)?))
-    });
-    found.max_by_key(|(at, _)| *at).map(|(_, wait)| wait)
 }
 
 /// An error line without content: `Error:`, `Error: undefined`, `Failed.`

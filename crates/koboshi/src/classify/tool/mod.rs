@@ -13,7 +13,7 @@ use std::sync::Arc;
 use self::shape::Report;
 use super::Classifier;
 use super::plain::plain;
-use super::ruleset::{Rules, Seen};
+use super::ruleset::Seen;
 use crate::fault::{Confidence, Fault, Kind};
 
 /// How much of an output is read: its head and its tail.
@@ -39,16 +39,18 @@ impl Classifier {
             Some(false) => Report::Fine,
             None => shape::report(&text),
         };
-        let seen = Seen { all: self.rules.lexicon.scan(&plain(&text)), ..Seen::default() };
-        if report == Report::Fine {
+        let words = plain(&text);
+        let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
+        let rule = self.rules.decide(&self.rules.tool, &seen);
+        let failed = report == Report::Failed || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
+        if !failed {
             // Missing glyphs spoil a figure although the run ends well.
-            let warned = shape::warns_of_fonts(&text);
-            return warned.then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
+            return shape::warns_of_fonts(&text).then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
         }
-        match Rules::decide(&self.rules.tool, &seen) {
-            Some(rule) => Some(self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium)),
-            None => Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low)),
-        }
+        Some(match rule {
+            Some(rule) => self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium),
+            None => self.tool_fault(&text, "tool.unknown", "other", Confidence::Low),
+        })
     }
 
     fn tool_fault(&self, text: &str, rule: &str, category: &str, confidence: Confidence) -> Fault {

@@ -14,18 +14,31 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     Failed,
+    /// Short, and nothing about its shape tells.
+    Unclear,
     Fine,
 }
 
+/// An output of so many lines is short.
+const SHORT: usize = 6;
 /// Lines that are looked at from either end.
 const NEAR_ENDS: usize = 4;
 
 pub(super) fn report(text: &str) -> Report {
-    let failed = match by_structure(text) {
-        Some(failed) => failed,
-        None => !is_reading(text) && by_lines(text),
-    };
-    if failed { Report::Failed } else { Report::Fine }
+    match by_structure(text) {
+        Some(true) => Report::Failed,
+        Some(false) => Report::Fine,
+        None if is_reading(text) => Report::Fine,
+        None if by_lines(text) => Report::Failed,
+        None if is_short(text) => Report::Unclear,
+        None => Report::Fine,
+    }
+}
+
+/// A few lines that do not say that all is well.
+fn is_short(text: &str) -> bool {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.clone().count() <= SHORT && !lines.clone().any(is_all_clear)
 }
 
 /// JSON fields and exit codes decide by themselves.
@@ -61,6 +74,7 @@ fn json_failed(value: &Value) -> bool {
         || flag("success", false)
         || flag("ok", false)
         || matches!(fields.get("status").and_then(Value::as_str), Some("error" | "failed" | "failure"))
+        || ["exit_code", "exitCode", "returncode", "exit_status"].iter().any(|name| fields.get(*name).and_then(Value::as_i64).is_some_and(|code| code != 0))
         || matches!(fields.get("type").and_then(Value::as_str), Some("error" | "ErrorResponse"))
         || status.into_iter().any(|status| (400..600).contains(&status))
 }
@@ -68,7 +82,7 @@ fn json_failed(value: &Value) -> bool {
 /// An exit code that the harness put at the end, or at the beginning.
 fn exit_code(text: &str) -> Option<i64> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let ends = lines.iter().rev().take(2).chain(lines.iter().take(2));
+    let ends = lines.iter().rev().take(2).chain(lines.iter().take(4));
     for line in ends {
         let line = line.trim().trim_matches(['[', ']', '(', ')', '<', '>', '*']).to_ascii_lowercase();
         for cue in ["exit code", "exit status", "exited with code", "exited with", "exit_code", "returncode", "return code", "process exited with code", "command exited with code"] {
@@ -90,12 +104,12 @@ pub(super) fn is_reading(text: &str) -> bool {
         lines += 1;
         read += usize::from(is_read_line(line));
     }
-    lines > 0 && read * 2 > lines || is_manual(text) || is_document(text) || is_source(text)
+    lines > 0 && read * 2 > lines || is_manual(text) || is_document(text) || is_table(text) || is_found(text) || is_commit(text) || is_source(text)
 }
 
 fn is_read_line(line: &str) -> bool {
     let trimmed = line.trim_start();
-    numbered(trimmed) || search_hit(trimmed) || hashed(trimmed) || stamped(trimmed) || diffed(line) || passing(trimmed) || trimmed.starts_with("# ") || trimmed.starts_with("## ")
+    numbered(trimmed) || search_hit(trimmed) || hashed(trimmed) || stamped(trimmed) || diffed(line) || passing(trimmed)
 }
 
 /// `  12<tab>text`, `12→text`, `12|text`
@@ -110,7 +124,7 @@ fn search_hit(line: &str) -> bool {
     let pathlike = !path.contains(' ') && (path.contains('.') || path.contains('/'));
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let after = rest.get(digits..).unwrap_or_default();
-    let compiler = after.contains("error:") || after.contains("warning:") || after.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start().starts_with("error");
+    let compiler = after.contains("error:") || after.contains("ERROR:") || after.contains("warning:") || after.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit()).trim_start().starts_with("error");
     let word = after.trim_start_matches([':', ' ']).split([' ', ':']).next().unwrap_or_default();
     let warning = word.ends_with("Warning") || (word.ends_with("Error") && after.contains("Error:"));
     let frame = after.starts_with(":in ");
@@ -142,7 +156,27 @@ fn passing(line: &str) -> bool {
 }
 
 fn is_manual(text: &str) -> bool {
-    ["\nSYNOPSIS", "\nDESCRIPTION"].iter().all(|heading| text.contains(heading)) || (text.starts_with("NAME\n") && text.contains("\nSYNOPSIS"))
+    let is_heading = |line: &&str| line.len() >= 4 && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
+    let indented = text.lines().filter(|line| line.starts_with("      ")).count();
+    text.lines().filter(is_heading).count() >= 2 && indented >= 2
+}
+
+/// A table: a first line of several headings in capitals.
+fn is_table(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    let columns: Vec<&str> = first.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+    columns.len() >= 3 && columns.iter().all(|column| column.chars().all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '%' | '/')))
+}
+
+/// A numbered list of hits.
+fn is_found(text: &str) -> bool {
+    let hits = text.lines().filter(|line| line.split_once(". ").is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())));
+    hits.count() >= 2
+}
+
+/// `commit 9b1f0c2`, then its author.
+fn is_commit(text: &str) -> bool {
+    text.starts_with("commit ") && text.lines().take(4).any(|line| line.starts_with("Author:"))
 }
 
 /// A Markdown page: it begins with a heading that stands alone.
@@ -162,7 +196,8 @@ fn is_source(text: &str) -> bool {
         let imported = line.starts_with("from ") && line.contains(" import ");
         code += usize::from(imported || CODE.iter().any(|begin| line.starts_with(begin)));
     }
-    let ends_in_failure = text.lines().next_back().is_some_and(begins_as_failure);
+    let mut ends = text.lines().next().into_iter().chain(text.lines().next_back());
+    let ends_in_failure = ends.any(begins_as_failure) || text.lines().any(is_verdict);
     all >= 3 && code * 3 >= all && !ends_in_failure && !text.contains("Traceback (most recent call last)")
 }
 
@@ -182,7 +217,7 @@ fn ends_as_failure(line: &str) -> bool {
     const REASONS: &[&str] = &[
         "no such file or directory", "permission denied", "command not found", "connection refused", "operation not permitted", "is a directory", "not a directory",
         "no space left on device", "read-only file system", "file exists", "timed out", "not found.", ": not found", "does not exist", "access denied", "is locked", "is denied",
-        "not recognized", "cannot be found", "could not be found", "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.", "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first", " denied", "out of memory", " died ", " crashed", "no changes to make", "panicked at",
+        "not recognized", "cannot be found", "could not be found", "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.", "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first", " denied", "out of memory", " died ", " crashed", "no changes to make", "panicked at", "aborted due to", "did not complete within", "giving up.", "awaiting response... 4", "awaiting response... 5",
     ];
     (REASONS.iter().any(|reason| lower.contains(reason)) || lower.ends_with(" failed") || lower.ends_with("not found")) && !lower.starts_with("no ")
 }
@@ -198,15 +233,20 @@ fn is_verdict(line: &str) -> bool {
         || line.starts_with("error[")
         || line.starts_with("! ") && line.contains("Error")
         || line.contains(": error:") && !line.contains("\"")
+        || line.contains(": ERROR:")
         || line.contains(": fatal error:")
         || line.contains(" failed, ") && line.contains(" passed") && !line.contains(" 0 failed")
         || line.contains(" FAILED at ")
+        || line.starts_with("==== ") && line.ends_with(" FAILED")
+        || line.starts_with("not ok ")
+        || line.starts_with("! ") && line.ends_with("not found.")
         || line.starts_with("thread '") && line.contains(" panicked at ")
 }
 
 /// A line that begins as failures begin.
 pub(super) fn begins_as_failure(line: &str) -> bool {
-    let line = line.trim_start_matches(['[', '(', '*', '!', '❌', '✗', '✕', '✖', '×', '>', ' ', '\u{fe0f}']);
+    let line = line.strip_prefix("<stderr>").unwrap_or(line);
+    let line = line.trim_start_matches(['[', '(', '*', '!', '│', '╷', '|', '❌', '✗', '✕', '✖', '×', '>', ' ', '\u{fe0f}']);
     if is_all_clear(line) {
         return false;
     }
@@ -215,9 +255,9 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
         "error:", "error ", "error[", "error in", "error (", "err:", "err ", "fatal:", "fatal error", "fatal ", "failed to", "failed:", "failed ", "failure", "exception", "traceback", "panic", "cannot ", "can't ",
         "could not ", "couldn't ", "unable to ", "permission denied", "permission to use", "access denied", "access is denied", "command failed", "curl: (", "wget: ", "bash: ", "sh: ", "zsh: ", "/bin/sh: ",
         "/bin/bash: ", "npm err", "npm error", "yarn error", "mcp error", "killed", "segmentation fault", "usage:", "invalid ", "unknown ", "no such ", "timeout error", "timeout:", "timeout ", "timed out",
-        "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5", "http/1.1 4", "http/1.1 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ", "syntax error", "parse error", "missing ",
+        "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5", "http/1.1 4", "http/1.1 5", "http/1.0 4", "http/1.0 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ", "syntax error", "parse error", "missing required", "missing operand", "php fatal error", "php parse error", "error]",
         "not found", "<tool_use_error>", "validation error", "input validation", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:", "erreur", "rejected", "denied", "abort", "operation not permitted", "the term ", "warning: failed",
-        "status: error", "e: ", "execution failed", "build failed", "assertion", "found 0 matches none", "the command failed", "request failed", "connection ",
+        "status: error", "e: ", "execution failed", "build failed", "assertion", "the command failed", "request failed", "connection ",
     ];
     // "tool " alone is a heading; it needs its complaint.
     let complained = |begin: &str| begin != "tool " || lower.contains("not found") || lower.contains("failed") || lower.contains("error") || lower.contains("not ");
@@ -240,9 +280,9 @@ fn names_exception(line: &str) -> bool {
         return true;
     }
     let head = line.split([':', '(', ' ']).next().unwrap_or_default();
-    let name = head.rsplit(['.', ':']).next().unwrap_or_default();
+    let name = head.rsplit(['.', ':']).next().unwrap_or_default().trim_end_matches(')');
     let named = ["Error", "Exception", "Expired", "Interrupt", "Failure", "Fault"].iter().any(|end| name.ends_with(end));
-    let alone = name.len() == line.len() || line.get(head.len()..).is_some_and(|rest| rest.starts_with(':') || rest.starts_with('('));
+    let alone = head.ends_with(')') || name.len() == line.len() || line.get(head.len()..).is_some_and(|rest| rest.starts_with(':') || rest.starts_with('('));
     let capital = name.starts_with(|c: char| c.is_ascii_uppercase());
     let qualified = head.split_once('.').is_some_and(|(module, _)| !module.is_empty() && module.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
     let camel = name.bytes().filter(u8::is_ascii_uppercase).count() > 1 && name.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -253,10 +293,14 @@ fn names_exception(line: &str) -> bool {
 fn complains(lower: &str) -> bool {
     let Some((name, reason)) = lower.split_once(':') else { return false };
     let short_name = name.split_whitespace().count() <= 4 && name.len() <= 60;
-    const REASONS: &[&str] = &["cannot ", "can't ", "could not", "couldn't", "unable to", "failed", "error", "permission denied", "no such", "not found", "command not found", "invalid ", "unrecognized", "unknown option", "illegal option", "the term ", "to use github cli", "unexpected", "no module named", "executable file not found", "*** ", "no such option", "missing ", "denied", "fatal", "not a git", "old_string", "bad "];
+    const REASONS: &[&str] = &["cannot ", "can't ", "could not", "couldn't", "unable to", "failed", "error", "permission denied", "no such", "not found", "command not found", "invalid ", "unrecognized", "unknown option", "illegal option", "the term ", "to use github cli", "unexpected", "no module named", "executable file not found", "*** ", "no such option", "missing ", "denied", "fatal", "not a git", "old_string", "bad ", "unterminated", "unmatched", "timeout ", "canceling "];
     let reason = reason.trim_start();
     let last = lower.rsplit(": ").next().unwrap_or_default();
-    short_name && REASONS.iter().any(|complaint| reason.starts_with(complaint) || (last.starts_with(complaint) && lower.len() < 200))
+    let failed_name = name.ends_with(" failed") && name.split_whitespace().count() <= 5;
+    // Other languages put the complaint last.
+    const ENDINGS: &[&str] = &["ありません", "できません", "introuvable", "nicht gefunden", "no encontrado", "no encontrada", "não encontrado", "不存在", "失败", "被拒绝", "없습니다"];
+    let foreign = ENDINGS.iter().any(|ending| last.trim_end_matches(['.', '。']).ends_with(ending));
+    failed_name || foreign && name.len() <= 60 || short_name && REASONS.iter().any(|complaint| reason.starts_with(complaint) || (last.starts_with(complaint) && lower.len() < 200))
 }
 
 /// Words of errors that say that there are none.
@@ -271,7 +315,7 @@ pub(super) fn warns_of_fonts(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();
         let words = line.trim_start_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '[' | ']' | ' '));
-        words.starts_with("findfont:") || (line.contains("Warning: Glyph ") && line.contains("missing from"))
+        line.starts_with("Fontconfig error") || line.starts_with("Fontconfig warning") || words.starts_with("findfont:") || (line.contains("Warning: Glyph ") && line.contains("missing from"))
     })
 }
 
