@@ -49,7 +49,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Print shell completions
-    #[command(after_help = "Example:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi")]
+    #[command(
+        after_help = "Example:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi"
+    )]
     Completions {
         /// The shell to print them for
         shell: clap_complete::Shell,
@@ -140,7 +142,10 @@ impl LangArgs {
     /// The language asked for, or the one of the environment, or English.
     pub(crate) fn get(&self) -> Lang {
         let from_environment = || {
-            ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).and_then(|tag| Lang::from_tag(&tag))
+            ["LC_ALL", "LC_MESSAGES", "LANG"]
+                .iter()
+                .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+                .and_then(|tag| Lang::from_tag(&tag))
         };
         self.lang.or_else(from_environment).unwrap_or(Lang::En)
     }

@@ -38,7 +38,9 @@ fn zoned_from(text: &str) -> Result<Zoned, jiff::Error> {
 }
 
 fn hint(text: &str) -> String {
-    format!("`{text}` is no instant: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]")
+    format!(
+        "`{text}` is no instant: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]"
+    )
 }
 
 #[cfg(test)]

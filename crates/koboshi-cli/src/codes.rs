@@ -28,7 +28,14 @@ fn http(row: &Row) -> String {
 
 fn text(out: &mut impl Write, prefix: &str, phrases: &Phrases, lang: Lang) -> io::Result<()> {
     for row in TABLE {
-        writeln!(out, "{}  {:<22}  HTTP {:<3}  {}", row.kind.code(prefix), row.name, http(row), phrases.message(lang, row.kind, None))?;
+        writeln!(
+            out,
+            "{}  {:<22}  HTTP {:<3}  {}",
+            row.kind.code(prefix),
+            row.name,
+            http(row),
+            phrases.message(lang, row.kind, None)
+        )?;
     }
     Ok(())
 }
@@ -54,15 +61,25 @@ fn json(out: &mut impl Write, prefix: &str, phrases: &Phrases, lang: Lang) -> io
             })
         })
         .collect();
-    let subs: Vec<Value> = Sub::ALL.iter().map(|sub| json!({"sub": sub.name(), "meaning": sub.meaning()})).collect();
-    serde_json::to_writer_pretty(&mut *out, &json!({"prefix": prefix, "lang": lang.name(), "kinds": kinds, "subs": subs}))?;
+    let subs: Vec<Value> =
+        Sub::ALL.iter().map(|sub| json!({"sub": sub.name(), "meaning": sub.meaning()})).collect();
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &json!({"prefix": prefix, "lang": lang.name(), "kinds": kinds, "subs": subs}),
+    )?;
     writeln!(out)
 }
 
 fn markdown(out: &mut impl Write, prefix: &str) -> io::Result<()> {
     writeln!(out, "# Fault codes\n")?;
-    writeln!(out, "Every failure becomes one of these kinds. The page is printed by `koboshi codes --format markdown`; a test keeps it equal to the table in the code.\n")?;
-    writeln!(out, "*same*: may the same target be tried again? *other*: may another target succeed? *later*: may the user try later? *health*: does it count against the target's health? A single fault may differ from its row: the rule that saw it says where.\n")?;
+    writeln!(
+        out,
+        "Every failure becomes one of these kinds. The page is printed by `koboshi codes --format markdown`; a test keeps it equal to the table in the code.\n"
+    )?;
+    writeln!(
+        out,
+        "*same*: may the same target be tried again? *other*: may another target succeed? *later*: may the user try later? *health*: does it count against the target's health? A single fault may differ from its row: the rule that saw it says where.\n"
+    )?;
     writeln!(out, "| kind | code | stream | HTTP | origin | scope | same | other | later | health | when |")?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
     for row in TABLE {
@@ -82,8 +99,14 @@ fn markdown(out: &mut impl Write, prefix: &str) -> io::Result<()> {
             row.meaning
         )?;
     }
-    writeln!(out, "\nTowards a client, a dead credential *of the gateway* is answered with 502, so that the client does not throw away its own key.\n")?;
-    writeln!(out, "## Subs\n\nThe finer reason, where it changes what a person should do.\n\n| sub | meaning |\n|---|---|")?;
+    writeln!(
+        out,
+        "\nTowards a client, a dead credential *of the gateway* is answered with 502, so that the client does not throw away its own key.\n"
+    )?;
+    writeln!(
+        out,
+        "## Subs\n\nThe finer reason, where it changes what a person should do.\n\n| sub | meaning |\n|---|---|"
+    )?;
     for sub in Sub::ALL {
         writeln!(out, "| `{}` | {} |", sub.name(), sub.meaning())?;
     }

@@ -40,7 +40,11 @@ impl Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         // Whoever reads our output has had enough of it: no failure, and nobody left to tell.
-        if error.kind() == std::io::ErrorKind::BrokenPipe { Self(String::new()) } else { Self(format!("cannot write the output: {error}")) }
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self(String::new())
+        } else {
+            Self(format!("cannot write the output: {error}"))
+        }
     }
 }
 

@@ -12,10 +12,12 @@
 mod tests;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
 use koboshi::fault::{Kind, Sub};
+use koboshi::wait::print_duration;
 use unic_langid::LanguageIdentifier;
 
 /// A language that Koboshi speaks.
@@ -121,6 +123,26 @@ impl Phrases {
     #[must_use]
     pub fn tool_suggestion(&self, lang: Lang, category: &str) -> Option<String> {
         self.text(lang, &format!("tool-{category}.suggestion"), &[])
+    }
+
+    /// A length of time as people count it down: `1h 59m 33s`, `1時間59分33秒`. Nobody waits for
+    /// milliseconds, so they are shown only where nothing else is left.
+    #[must_use]
+    pub fn countdown(&self, lang: Lang, length: Duration) -> String {
+        let whole =
+            if length < Duration::from_secs(1) { length } else { Duration::from_secs(length.as_secs()) };
+        let short = print_duration(whole);
+        match lang {
+            Lang::En => short,
+            Lang::Ja => {
+                let units = [("ms", "ミリ秒"), ("d", "日"), ("h", "時間"), ("m", "分"), ("s", "秒")];
+                let part = |part: &str| {
+                    let unit = units.iter().find(|(short, _)| part.ends_with(short));
+                    unit.map_or(part.to_owned(), |(short, long)| part.replace(short, long))
+                };
+                short.split(' ').map(part).collect()
+            }
+        }
     }
 
     /// The phrase with this id, `None` if no language has it. `id.attribute` names an attribute, and `_`

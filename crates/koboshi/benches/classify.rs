@@ -29,7 +29,9 @@ const QUOTA_LIST: &str = r#"{"error": {"code": 429, "message": "You exceeded you
 fn answers(c: &mut Criterion) {
     let (classifier, now) = (classifier(), now());
     let mut group = c.benchmark_group("answer");
-    for (name, status, body) in [("rate_limit", 429, RATE_LIMIT), ("overloaded", 529, OVERLOADED), ("quota_list", 429, QUOTA_LIST)] {
+    for (name, status, body) in
+        [("rate_limit", 429, RATE_LIMIT), ("overloaded", 529, OVERLOADED), ("quota_list", 429, QUOTA_LIST)]
+    {
         let answer = Answer { status: Some(status), body, ..Answer::default() };
         group.bench_function(name, |b| b.iter(|| classifier.answer(black_box(&answer), &now)));
     }
@@ -50,13 +52,18 @@ fn logs(c: &mut Criterion) {
     let mut group = c.benchmark_group("log");
     let ends_in_limit = log_text(64 * 1024);
     // Nothing to find: every line is looked at.
-    let finds_nothing = log_text(64 * 1024).replace("Error: You've hit your usage limit. Try again in 2 hours 10 minutes.", "");
+    let finds_nothing = log_text(64 * 1024)
+        .replace("Error: You've hit your usage limit. Try again in 2 hours 10 minutes.", "");
     let json_line = "{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Running the migration now, then the tests.\"}]}}\n";
     let mut events = json_line.repeat(64 * 1024 / json_line.len());
     events.push_str("{\"type\":\"result\",\"is_error\":true,\"result\":\"You've hit your session limit · resets 6pm (UTC)\"}\n");
-    for (name, text) in [("limit_at_end", &ends_in_limit), ("nothing_to_find", &finds_nothing), ("events", &events)] {
+    for (name, text) in
+        [("limit_at_end", &ends_in_limit), ("nothing_to_find", &finds_nothing), ("events", &events)]
+    {
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(format!("64KB/{name}"), |b| b.iter(|| classifier.log(&AgentLog { text: black_box(text), exit_code: Some(1) }, &now)));
+        group.bench_function(format!("64KB/{name}"), |b| {
+            b.iter(|| classifier.log(&AgentLog { text: black_box(text), exit_code: Some(1) }, &now))
+        });
     }
     group.finish();
 }
@@ -64,7 +71,9 @@ fn logs(c: &mut Criterion) {
 /// Texts that make careless readers slow: words of every rule, brackets that never close, digits, escapes.
 fn hostile(kind: &str, bytes: usize) -> String {
     let piece = match kind {
-        "words" => "error rate limit exceeded quota billing token context try again in 5 minutes at 5pm per day \n",
+        "words" => {
+            "error rate limit exceeded quota billing token context try again in 5 minutes at 5pm per day \n"
+        }
         "braces" => "{\"a\":[{\"b\":{\"error\":",
         "digits" => "429 12:30:45 2026-11-15 1760004000 5h 5m 5s 5ms ",
         "one_line" => "aaaaaaaaaaaaaaaaaaaa=bbbbbbbbbbbbbbbbbbbbb:sk-ccccccccccccccc@ddddddd.eeee ",
@@ -86,14 +95,20 @@ fn linear(c: &mut Criterion) {
             let text = hostile(kind, bytes);
             group.throughput(Throughput::Bytes(bytes as u64));
             let id = |reader: &str| BenchmarkId::new(format!("{reader}/{kind}"), size);
-            group.bench_function(id("log"), |b| b.iter(|| classifier.log(&AgentLog { text: black_box(&text), exit_code: Some(1) }, &now)));
+            group.bench_function(id("log"), |b| {
+                b.iter(|| classifier.log(&AgentLog { text: black_box(&text), exit_code: Some(1) }, &now))
+            });
             group.bench_function(id("answer"), |b| {
                 let answer = Answer { status: Some(500), body: &text, ..Answer::default() };
                 b.iter(|| classifier.answer(black_box(&answer), &now));
             });
-            group.bench_function(id("tool"), |b| b.iter(|| classifier.tool(&ToolOutput { text: black_box(&text), is_error: None })));
+            group.bench_function(id("tool"), |b| {
+                b.iter(|| classifier.tool(&ToolOutput { text: black_box(&text), is_error: None }))
+            });
             group.bench_function(id("redact"), |b| b.iter(|| redactor.redact(black_box(&text)).len()));
-            group.bench_function(id("wait"), |b| b.iter(|| stated_waits(black_box(&text), Clock { now: &now, zones: &zones }).len()));
+            group.bench_function(id("wait"), |b| {
+                b.iter(|| stated_waits(black_box(&text), Clock { now: &now, zones: &zones }).len())
+            });
         }
     }
     group.finish();

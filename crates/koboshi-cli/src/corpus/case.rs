@@ -142,7 +142,11 @@ impl Case {
                 let id = self.id();
                 let number = id.rsplit('-').next().unwrap_or_default();
                 let numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-                if numbered { id.trim_end_matches(number).trim_end_matches('-').to_owned() } else { id.to_owned() }
+                if numbered {
+                    id.trim_end_matches(number).trim_end_matches('-').to_owned()
+                } else {
+                    id.to_owned()
+                }
             }
         }
     }

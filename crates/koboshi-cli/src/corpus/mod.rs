@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use koboshi::classify::Classifier;
+use serde::Serialize;
 
 use self::case::{Case, Form};
 use self::score::{Score, score};
@@ -20,7 +21,7 @@ use crate::args::CheckArgs;
 use crate::{Exit, Failure, clock, rules};
 
 /// Cases, right answers, harmful answers.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, Serialize)]
 struct Tally {
     cases: usize,
     right: usize,
@@ -87,30 +88,43 @@ fn check(classifier: &Classifier, path: &Path) -> Result<FileReport, Failure> {
         return Err(Failure::new(format!("{name}: there is no case in this file")));
     };
     if let Some((line, case)) = cases.iter().find(|(_, case)| case.form() != form) {
-        return Err(Failure::new(format!("{name}:{line}: a case of form {} among {} cases", case.form().name(), form.name())));
+        return Err(Failure::new(format!(
+            "{name}:{line}: a case of form {} among {} cases",
+            case.form().name(),
+            form.name()
+        )));
     }
     let measure = measure(classifier, &name, &cases, true)?;
-    let without_flag = (form == Form::ToolErrors).then(|| self::measure(classifier, &name, &cases, false)).transpose()?;
+    let without_flag =
+        (form == Form::ToolErrors).then(|| self::measure(classifier, &name, &cases, false)).transpose()?;
     Ok(FileReport { file: name, form, measure, without_flag })
 }
 
 fn read(path: &Path, name: &str) -> Result<Vec<(usize, Case)>, Failure> {
-    let file = std::fs::File::open(path).map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
+    let file =
+        std::fs::File::open(path).map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
     let mut cases = Vec::new();
     for (line, number) in BufReader::new(file).lines().zip(1..) {
         let line = line.map_err(|error| Failure::new(format!("{name}:{number}: {error}")))?;
         if !line.trim().is_empty() {
-            let case = Case::read(&line).map_err(|error| Failure::new(format!("{name}:{number}: {error}")))?;
+            let case =
+                Case::read(&line).map_err(|error| Failure::new(format!("{name}:{number}: {error}")))?;
             cases.push((number, case));
         }
     }
     Ok(cases)
 }
 
-fn measure(classifier: &Classifier, name: &str, cases: &[(usize, Case)], with_flag: bool) -> Result<Measure, Failure> {
+fn measure(
+    classifier: &Classifier,
+    name: &str,
+    cases: &[(usize, Case)],
+    with_flag: bool,
+) -> Result<Measure, Failure> {
     let mut measure = Measure::default();
     for (line, case) in cases {
-        let score = score(classifier, case, with_flag).map_err(|error| Failure::new(format!("{name}:{line}: {error}")))?;
+        let score = score(classifier, case, with_flag)
+            .map_err(|error| Failure::new(format!("{name}:{line}: {error}")))?;
         let family = case.family();
         measure.total.add(&score);
         measure.families.entry(family.clone()).or_default().add(&score);

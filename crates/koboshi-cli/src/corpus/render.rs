@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstream::stdout;
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use super::score::Score;
 use super::{FileReport, Measure, Tally};
 use crate::args::{CheckArgs, Format};
 
@@ -37,7 +38,14 @@ fn text(out: &mut impl Write, reports: &[FileReport], args: &CheckArgs) -> io::R
 }
 
 fn line(out: &mut impl Write, name: &str, tally: Tally) -> io::Result<()> {
-    writeln!(out, "{:6.2} %  {}/{} right, {} harmful  {name}", tally.percent(), tally.right, tally.cases, tally.harmful)
+    writeln!(
+        out,
+        "{:6.2} %  {}/{} right, {} harmful  {name}",
+        tally.percent(),
+        tally.right,
+        tally.cases,
+        tally.harmful
+    )
 }
 
 /// The families that are not all right, what was taken for what, and on demand every wrong case.
@@ -51,7 +59,11 @@ fn details(out: &mut impl Write, measure: &Measure, failures: bool) -> io::Resul
     if failures {
         for miss in &measure.misses {
             let harmful = if miss.score.harmful { "  HARMFUL" } else { "" };
-            writeln!(out, "          {}: expected {}, got {} by {}{harmful}", miss.id, miss.score.expected, miss.score.got, miss.score.rule)?;
+            writeln!(
+                out,
+                "          {}: expected {}, got {} by {}{harmful}",
+                miss.id, miss.score.expected, miss.score.got, miss.score.rule
+            )?;
         }
     }
     Ok(())
@@ -77,42 +89,74 @@ fn total(reports: &[FileReport]) -> Tally {
     })
 }
 
-fn document(reports: &[FileReport], failures: bool) -> Value {
-    let mut document = tally(total(reports));
-    document["files"] = reports.iter().map(|report| file(report, failures)).collect();
-    document
+/// The whole check as one object.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    total: Tally,
+    files: Vec<FileDocument<'a>>,
 }
 
-fn file(report: &FileReport, failures: bool) -> Value {
-    let mut value = measure(&report.measure, failures);
-    value["file"] = json!(report.file);
-    value["form"] = json!(report.form.name());
-    if let Some(without_flag) = &report.without_flag {
-        value["without_flag"] = measure(without_flag, failures);
+#[derive(Serialize)]
+struct FileDocument<'a> {
+    file: &'a str,
+    form: &'static str,
+    #[serde(flatten)]
+    measure: MeasureDocument<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_flag: Option<MeasureDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct MeasureDocument<'a> {
+    #[serde(flatten)]
+    total: Tally,
+    families: &'a BTreeMap<String, Tally>,
+    confusion: Vec<Confusion<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<Vec<FailureDocument<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Confusion<'a> {
+    expected: &'a str,
+    got: &'a str,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct FailureDocument<'a> {
+    id: &'a str,
+    family: &'a str,
+    #[serde(flatten)]
+    score: &'a Score,
+}
+
+fn document(reports: &[FileReport], failures: bool) -> Document<'_> {
+    let file = |report| file(report, failures);
+    Document { total: total(reports), files: reports.iter().map(file).collect() }
+}
+
+fn file(report: &FileReport, failures: bool) -> FileDocument<'_> {
+    FileDocument {
+        file: &report.file,
+        form: report.form.name(),
+        measure: measure(&report.measure, failures),
+        without_flag: report.without_flag.as_ref().map(|without| measure(without, failures)),
     }
-    value
 }
 
-fn measure(measure: &Measure, failures: bool) -> Value {
-    let mut value = tally(measure.total);
-    value["families"] = measure.families.iter().map(|(family, counts)| (family.clone(), tally(*counts))).collect::<serde_json::Map<_, _>>().into();
-    value["confusion"] = confusion(measure).into_iter().map(|((expected, got), count)| json!({"expected": expected, "got": got, "count": count})).collect();
-    if failures {
-        let misses = measure.misses.iter().map(|miss| {
-            json!({
-                "id": miss.id,
-                "family": miss.family,
-                "expected": miss.score.expected,
-                "got": miss.score.got,
-                "rule": miss.score.rule,
-                "harmful": miss.score.harmful,
-            })
-        });
-        value["failures"] = misses.collect();
+fn measure(measure: &Measure, failures: bool) -> MeasureDocument<'_> {
+    let confusion = confusion(measure).into_iter();
+    let misses = measure.misses.iter();
+    MeasureDocument {
+        total: measure.total,
+        families: &measure.families,
+        confusion: confusion.map(|((expected, got), count)| Confusion { expected, got, count }).collect(),
+        failures: failures.then(|| {
+            misses
+                .map(|miss| FailureDocument { id: &miss.id, family: &miss.family, score: &miss.score })
+                .collect()
+        }),
     }
-    value
-}
-
-fn tally(tally: Tally) -> Value {
-    json!({"cases": tally.cases, "right": tally.right, "harmful": tally.harmful})
 }

@@ -2,13 +2,15 @@
 
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::Fault;
+use serde::Serialize;
 
 use super::case::{Case, LogCase, ProviderCase, ToolCase};
 use crate::clock;
 
 /// The answer to one case beside the expected one.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Score {
+    #[serde(skip)]
     pub(crate) right: bool,
     /// Wrong in the way that hurts: a failure taken for health, or health for a failure.
     pub(crate) harmful: bool,
@@ -32,7 +34,8 @@ fn rule_of(fault: Option<&Fault>) -> String {
 
 fn provider(classifier: &Classifier, case: &ProviderCase) -> Result<Score, String> {
     let now = clock::parse(&case.now)?;
-    let headers: Vec<(&str, &str)> = case.headers.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<(&str, &str)> =
+        case.headers.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let answer = Answer {
         status: case.status,
         headers: &headers,
@@ -42,7 +45,9 @@ fn provider(classifier: &Classifier, case: &ProviderCase) -> Result<Score, Strin
     };
     let fault = classifier.answer(&answer, &now);
     let kind = fault.as_ref().map_or("ok", |fault| fault.kind.name());
-    let flags = fault.as_ref().map_or([false; 3], |fault| [fault.advice.same, fault.advice.other, fault.advice.health]);
+    let flags = fault
+        .as_ref()
+        .map_or([false; 3], |fault| [fault.advice.same, fault.advice.other, fault.advice.health]);
     let wait = seconds(fault.as_ref());
     let expect = &case.expect;
     let expected_flags = [expect.same_provider_retry, expect.failover, expect.counts_against_health];
@@ -78,7 +83,8 @@ fn tool(classifier: &Classifier, case: &ToolCase, with_flag: bool) -> Score {
     let fault = classifier.tool(&output);
     let category = fault.as_ref().and_then(|fault| fault.category.as_deref());
     let expect = &case.expect;
-    let right = category == expect.category.as_deref() || expect.also_ok.iter().any(|also| also.as_deref() == category);
+    let right = category == expect.category.as_deref()
+        || expect.also_ok.iter().any(|also| also.as_deref() == category);
     Score {
         right,
         harmful: !right && expect.category.is_none(),

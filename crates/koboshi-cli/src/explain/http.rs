@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// More headers than any real answer has.
+const MOST_HEADERS: usize = 200;
+
 /// A response taken apart. Without a status line all of it is the body.
 pub(super) struct Head<'a> {
     pub(super) status: Option<u16>,
@@ -13,18 +16,20 @@ pub(super) fn read(text: &str) -> Head<'_> {
     let mut head = Head { status: None, headers: Vec::new(), body: text };
     // A proxy's `200 Connection established` or a `100 Continue` may come before the answer's own head.
     for _ in 0..4 {
-        let Some((status, headers, body)) = one_head(head.body) else { break };
-        (head.status, head.headers, head.body) = (Some(status), headers, body);
+        let Some(next) = one_head(head.body) else { break };
+        head = next;
     }
     head
 }
 
-fn one_head(text: &str) -> Option<(u16, Vec<(&str, &str)>, &str)> {
+fn one_head(text: &str) -> Option<Head<'_>> {
     let line = text.lines().next()?;
     let status = line.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    let (end, gap) = [("\r\n\r\n", 4), ("\n\n", 2)].iter().filter_map(|(gap, len)| text.find(gap).map(|at| (at, *len))).min()?;
-    let headers = text.get(..end)?.lines().skip(1).filter_map(|line| line.split_once(':')).map(|(name, value)| (name.trim(), value.trim()));
-    Some((status, headers.take(200).collect(), text.get(end + gap..)?))
+    let gaps = [("\r\n\r\n", 4), ("\n\n", 2)];
+    let (end, gap) = gaps.iter().filter_map(|(gap, len)| text.find(gap).map(|at| (at, *len))).min()?;
+    let fields = text.get(..end)?.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let headers = fields.map(|(name, value)| (name.trim(), value.trim())).take(MOST_HEADERS).collect();
+    Some(Head { status: Some(status), headers, body: text.get(end + gap..)? })
 }
 
 /// Whether a text is a provider's answer by its look: a response head, a stream, one JSON object with an
@@ -34,20 +39,35 @@ pub(super) fn looks_like_answer(text: &str) -> bool {
     if trimmed.starts_with("HTTP/") || is_event_stream(trimmed) || is_page(trimmed) {
         return true;
     }
-    let one_value = trimmed.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(trimmed).ok()).flatten();
+    let one_value =
+        trimmed.starts_with(['{', '[']).then(|| serde_json::from_str::<Value>(trimmed).ok()).flatten();
     match one_value {
         Some(Value::Object(fields)) => {
-            let event = matches!(fields.get("type").and_then(Value::as_str), Some("result" | "turn.failed" | "rate_limit_event"));
-            !event && ["error", "choices", "candidates", "content", "output", "promptFeedback", "message", "detail", "code", "object"].iter().any(|field| fields.contains_key(*field))
+            let event = matches!(
+                fields.get("type").and_then(Value::as_str),
+                Some("result" | "turn.failed" | "rate_limit_event")
+            );
+            !event
+                && [
+                    "error", "choices", "candidates", "content", "output", "promptFeedback", "message",
+                    "detail", "code", "object",
+                ]
+                .iter()
+                .any(|field| fields.contains_key(*field))
         }
-        Some(Value::Array(items)) => items.first().is_some_and(|item| item.get("error").is_some() || item.get("candidates").is_some()),
+        Some(Value::Array(items)) => {
+            items.first().is_some_and(|item| item.get("error").is_some() || item.get("candidates").is_some())
+        }
         _ => false,
     }
 }
 
 pub(super) fn is_event_stream(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
-    first.starts_with("data: {") || first.starts_with("data:{") || (first.starts_with("event: ") && text.contains("\ndata:")) || (first.starts_with(": ") && text.contains("\ndata:"))
+    first.starts_with("data: {")
+        || first.starts_with("data:{")
+        || (first.starts_with("event: ") && text.contains("\ndata:"))
+        || (first.starts_with(": ") && text.contains("\ndata:"))
 }
 
 fn is_page(text: &str) -> bool {
@@ -62,7 +82,10 @@ mod tests {
     #[test]
     fn a_response_is_taken_apart() {
         let head = read("HTTP/1.1 200 Connection established\r\n\r\nHTTP/2 429\r\nRetry-After: 20\r\n\r\n{}");
-        assert_eq!((head.status, head.headers.as_slice(), head.body), (Some(429), &[("Retry-After", "20")][..], "{}"));
+        assert_eq!(
+            (head.status, head.headers.as_slice(), head.body),
+            (Some(429), &[("Retry-After", "20")][..], "{}")
+        );
     }
 
     #[test]

@@ -29,12 +29,19 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let classifier = Classifier::new(rules::load(&args.rules.files)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     let input = Input::read(args.file.as_deref()).map_err(|error| {
-        let name = args.file.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
+        let name =
+            args.file.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
         Failure::new(format!("cannot read {name}: {error}"))
     })?;
     let now = args.now.clone().unwrap_or_else(clock::now);
     let explained = explain(&classifier, args, &input, &now);
-    let telling = render::Telling { phrases: &phrases, rules: classifier.rules(), lang: args.lang.get(), prefix: &args.prefix, now: &now };
+    let telling = render::Telling {
+        phrases: &phrases,
+        rules: classifier.rules(),
+        lang: args.lang.get(),
+        prefix: &args.prefix,
+        now: &now,
+    };
     match args.format {
         Format::Text => telling.text(&explained)?,
         Format::Json => telling.json(&explained)?,
@@ -70,15 +77,28 @@ fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
 
 fn answer<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let head = http::read(&input.head);
-    let own: Vec<(&str, &str)> = args.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let own: Vec<(&str, &str)> =
+        args.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let headers = if own.is_empty() { head.headers } else { own };
     let status = args.status.or(head.status);
-    let stream = args.stream || headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("event-stream")) || http::is_event_stream(head.body);
-    let plain_text = status.is_none() && !head.body.trim_start().starts_with(['{', '[', '<', 'd', 'e', ':']);
+    let stream = args.stream
+        || headers
+            .iter()
+            .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("event-stream"))
+        || http::is_event_stream(head.body);
+    let plain_text = status.is_none()
+        && !http::looks_like_answer(head.body)
+        && !head.body.trim_start().starts_with(['{', '[', '<']);
     let answer = if plain_text {
         Answer { transport: Some(head.body), ..Answer::default() }
     } else {
-        Answer { status: Some(status.unwrap_or(200)), headers: &headers, body: head.body, stream, transport: None }
+        Answer {
+            status: Some(status.unwrap_or(200)),
+            headers: &headers,
+            body: head.body,
+            stream,
+            transport: None,
+        }
     };
     Explained { fault: classifier.answer(&answer, now), read_as: "answer", text: head.body, cut: false }
 }
@@ -98,7 +118,10 @@ fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input) -> Ex
 /// A log of an agent and the output of a tool look alike: the reading that recognises something wins.
 fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let as_log = log(classifier, args, input, now);
-    let recognised = as_log.fault.as_ref().is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
+    let recognised = as_log
+        .fault
+        .as_ref()
+        .is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
     if recognised {
         return as_log;
     }

@@ -6,11 +6,10 @@ use jiff::Zoned;
 use koboshi::classify::Rules;
 use koboshi::fault::Fault;
 use koboshi::redact::{Redactor, shorten};
-use koboshi::wait::{Wait, print_duration};
+use koboshi::wait::Wait;
 use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::time::Duration;
 
 use super::Explained;
 
@@ -135,12 +134,18 @@ impl Telling<'_> {
                     Lang::En => (own.message.en.clone(), own.suggestion.en.clone()),
                 };
             }
-            let said = (self.phrases.tool_message(self.lang, category), self.phrases.tool_suggestion(self.lang, category));
+            let said = (
+                self.phrases.tool_message(self.lang, category),
+                self.phrases.tool_suggestion(self.lang, category),
+            );
             if let (Some(message), Some(suggestion)) = said {
                 return (message, suggestion);
             }
         }
-        (self.phrases.message(self.lang, fault.kind, fault.sub), self.phrases.suggestion(self.lang, fault.kind, fault.sub))
+        (
+            self.phrases.message(self.lang, fault.kind, fault.sub),
+            self.phrases.suggestion(self.lang, fault.kind, fault.sub),
+        )
     }
 
     fn wait_words(&self, wait: Wait) -> String {
@@ -150,14 +155,17 @@ impl Telling<'_> {
         let until = wait.until.to_zoned(self.now.time_zone().clone());
         let same_day = until.date() == self.now.date();
         let pattern = if same_day { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
-        // Countdowns are shown in whole seconds: nobody waits for milliseconds.
-        let left = if wait.after < Duration::from_secs(1) { wait.after } else { Duration::from_secs(wait.after.as_secs()) };
-        self.say("wait-until", &[("time", &until.strftime(pattern).to_string()), ("left", &print_duration(left))])
+        let left = self.phrases.countdown(self.lang, wait.after);
+        self.say("wait-until", &[("time", &until.strftime(pattern).to_string()), ("left", &left)])
     }
 
     fn advice_words(&self, fault: &Fault) -> String {
         let answer = |yes: bool| self.say(if yes { "answer-yes" } else { "answer-no" }, &[]);
-        let parts = [("label-same", fault.advice.same), ("label-other", fault.advice.other), ("label-later", fault.advice.later)];
+        let parts = [
+            ("label-same", fault.advice.same),
+            ("label-other", fault.advice.other),
+            ("label-later", fault.advice.later),
+        ];
         parts.map(|(label, yes)| format!("{}: {}", self.say(label, &[]), answer(yes))).join(" · ")
     }
 

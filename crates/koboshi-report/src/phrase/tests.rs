@@ -360,3 +360,13 @@ fn phrases_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>(_: &T) {}
     shared(&phrases());
 }
+
+#[test]
+fn countdowns_are_counted_in_the_readers_language() {
+    let phrases = Phrases::new().unwrap();
+    let length = std::time::Duration::from_millis(93_600_000 + 125_400);
+    assert_eq!(phrases.countdown(Lang::En, length), "1d 2h 2m 5s");
+    assert_eq!(phrases.countdown(Lang::Ja, length), "1日2時間2分5秒");
+    let short = std::time::Duration::from_millis(640);
+    assert_eq!(phrases.countdown(Lang::Ja, short), "640ミリ秒");
+}

@@ -145,7 +145,10 @@ impl Lexicon {
 
     /// Whether a regular expression of this clause matches.
     pub(crate) fn matches(&self, clause: Clause, plain: &str) -> bool {
-        self.patterns.get(usize::from(clause)).and_then(Option::as_ref).is_some_and(|pattern| pattern.is_match(plain))
+        self.patterns
+            .get(usize::from(clause))
+            .and_then(Option::as_ref)
+            .is_some_and(|pattern| pattern.is_match(plain))
     }
 }
 

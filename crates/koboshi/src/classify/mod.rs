@@ -16,6 +16,7 @@
 //! What no rule knows stays unknown: a fault with [`Confidence::Low`](crate::fault::Confidence).
 
 mod answer;
+mod build;
 mod lexicon;
 mod log;
 mod plain;

@@ -72,7 +72,8 @@ fn push_char(out: &mut String, c: char, before: Class, after: &str) -> Class {
             out.push(c);
             Class::Digit
         }
-        '.' | ',' | ':' | ';' | '/' | '%' | '$' | '+' | '>' | '<' | '=' | '#' | '@' | '*' | '&' | '!' | '?' => {
+        '.' | ',' | ':' | ';' | '/' | '%' | '$' | '+' | '>' | '<' | '=' | '#' | '@' | '*' | '&' | '!'
+        | '?' => {
             out.push(c);
             Class::Other
         }
@@ -123,7 +124,10 @@ fn is_link(text: &str) -> bool {
 }
 
 fn after_link(text: &str) -> &str {
-    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ')' | ']' | '>' | '<' | ',' | '\\' | '。' | '，' | '）');
+    let ends = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '"' | '\'' | '`' | ')' | ']' | '>' | '<' | ',' | '\\' | '。' | '，' | '）')
+    };
     text.find(ends).and_then(|at| text.get(at..)).unwrap_or_default()
 }
 
@@ -133,7 +137,10 @@ mod tests {
 
     #[test]
     fn spellings_of_one_word_become_one() {
-        for text in ["RateLimitError", "rate_limit_error", "rate-limit error", "Rate\nlimit   error", "RATE_LIMIT_ERROR", "«RateLimitError»"] {
+        for text in [
+            "RateLimitError", "rate_limit_error", "rate-limit error", "Rate\nlimit   error",
+            "RATE_LIMIT_ERROR", "«RateLimitError»",
+        ] {
             assert_eq!(plain(text), " rate limit error ", "{text}");
         }
     }

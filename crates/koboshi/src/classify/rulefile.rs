@@ -225,7 +225,10 @@ mod tests {
 
     #[test]
     fn a_near_name_is_suggested() {
-        assert_eq!(nearest("quota_exeeded", ["timeout", "quota_exceeded"].into_iter()), Some("quota_exceeded"));
+        assert_eq!(
+            nearest("quota_exeeded", ["timeout", "quota_exceeded"].into_iter()),
+            Some("quota_exceeded")
+        );
         assert_eq!(nearest("zzz", ["timeout"].into_iter()), None);
     }
 }

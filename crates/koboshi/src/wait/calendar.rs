@@ -199,7 +199,8 @@ fn day_month_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
     }
     let month = words::month(tokens.word(at))?;
     // The point of `10 de jul. de 2026` belongs to the month; the one of `3 July.` ends the sentence.
-    let goes_on = tokens.number(at + 2).is_some() || matches!(tokens.word(at + 2), "de" | "of" | "um" | "a" | "à" | "às");
+    let goes_on = tokens.number(at + 2).is_some()
+        || matches!(tokens.word(at + 2), "de" | "of" | "um" | "a" | "à" | "às");
     let is_abbreviated = tokens.is_sign(at + 1, '.') && goes_on;
     with_year(tokens, month, day, at + 1 + usize::from(is_abbreviated))
 }

@@ -293,24 +293,8 @@ mod tests {
     #[test]
     fn what_is_no_length() {
         let table = [
-            "",
-            "90",
-            "12:30",
-            "-5s",
-            "5s ago",
-            "a few seconds",
-            "m",
-            "5x",
-            "5m 1h",
-            "P",
-            "PT",
-            "PTH",
-            "P1H",
-            "1:2:3",
-            "05:72:30",
-            "5 5 s",
-            "s5",
-            "hours",
+            "", "90", "12:30", "-5s", "5s ago", "a few seconds", "m", "5x", "5m 1h", "P", "PT", "PTH", "P1H",
+            "1:2:3", "05:72:30", "5 5 s", "s5", "hours",
         ];
         for text in table {
             assert_eq!(parse_duration(text), None, "{text}");

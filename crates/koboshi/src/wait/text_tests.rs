@@ -119,18 +119,10 @@ fn resets() {
 fn epochs_and_fields() {
     let now = "2025-10-09T07:15:00Z";
     for text in [
-        "Claude AI usage limit reached|1760004000",
-        "resets at 1760004000",
-        "resets at 1760004000000",
-        "{\"resetsAt\":1760004000}",
-        "{'resets_at': 1760004000}",
-        "resets_in_seconds: 9900",
-        "\\\"resets_in_seconds\\\":9900,",
-        "\"retryDelay\": \"9900s\"",
-        "Retry-After: 9900",
-        "retry-after=9900",
-        "{\"retry_after\": 9900}",
-        "Retry-After: Thu, 09 Oct 2025 10:00:00 GMT",
+        "Claude AI usage limit reached|1760004000", "resets at 1760004000", "resets at 1760004000000",
+        "{\"resetsAt\":1760004000}", "{'resets_at': 1760004000}", "resets_in_seconds: 9900",
+        "\\\"resets_in_seconds\\\":9900,", "\"retryDelay\": \"9900s\"", "Retry-After: 9900",
+        "retry-after=9900", "{\"retry_after\": 9900}", "Retry-After: Thu, 09 Oct 2025 10:00:00 GMT",
         "retry after Thu, 09 Oct 2025 10:00:00 GMT",
     ] {
         assert_eq!(read(text, now, "UTC").map(|(seconds, _)| seconds), Some(9900.0), "{text}");
@@ -335,23 +327,8 @@ fn absurd_numbers_are_clamped() {
 #[test]
 fn a_large_hostile_text_is_read_in_time() {
     let pieces = [
-        "resets at ",
-        "try again in ",
-        "5 ",
-        "(",
-        "|1",
-        "until until ",
-        "\\u",
-        "P1",
-        "2026-",
-        "後に",
-        "1.",
-        "a las ",
-        "retry-after: ",
-        "dans dans ",
-        "111,",
-        "again ",
-        "Pacific time ",
+        "resets at ", "try again in ", "5 ", "(", "|1", "until until ", "\\u", "P1", "2026-", "後に", "1.",
+        "a las ", "retry-after: ", "dans dans ", "111,", "again ", "Pacific time ",
     ];
     for piece in pieces {
         let text = piece.repeat(200_000 / piece.len());

@@ -255,7 +255,12 @@ impl Cutter<'_> {
         // Most words are plain ASCII and need no folding but the case.
         let mut length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         self.folded.extend(rest.bytes().take(length).map(|byte| char::from(byte.to_ascii_lowercase())));
-        for c in rest.get(length..).unwrap_or("").chars().take_while(|&c| !is_cjk(c) && (c.is_alphabetic() || is_accent(c))) {
+        for c in rest
+            .get(length..)
+            .unwrap_or("")
+            .chars()
+            .take_while(|&c| !is_cjk(c) && (c.is_alphabetic() || is_accent(c)))
+        {
             fold_into(&mut self.folded, c);
             length += c.len_utf8();
         }

@@ -95,7 +95,11 @@ fn data(text: &str) -> Data {
 
 fn is_sse(text: &str) -> bool {
     text.lines().take(64).any(|line| {
-        line.starts_with("data:") || line.starts_with("event:") || line.starts_with(':') || line.starts_with("id:") || line.starts_with("retry:")
+        line.starts_with("data:")
+            || line.starts_with("event:")
+            || line.starts_with(':')
+            || line.starts_with("id:")
+            || line.starts_with("retry:")
     })
 }
 

@@ -155,7 +155,8 @@ impl ErrorText {
             let wrapper = text.get(..at).unwrap_or_default();
             self.walk("error", &inner, depth + 1);
             if let Some(status) = status_in_text(wrapper) {
-                self.status = Some(self.status.filter(|known| *known != 200 && *known != 500).unwrap_or(status));
+                self.status =
+                    Some(self.status.filter(|known| *known != 200 && *known != 500).unwrap_or(status));
             }
             self.messages.push(wrapper.to_owned());
             return;
@@ -198,12 +199,16 @@ pub(in crate::classify) fn status_in_text(text: &str) -> Option<u16> {
     let mut at = 0;
     while let Some(offset) = bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit)) {
         let start = at + offset;
-        let len = bytes.get(start..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
+        let len =
+            bytes.get(start..).map_or(0, |rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
         at = start + len;
         if len != 3 {
             continue;
         }
-        let status = text.get(start..at).and_then(|digits| digits.parse().ok()).filter(|status| (400..600).contains(status));
+        let status = text
+            .get(start..at)
+            .and_then(|digits| digits.parse().ok())
+            .filter(|status| (400..600).contains(status));
         if let Some(status) = status
             && says_status(text.get(..start).unwrap_or_default(), text.get(at..).unwrap_or_default())
         {
@@ -215,16 +220,21 @@ pub(in crate::classify) fn status_in_text(text: &str) -> Option<u16> {
 
 /// Whether the words around three digits make them a status.
 fn says_status(before: &str, after: &str) -> bool {
-    let near = before.get(before.floor_char_boundary(before.len().saturating_sub(24))..).unwrap_or_default().to_ascii_lowercase();
+    let near = before
+        .get(before.floor_char_boundary(before.len().saturating_sub(24))..)
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let near = near.trim_end_matches([' ', ':', '=', '(', '"', '\'', '[', '#', '<', '-']);
     const CUES: &[&str] = &[
-        "status", "code", "http", "http/1.1", "http/2", "http/1.0", "error", "rejected", "returned", "statuscode", "status_code",
-        "got", "with", "failed", "received", "response", "exception", "api error", "last status",
+        "status", "code", "http", "http/1.1", "http/2", "http/1.0", "error", "rejected", "returned",
+        "statuscode", "status_code", "got", "with", "failed", "received", "response", "exception",
+        "api error", "last status",
     ];
     let cued = CUES.iter().any(|cue| near.ends_with(cue));
     const PHRASES: &[&str] = &[
-        "too many", "bad request", "unauthorized", "forbidden", "not found", "service unavailable", "bad gateway",
-        "internal server", "gateway time", "payment required", "payload too", "overloaded", "request timeout", "status code",
+        "too many", "bad request", "unauthorized", "forbidden", "not found", "service unavailable",
+        "bad gateway", "internal server", "gateway time", "payment required", "payload too", "overloaded",
+        "request timeout", "status code",
     ];
     let ahead = after.trim_start_matches([' ', ')', ':', '-', '_', ',']);
     let ahead = ahead.get(..ahead.floor_char_boundary(20)).unwrap_or_default().to_ascii_lowercase();
@@ -237,9 +247,31 @@ fn says_status(before: &str, after: &str) -> bool {
 fn is_code(key: &str) -> bool {
     matches!(
         key,
-        "code" | "type" | "status" | "reason" | "error" | "error_code" | "errorcode" | "errortype" | "error_type" | "kind" | "name"
-            | "quotaid" | "quota_id" | "quotametric" | "quota_limit" | "quota_metric" | "category" | "__type" | "limit_source" | "error_name"
-            | "subtype" | "err_code" | "terminal_reason" | "ratelimittype" | "event.name"
+        "code"
+            | "type"
+            | "status"
+            | "reason"
+            | "error"
+            | "error_code"
+            | "errorcode"
+            | "errortype"
+            | "error_type"
+            | "kind"
+            | "name"
+            | "quotaid"
+            | "quota_id"
+            | "quotametric"
+            | "quota_limit"
+            | "quota_metric"
+            | "category"
+            | "__type"
+            | "limit_source"
+            | "error_name"
+            | "subtype"
+            | "err_code"
+            | "terminal_reason"
+            | "ratelimittype"
+            | "event.name"
     ) || key.ends_with("_code")
         || key.ends_with("errortype")
 }
@@ -247,26 +279,90 @@ fn is_code(key: &str) -> bool {
 fn is_sentence(key: &str) -> bool {
     matches!(
         key,
-        "" | "message" | "msg" | "error" | "errors" | "detail" | "details" | "description" | "error_description" | "error_message"
-            | "errormessage" | "raw" | "title" | "body" | "responsebody" | "response_body" | "cause" | "result" | "error_msg" | "errmsg"
-            | "reason_phrase" | "status_msg" | "status_message" | "hint" | "suggestion" | "failure" | "text" | "info" | "data" | "stderr" | "output" | "last_error"
+        "" | "message"
+            | "msg"
+            | "error"
+            | "errors"
+            | "detail"
+            | "details"
+            | "description"
+            | "error_description"
+            | "error_message"
+            | "errormessage"
+            | "raw"
+            | "title"
+            | "body"
+            | "responsebody"
+            | "response_body"
+            | "cause"
+            | "result"
+            | "error_msg"
+            | "errmsg"
+            | "reason_phrase"
+            | "status_msg"
+            | "status_message"
+            | "hint"
+            | "suggestion"
+            | "failure"
+            | "text"
+            | "info"
+            | "data"
+            | "stderr"
+            | "output"
+            | "last_error"
     )
 }
 
 fn is_status(key: &str) -> bool {
     matches!(
         key,
-        "code" | "status" | "statuscode" | "status_code" | "http_status" | "httpstatus" | "error_status" | "api_error_status" | "error_code"
-            | "http_code" | "httpcode" | "raw_status_code" | "originalstatuscode" | "upstream_status" | "response_status"
+        "code"
+            | "status"
+            | "statuscode"
+            | "status_code"
+            | "http_status"
+            | "httpstatus"
+            | "error_status"
+            | "api_error_status"
+            | "error_code"
+            | "http_code"
+            | "httpcode"
+            | "raw_status_code"
+            | "originalstatuscode"
+            | "upstream_status"
+            | "response_status"
     )
 }
 
 fn is_wait(key: &str) -> bool {
     matches!(
         key,
-        "retrydelay" | "retry_delay" | "retry_after" | "retryafter" | "retry-after" | "retry_after_seconds" | "retry_after_ms" | "retryafterms"
-            | "resets_at" | "resetsat" | "reset_at" | "resetat" | "resets_in_seconds" | "reset_time" | "resettime" | "resets_in"
-            | "retryafterseconds" | "resets" | "available_at" | "next_reset" | "reset_after" | "reset_in_seconds" | "retry_at" | "retryat" | "quotaresettimestamp" | "quotaresetdelay"
+        "retrydelay"
+            | "retry_delay"
+            | "retry_after"
+            | "retryafter"
+            | "retry-after"
+            | "retry_after_seconds"
+            | "retry_after_ms"
+            | "retryafterms"
+            | "resets_at"
+            | "resetsat"
+            | "reset_at"
+            | "resetat"
+            | "resets_in_seconds"
+            | "reset_time"
+            | "resettime"
+            | "resets_in"
+            | "retryafterseconds"
+            | "resets"
+            | "available_at"
+            | "next_reset"
+            | "reset_after"
+            | "reset_in_seconds"
+            | "retry_at"
+            | "retryat"
+            | "quotaresettimestamp"
+            | "quotaresetdelay"
     )
 }
 
@@ -288,9 +384,9 @@ fn page_words(page: &str) -> String {
         words.push_str(rest.get(..open).unwrap_or_default());
         words.push(' ');
         let tag = rest.get(open..).unwrap_or_default();
-        let hidden = ["script", "style"].iter().find(|name| {
-            tag.get(1..1 + name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
-        });
+        let hidden = ["script", "style"]
+            .iter()
+            .find(|name| tag.get(1..1 + name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)));
         let end = match hidden {
             Some(name) => tag.find(&format!("</{name}")).map_or(tag.len(), |at| at + 2),
             None => tag.find('>').map_or(tag.len(), |at| at + 1),

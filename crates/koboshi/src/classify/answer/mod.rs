@@ -55,7 +55,7 @@ impl Classifier {
             self.good_status(answer, &body, now)
         } else {
             let error = ErrorText::of_answer(status, answer.headers, &body);
-            Some(self.error_fault(error, answer, now))
+            Some(self.error_fault(&error, answer, now))
         }
     }
 
@@ -69,7 +69,9 @@ impl Classifier {
             Some(rule) => rule.fault(),
             None => Fault::of(Kind::ConnectionFailed, "transport.unknown"),
         };
-        fault.wait = stated_wait(text, self.clock(now)).map(|stated| stated.wait).filter(|_| fault.log_reason() != "network");
+        fault.wait = stated_wait(text, self.clock(now))
+            .map(|stated| stated.wait)
+            .filter(|_| fault.log_reason() != "network");
         fault.evidence.span = 0..text.len();
         fault.detail = self.detail(text);
         fault
@@ -86,7 +88,7 @@ impl Classifier {
         outcome.read(event, &value);
         let answer = Answer { status: Some(200), body: data, stream: true, ..Answer::default() };
         if let Some(error) = outcome.error.take() {
-            return Some(self.error_fault(ErrorText::in_band(200, &error), &answer, now));
+            return Some(self.error_fault(&ErrorText::in_band(200, &error), &answer, now));
         }
         // The shape of the whole answer is not known from one frame: only what the frame itself states.
         outcome.visible_text = true;
@@ -102,7 +104,9 @@ impl Classifier {
                     fault.advice.same = false;
                 }));
             }
-            Body::Text(_) | Body::Broken(_) => return Some(self.unusable("answer.broken_json", answer, |_| {})),
+            Body::Text(_) | Body::Broken(_) => {
+                return Some(self.unusable("answer.broken_json", answer, |_| {}));
+            }
             Body::Json(value) => {
                 let mut outcome = Outcome::default();
                 outcome.read(None, value);
@@ -111,12 +115,16 @@ impl Classifier {
             Body::Frames(frames) => Outcome::of_frames(frames),
         };
         if let Some(error) = &outcome.error {
-            return Some(self.error_fault(ErrorText::in_band(200, error), answer, now));
+            return Some(self.error_fault(&ErrorText::in_band(200, error), answer, now));
         }
         match outcome.ending(answer.stream || matches!(body, Body::Frames(_))) {
             Ending::Complete => {
                 let fault = self.finish_fault(&outcome, answer)?;
-                Some(self.error_as_content(&outcome, answer, now).filter(|_| fault.kind == Kind::Internal).unwrap_or(fault))
+                Some(
+                    self.error_as_content(&outcome, answer, now)
+                        .filter(|_| fault.kind == Kind::Internal)
+                        .unwrap_or(fault),
+                )
             }
             Ending::Cut => {
                 let mut fault = Fault::of(Kind::ConnectionClosed, "answer.cut");
@@ -167,9 +175,9 @@ impl Classifier {
         Some(fault)
     }
 
-    fn error_fault(&self, error: ErrorText, answer: &Answer<'_>, now: &Zoned) -> Fault {
-        let wait = self.answer_wait(&error, answer, now);
-        let (mut fault, _) = self.judge(&error, wait, false);
+    fn error_fault(&self, error: &ErrorText, answer: &Answer<'_>, now: &Zoned) -> Fault {
+        let wait = self.answer_wait(error, answer, now);
+        let (mut fault, _) = self.judge(error, wait, false);
         fault.status = answer.status;
         fault.evidence.span = span_of(answer.body, error.messages.first().map_or("", String::as_str));
         fault
@@ -182,9 +190,11 @@ impl Classifier {
         let code = self.rules.lexicon.scan(&codes);
         let mut words = String::with_capacity(error.messages.iter().map(|message| message.len() + 8).sum());
         error.messages.iter().for_each(|message| push_plain(&mut words, message));
-        let mut seen = Seen { status: error.status, text: &words, all: self.rules.lexicon.scan(&words), code };
+        let mut seen =
+            Seen { status: error.status, text: &words, all: self.rules.lexicon.scan(&words), code };
         seen.all.add(&code);
-        for (fact, holds) in [(Fact::InBand, error.in_band), (Fact::Page, error.page), (Fact::Log, from_log)] {
+        for (fact, holds) in [(Fact::InBand, error.in_band), (Fact::Page, error.page), (Fact::Log, from_log)]
+        {
             if holds {
                 seen.fact(fact);
             }
@@ -217,7 +227,9 @@ impl Classifier {
         header_wait(headers.clone(), clock)
             .or_else(|| header_wait(nested.clone(), clock))
             .or_else(|| error.field_wait(clock))
-            .or_else(|| error.messages.iter().find_map(|text| stated_wait(text, clock)).map(|stated| stated.wait))
+            .or_else(|| {
+                error.messages.iter().find_map(|text| stated_wait(text, clock)).map(|stated| stated.wait)
+            })
             .or_else(|| exhausted_bucket_wait(headers, clock))
             .or_else(|| exhausted_bucket_wait(nested, clock))
     }

@@ -115,7 +115,9 @@ impl Outcome {
         for key in ["message", "delta"] {
             let Some(message) = choice.get(key) else { continue };
             self.visible_text |= filled(message.get("content")) || filled(message.get("audio"));
-            if let Some(piece) = message.get("content").and_then(Value::as_str).filter(|_| self.beginning.len() < 2048) {
+            if let Some(piece) =
+                message.get("content").and_then(Value::as_str).filter(|_| self.beginning.len() < 2048)
+            {
                 self.beginning.push_str(piece);
             }
             if filled(message.get("refusal")) {
@@ -135,7 +137,8 @@ impl Outcome {
     fn call(&mut self, index: Option<u64>, arguments: Option<&Value>) {
         match arguments {
             Some(Value::String(piece)) => {
-                let index = index.unwrap_or(u64::try_from(self.calls.len()).unwrap_or(u64::MAX).saturating_add(1 << 32));
+                let index = index
+                    .unwrap_or(u64::try_from(self.calls.len()).unwrap_or(u64::MAX).saturating_add(1 << 32));
                 match self.calls.iter_mut().find(|(known, _)| *known == index) {
                     Some((_, joined)) => joined.push_str(piece),
                     None => self.calls.push((index, piece.clone())),
@@ -224,9 +227,11 @@ impl Outcome {
             self.reason(candidate.get("finishReason"));
             for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
                 let thought = part.get("thought").and_then(Value::as_bool).unwrap_or(false);
-                self.visible_text |= !thought && (filled(part.get("text")) || part.get("inlineData").is_some());
+                self.visible_text |=
+                    !thought && (filled(part.get("text")) || part.get("inlineData").is_some());
                 self.ends_in_call = part.get("functionCall").is_some();
-                self.whole_calls |= part.get("functionCall").is_some() || part.get("executableCode").is_some();
+                self.whole_calls |=
+                    part.get("functionCall").is_some() || part.get("executableCode").is_some();
             }
         }
     }
@@ -236,7 +241,8 @@ impl Outcome {
         self.ended |= done;
         self.reason(value.get("done_reason"));
         let message = value.get("message");
-        self.visible_text |= filled(value.get("response")) || filled(message.and_then(|message| message.get("content")));
+        self.visible_text |=
+            filled(value.get("response")) || filled(message.and_then(|message| message.get("content")));
         self.whole_calls |= filled(message.and_then(|message| message.get("tool_calls")));
     }
 
@@ -248,11 +254,15 @@ impl Outcome {
                 self.reason(value.get(key));
             }
         }
-        self.visible_text |= filled(value.get("text")) || filled(value.get("generation")) || filled(value.get("outputText"));
+        self.visible_text |=
+            filled(value.get("text")) || filled(value.get("generation")) || filled(value.get("outputText"));
         for content in ["/output/message/content", "/message/content"] {
             self.blocks(value.pointer(content));
         }
-        if value.get("data").is_some_and(Value::is_array) || value.get("embeddings").is_some() || value.get("models").is_some() {
+        if value.get("data").is_some_and(Value::is_array)
+            || value.get("embeddings").is_some()
+            || value.get("models").is_some()
+        {
             (self.known, self.visible_text) = (true, true);
         }
     }
@@ -265,13 +275,17 @@ impl Outcome {
 }
 
 fn is_anthropic(kind: &str, value: &Value) -> bool {
-    kind.starts_with("message_") || kind.starts_with("content_block_") || kind == "ping" || (kind == "message" && value.get("content").is_some())
+    kind.starts_with("message_")
+        || kind.starts_with("content_block_")
+        || kind == "ping"
+        || (kind == "message" && value.get("content").is_some())
 }
 
 /// The error object of this value, if it holds one.
 fn error_in(event: Option<&str>, value: &Value) -> Option<Value> {
     if let Value::Object(fields) = value
-        && let Some((name, inner)) = fields.iter().find(|(name, inner)| name.ends_with("Exception") && inner.is_object())
+        && let Some((name, inner)) =
+            fields.iter().find(|(name, inner)| name.ends_with("Exception") && inner.is_object())
     {
         // An exception member of an event stream: its name is its code.
         let mut error = inner.clone();
@@ -299,9 +313,11 @@ fn error_in(event: Option<&str>, value: &Value) -> Option<Value> {
 
 /// A code and a sentence, and nothing that says "error".
 fn is_bare_error(value: &Value) -> bool {
-    const SENTENCES: &[&str] = &["message", "msg", "detail", "error_msg", "errmsg", "status_msg", "error_message"];
+    const SENTENCES: &[&str] =
+        &["message", "msg", "detail", "error_msg", "errmsg", "status_msg", "error_message"];
     const CODES: &[&str] = &["code", "status_code", "error_code", "errcode", "detail"];
-    SENTENCES.iter().any(|key| value.get(key).is_some_and(Value::is_string)) && CODES.iter().any(|key| value.get(key).is_some_and(truthy))
+    SENTENCES.iter().any(|key| value.get(key).is_some_and(Value::is_string))
+        && CODES.iter().any(|key| value.get(key).is_some_and(truthy))
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -311,7 +327,9 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
 fn filled(value: Option<&Value>) -> bool {
     match value {
         Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Array(items)) => items.iter().any(|item| filled(item.get("text")) || item.get("text").is_none()),
+        Some(Value::Array(items)) => {
+            items.iter().any(|item| filled(item.get("text")) || item.get("text").is_none())
+        }
         Some(Value::Object(fields)) => !fields.is_empty(),
         _ => false,
     }

@@ -53,15 +53,24 @@ fn result(value: Value) -> Event {
 
 /// An object without a known type that reports an error: API bodies, log records of error level.
 fn has_error(value: &Value) -> bool {
-    let typed = value.get("type").is_some_and(Value::is_string) && !matches!(text(value, "type"), "error" | "log");
-    let error = value.get("error").or_else(|| value.get("error_message")).is_some_and(|error| error.is_object() || error.is_string());
-    let level = ["level", "severity", "lvl"].iter().any(|key| matches!(text(value, key).to_ascii_lowercase().as_str(), "error" | "fatal"));
-    let coded = ["code", "status", "status_code"].iter().any(|key| match value.get(key) {
-        Some(Value::String(code)) => !code.is_empty() && code != "ok" && code != "success",
-        Some(Value::Number(code)) => code.as_u64().is_some_and(|code| code >= 400),
-        _ => false,
-    }) && ["message", "title", "detail"].iter().any(|key| value.get(key).is_some_and(Value::is_string));
-    let exception = ["name", "code", "__type"].iter().any(|key| text(value, key).ends_with("Exception") || text(value, key).ends_with("Error"));
+    let typed =
+        value.get("type").is_some_and(Value::is_string) && !matches!(text(value, "type"), "error" | "log");
+    let error = value
+        .get("error")
+        .or_else(|| value.get("error_message"))
+        .is_some_and(|error| error.is_object() || error.is_string());
+    let level = ["level", "severity", "lvl"]
+        .iter()
+        .any(|key| matches!(text(value, key).to_ascii_lowercase().as_str(), "error" | "fatal"));
+    let coded =
+        ["code", "status", "status_code"].iter().any(|key| match value.get(key) {
+            Some(Value::String(code)) => !code.is_empty() && code != "ok" && code != "success",
+            Some(Value::Number(code)) => code.as_u64().is_some_and(|code| code >= 400),
+            _ => false,
+        }) && ["message", "title", "detail"].iter().any(|key| value.get(key).is_some_and(Value::is_string));
+    let exception = ["name", "code", "__type"]
+        .iter()
+        .any(|key| text(value, key).ends_with("Exception") || text(value, key).ends_with("Error"));
     (error || level || coded || exception) && !typed
 }
 
@@ -69,8 +78,9 @@ fn has_error(value: &Value) -> bool {
 pub(super) fn words(value: &Value) -> Value {
     let mut words = serde_json::Map::new();
     const FIELDS: &[&str] = &[
-        "error", "errors", "message", "msg", "result", "api_error_status", "status_code", "error_message", "error_type", "code", "subtype",
-        "terminal_reason", "detail", "reason", "name", "title", "status", "$metadata", "__type", "text",
+        "error", "errors", "message", "msg", "result", "api_error_status", "status_code", "error_message",
+        "error_type", "code", "subtype", "terminal_reason", "detail", "reason", "name", "title", "status",
+        "$metadata", "__type", "text",
     ];
     for field in FIELDS {
         if let Some(part) = value.get(field)

@@ -146,14 +146,24 @@ fn written_or_read(line: &str) -> Option<Marker> {
     if agent {
         return Some(Marker::Agent);
     }
-    let passed = line.starts_with("PASS ") || line.starts_with("FAIL ") || line.starts_with("FAILED ") || line.starts_with("not ok ") || line.starts_with("ok ") || (line.starts_with("test ") && line.ends_with(" ok")) || line.ends_with(" PASSED");
+    let passed = line.starts_with("PASS ")
+        || line.starts_with("FAIL ")
+        || line.starts_with("FAILED ")
+        || line.starts_with("not ok ")
+        || line.starts_with("ok ")
+        || (line.starts_with("test ") && line.ends_with(" ok"))
+        || line.ends_with(" PASSED");
     passed.then_some(Marker::Agent)
 }
 
 /// `a1b2c3d title`: a line of a version history.
 fn is_commit(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or_default();
-    (7..=40).contains(&word.len()) && word.len() < line.len() && word.bytes().all(|b| b.is_ascii_hexdigit()) && word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic())
+    (7..=40).contains(&word.len())
+        && word.len() < line.len()
+        && word.bytes().all(|b| b.is_ascii_hexdigit())
+        && word.bytes().any(|b| b.is_ascii_digit())
+        && word.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 /// `12<tab>text`, `12→text`, `12: text`, `1. text`.
@@ -168,42 +178,59 @@ fn is_search_hit(line: &str) -> bool {
     let Some((path, rest)) = line.split_once(':') else { return false };
     let looks_like_path = !path.contains(' ') && path.contains('.') && !path.contains("//") && path.len() > 3;
     let number = rest.bytes().take_while(u8::is_ascii_digit).count();
-    looks_like_path && number > 0 && rest.get(number..).is_some_and(|after| after.starts_with([':', '-'])) && !path.ends_with("Error")
+    looks_like_path
+        && number > 0
+        && rest.get(number..).is_some_and(|after| after.starts_with([':', '-']))
+        && !path.ends_with("Error")
 }
 
 /// `POST /login 429`: the log of a server that the agent works on.
 fn is_access_log(line: &str) -> bool {
     ["GET /", "POST /", "PUT /", "DELETE /", "PATCH /"].iter().any(|method| {
         line.find(method).and_then(|at| line.get(at..)).is_some_and(|request| {
-            request.split_ascii_whitespace().nth(2).is_some_and(|word| word.trim_matches('"').parse::<u16>().is_ok() || word.starts_with("HTTP/"))
+            request.split_ascii_whitespace().nth(2).is_some_and(|word| {
+                word.trim_matches('"').parse::<u16>().is_ok() || word.starts_with("HTTP/")
+            })
         })
     })
 }
 
 /// `src/app.ts(12,3): error TS2769: …`: a compiler on the agent's code.
 fn is_compiler_hit(line: &str) -> bool {
-    line.split_once("): error ").is_some_and(|(place, _)| place.rsplit('(').next().is_some_and(|at| at.bytes().all(|b| b.is_ascii_digit() || b == b',')))
+    line.split_once("): error ").is_some_and(|(place, _)| {
+        place.rsplit('(').next().is_some_and(|at| at.bytes().all(|b| b.is_ascii_digit() || b == b','))
+    })
 }
 
 /// Source code that talks about errors.
 fn is_code(line: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
-        "raise ", "assert ", "assert(", "assert!", "assert_", "expect(", "throw ", "return ", "def ", "class ", "fn ", "pub ", "const ", "let ",
-        "var ", "import ", "from ", "if ", "if(", "} ", "else", "elif ", "except ", "catch", "console.", "print(", "logger.", "log.", "func ", "it(",
-        "describe(", "#[", "//", "/*", "\"\"\"", "'''", "self.", "await ", "async ", "export ", "function ",
+        "raise ", "assert ", "assert(", "assert!", "assert_", "expect(", "throw ", "return ", "def ",
+        "class ", "fn ", "pub ", "const ", "let ", "var ", "import ", "from ", "if ", "if(", "} ", "else",
+        "elif ", "except ", "catch", "console.", "print(", "logger.", "log.", "func ", "it(", "describe(",
+        "#[", "//", "/*", "\"\"\"", "'''", "self.", "await ", "async ", "export ", "function ",
     ];
-    BEGINNINGS.iter().any(|begin| line.starts_with(begin)) && (line.contains('(') || line.contains('{') || line.contains('=') || line.ends_with(':') || line.ends_with(';'))
+    BEGINNINGS.iter().any(|begin| line.starts_with(begin))
+        && (line.contains('(')
+            || line.contains('{')
+            || line.contains('=')
+            || line.ends_with(':')
+            || line.ends_with(';'))
 }
 
 /// The sign that a program puts before a line.
 fn glyph(line: &str) -> (&str, Option<Marker>) {
     let Some(first) = line.chars().next() else { return (line, None) };
-    let rest = line.get(first.len_utf8()..).unwrap_or_default().trim_start_matches(['\u{fe0f}', ' ', '\u{a0}']);
+    let rest =
+        line.get(first.len_utf8()..).unwrap_or_default().trim_start_matches(['\u{fe0f}', ' ', '\u{a0}']);
     let marker = match first {
         '●' | '⏺' | '•' | '◦' | '✻' | '✽' | '✶' | '✢' => Marker::Agent,
         '✓' | '✔' | '✅' | '☑' | '√' => Marker::Work,
-        '✕' | '✗' | '✖' | '✘' | '×' | '■' | '❌' | '⛔' | '🛑' | '🚫' | '⚠' => Marker::Error,
-        '⎿' | '○' | '◇' | '◆' | '⚡' | '❯' | '›' | '»' | '▌' | '→' | '╰' | '└' | '├' | 'ℹ' | '⏸' | '⏳' | '🔴' | '✦' => Marker::Plain,
+        '✕' | '✗' | '✖' | '✘' | '×' | '■' | '❌' | '⛔' | '🛑' | '🚫' | '⚠' => {
+            Marker::Error
+        }
+        '⎿' | '○' | '◇' | '◆' | '⚡' | '❯' | '›' | '»' | '▌' | '→' | '╰' | '└' | '├' | 'ℹ' | '⏸' | '⏳'
+        | '🔴' | '✦' => Marker::Plain,
         _ if is_spinner(first) || is_emoji(first) => Marker::Plain,
         _ => return (line, None),
     };
@@ -248,14 +275,24 @@ fn stamp(line: &str) -> (&str, Option<Marker>) {
 fn is_time(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let others = word.bytes().filter(|byte| !byte.is_ascii_digit()).count();
-    digits >= 4 && others >= 2 && word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/' | b','))
+    digits >= 4
+        && others >= 2
+        && word.bytes().all(|byte| {
+            byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/' | b',')
+        })
 }
 
 fn level(word: &str) -> Option<Marker> {
     let word = word.trim_end_matches(':');
     match word.to_ascii_uppercase().as_str() {
-        "ERROR" | "FATAL" | "CRITICAL" | "ERR" | "SEVERE" if word.bytes().all(|b| b.is_ascii_uppercase()) || word == "error" => Some(Marker::Error),
-        "WARN" | "WARNING" | "INFO" | "DEBUG" | "TRACE" | "NOTICE" if word.bytes().all(|b| b.is_ascii_uppercase()) || word.len() == 4 || word == "debug" => {
+        "ERROR" | "FATAL" | "CRITICAL" | "ERR" | "SEVERE"
+            if word.bytes().all(|b| b.is_ascii_uppercase()) || word == "error" =>
+        {
+            Some(Marker::Error)
+        }
+        "WARN" | "WARNING" | "INFO" | "DEBUG" | "TRACE" | "NOTICE"
+            if word.bytes().all(|b| b.is_ascii_uppercase()) || word.len() == 4 || word == "debug" =>
+        {
             Some(Marker::Plain)
         }
         _ => None,
@@ -268,8 +305,10 @@ fn begins_as_error(line: &str) -> bool {
     let head = line.get(..line.floor_char_boundary(80)).unwrap_or_default();
     let lower = head.to_ascii_lowercase();
     const BEGINNINGS: &[&str] = &[
-        "error", "err:", "fatal", "api error", "http error", "unexpected error", "unhandled", "uncaught", "exception", "panic", "failed", "failure", "ran into this error",
-        "an error", "request failed", "stream error", "http/", "http 4", "http 5", "status=4", "status=5", "status 4", "status 5", "traceback", "critical", "エラー", "错误", "오류", "fehler",
+        "error", "err:", "fatal", "api error", "http error", "unexpected error", "unhandled", "uncaught",
+        "exception", "panic", "failed", "failure", "ran into this error", "an error", "request failed",
+        "stream error", "http/", "http 4", "http 5", "status=4", "status=5", "status 4", "status 5",
+        "traceback", "critical", "エラー", "错误", "오류", "fehler",
     ];
     if BEGINNINGS.iter().any(|begin| lower.starts_with(begin)) {
         return true;
@@ -277,7 +316,10 @@ fn begins_as_error(line: &str) -> bool {
     // An exception name before the first colon.
     head.split_once(':').is_some_and(|(name, _)| {
         let name = name.rsplit(' ').next().unwrap_or(name).trim_matches(['[', ']', '(', ')', '*']);
-        name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("_error") || name.ends_with("Exceeded")
+        name.ends_with("Error")
+            || name.ends_with("Exception")
+            || name.ends_with("_error")
+            || name.ends_with("Exceeded")
     })
 }
 
@@ -291,7 +333,9 @@ mod tests {
 
     #[test]
     fn terminal_codes_are_taken_off() {
-        let line = Line::read("\u{1b}]0;title\u{7}\u{1b}[38;5;204mYou've hit your limit\u{1b}[0m · resets 7pm\u{1b}[?25h\r");
+        let line = Line::read(
+            "\u{1b}]0;title\u{7}\u{1b}[38;5;204mYou've hit your limit\u{1b}[0m · resets 7pm\u{1b}[?25h\r",
+        );
         assert_eq!(line.text, "You've hit your limit · resets 7pm");
     }
 
@@ -304,7 +348,8 @@ mod tests {
     fn timestamps_levels_and_modules_are_taken_off() {
         let line = Line::read("[2026-02-01T06:41:00Z] API Error: Unable to connect");
         assert_eq!((line.text.as_ref(), line.marker), ("API Error: Unable to connect", Marker::Error));
-        let line = Line::read("2026-11-15T19:28:28.162916Z ERROR codex_core::tools::router: error=unsupported call");
+        let line =
+            Line::read("2026-11-15T19:28:28.162916Z ERROR codex_core::tools::router: error=unsupported call");
         assert_eq!((line.text.as_ref(), line.marker), ("error=unsupported call", Marker::Error));
     }
 
@@ -313,12 +358,9 @@ mod tests {
         for raw in [
             "+        raise RateLimitError(\"Rate limit reached\")",
             "- Rate limit exceeded errors now keep their retry time",
-            "● The transcript quotes: usage limit reached",
-            "src/limits.rs:41: // quota exhausted",
-            "     12\treturn Err(\"429\")",
-            "[api] POST /login 429 Too Many Requests retry-after: 60",
-            "PASS tests/rate_limit.test.ts",
-            "| quota | 429 |",
+            "● The transcript quotes: usage limit reached", "src/limits.rs:41: // quota exhausted",
+            "     12\treturn Err(\"429\")", "[api] POST /login 429 Too Many Requests retry-after: 60",
+            "PASS tests/rate_limit.test.ts", "| quota | 429 |",
         ] {
             assert_eq!(marker(raw), Marker::Agent, "{raw}");
         }
@@ -327,12 +369,8 @@ mod tests {
     #[test]
     fn errors_are_told_by_how_they_begin() {
         for raw in [
-            "✕ [API Error: quota]",
-            "■ You've hit your usage limit.",
-            "litellm.RateLimitError: too many",
-            "ERROR: stream disconnected",
-            "Error: Request timed out.",
-            "  ⎿  API Error: Overloaded",
+            "✕ [API Error: quota]", "■ You've hit your usage limit.", "litellm.RateLimitError: too many",
+            "ERROR: stream disconnected", "Error: Request timed out.", "  ⎿  API Error: Overloaded",
         ] {
             assert_eq!(marker(raw), Marker::Error, "{raw}");
         }
@@ -340,7 +378,9 @@ mod tests {
 
     #[test]
     fn frames_and_rules_are_noise() {
-        for raw in ["", "    at async main (file:///x.js:1:2)", "}", "────────", "  File \"x.py\", line 3, in f"] {
+        for raw in
+            ["", "    at async main (file:///x.js:1:2)", "}", "────────", "  File \"x.py\", line 3, in f"]
+        {
             assert_eq!(marker(raw), Marker::Noise, "{raw}");
         }
     }

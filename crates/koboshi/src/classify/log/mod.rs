@@ -9,6 +9,7 @@
 //! recognised is an agent's own failure, with low confidence.
 
 mod event;
+mod last;
 mod line;
 mod near;
 
@@ -24,7 +25,7 @@ use super::answer::{ErrorText, status_in_text};
 use super::lexicon::{Bits, Clause};
 use super::plain::plain;
 use super::ruleset::{Fact, Rules, Seen};
-use crate::fault::{Confidence, Fault, Kind, Sub};
+use crate::fault::{Confidence, Fault, Kind};
 use crate::wait::Wait;
 
 /// How much of the end of a log is read: more than any failure needs.
@@ -236,8 +237,15 @@ impl Reader<'_> {
     /// Windows that events above a failure call exhausted.
     fn rejected_above(&self, index: usize) -> Vec<Value> {
         let above = self.lines.get(index.saturating_sub(EVENTS_ABOVE)..index).unwrap_or_default();
-        let events = above.iter().filter(|line| line.contains("rate_limit_event")).filter_map(|line| serde_json::from_str(line.trim()).ok());
-        events.filter_map(|value| if let Event::Rejected(value) = event::read(value) { Some(value) } else { None }).collect()
+        let events = above
+            .iter()
+            .filter(|line| line.contains("rate_limit_event"))
+            .filter_map(|line| serde_json::from_str(line.trim()).ok());
+        events
+            .filter_map(
+                |value| if let Event::Rejected(value) = event::read(value) { Some(value) } else { None },
+            )
+            .collect()
     }
 
     fn event_fault(&self, index: usize, mut error: ErrorText, rejected: &[Value]) -> Fault {
@@ -294,12 +302,18 @@ impl Reader<'_> {
         if line.text.contains('{') {
             // An error object may stand in the line: take it apart first.
             let error = ErrorText::of_text(&line.text);
-            let known = self.classifier.judge(&error, None, true).1 || has(&words.bits, self.classifier.voices.limit);
+            let known =
+                self.classifier.judge(&error, None, true).1 || has(&words.bits, self.classifier.voices.limit);
             let wait = if known { self.line_wait(index, &error) } else { None };
             let (fault, known) = self.classifier.judge(&error, wait, true);
             return known.then(|| self.seen_at(index, keep_wait(fault)));
         }
-        let mut seen = Seen { status: status_in_text(&line.text), text: &words.text, all: words.bits, ..Seen::default() };
+        let mut seen = Seen {
+            status: status_in_text(&line.text),
+            text: &words.text,
+            all: words.bits,
+            ..Seen::default()
+        };
         seen.fact(Fact::Log);
         // Only a line that may be the evidence is worth a look around for its wait.
         let known = self.classifier.decide(seen, None).1 || has(&words.bits, self.classifier.voices.limit);
@@ -310,7 +324,10 @@ impl Reader<'_> {
 
     /// A plain line that reads like someone telling, not like a program failing.
     fn is_prose(&self, index: usize, bits: &Bits) -> bool {
-        let signed = self.lines.get(index).is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
+        let signed = self
+            .lines
+            .get(index)
+            .is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
         has(bits, self.classifier.voices.prose) || (!signed && self.under_agent_heading(index))
     }
 
@@ -320,7 +337,12 @@ impl Reader<'_> {
         for line in above.iter().rev() {
             match line.trim() {
                 "codex" | "assistant" | "thinking" | "exec" | "user" => return true,
-                text if text.starts_with("ERROR") || text.starts_with("--------") || text.starts_with("tokens used") => return false,
+                text if text.starts_with("ERROR")
+                    || text.starts_with("--------")
+                    || text.starts_with("tokens used") =>
+                {
+                    return false;
+                }
                 _ => {}
             }
         }
@@ -336,7 +358,8 @@ impl Reader<'_> {
 
     /// The fault of a failure that is certain; what no rule knows is the agent's own.
     fn conclude(&self, error: &ErrorText, wait: Option<Wait>) -> Fault {
-        let said = error.messages.iter().chain(&error.codes).map(String::as_str).collect::<Vec<_>>().join(" ");
+        let said =
+            error.messages.iter().chain(&error.codes).map(String::as_str).collect::<Vec<_>>().join(" ");
         if let Some(mut fault) = self.process_fault(&self.words(&said)) {
             fault.detail = self.classifier.detail(&error.messages.join(" · "));
             return fault;
@@ -348,47 +371,6 @@ impl Reader<'_> {
         let mut own = Fault::of(Kind::AgentError, "log.event");
         own.detail = fault.detail;
         own
-    }
-
-    /// Nothing decided on the way up.
-    fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
-        if !findings.rejected.is_empty() {
-            return Some(self.event_fault(self.lines.len().saturating_sub(1), ErrorText::default(), &findings.rejected));
-        }
-        if let Some((index, error)) = &findings.pause
-            && findings.unknown.is_none()
-            && let (fault, true) = self.classifier.judge(error, self.own_wait(error), true)
-        {
-            return Some(self.seen_at(*index, keep_wait(fault)));
-        }
-        if findings.status.is_some() {
-            return findings.status;
-        }
-        let failure = findings.unknown.or(findings.bare);
-        if exit_code.is_none() && failure.is_none() {
-            return None;
-        }
-        if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
-            return Some(fault);
-        }
-        let last = self.lines.len().saturating_sub(1);
-        Some(self.own_fault(failure.unwrap_or(last), "log.unknown", Confidence::Low))
-    }
-
-    /// What is left to read when the log says nothing.
-    fn by_exit_code(&self, code: i32) -> Option<Fault> {
-        // One agent exits with the HTTP status modulo 256; these values would be no usual signals.
-        const STATUSES: &[u16] = &[400, 401, 402, 403, 404, 413, 429, 500, 503];
-        let status = STATUSES.iter().find(|status| i32::from(**status % 256) == code);
-        if let Some(status) = status.filter(|_| self.lines.iter().any(|line| line.contains("gemini"))) {
-            let error = ErrorText { status: Some(*status), ..ErrorText::default() };
-            return Some(self.classifier.judge(&error, None, true).0);
-        }
-        (code > 128).then(|| {
-            let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
-            fault.sub = Some(Sub::Signal);
-            self.seen_at(self.lines.len().saturating_sub(1), fault)
-        })
     }
 
     /// A failure of the agent's own, or of a service that is not the provider.
@@ -431,7 +413,10 @@ fn has(bits: &Bits, clause: Option<Clause>) -> bool {
 
 /// A wait belongs to faults that time cures; anywhere else a number near the line was meant otherwise.
 fn keep_wait(mut fault: Fault) -> Fault {
-    let cured = matches!(fault.kind, Kind::QuotaExceeded | Kind::RateLimited | Kind::Overloaded | Kind::Unavailable | Kind::CoolingDown);
+    let cured = matches!(
+        fault.kind,
+        Kind::QuotaExceeded | Kind::RateLimited | Kind::Overloaded | Kind::Unavailable | Kind::CoolingDown
+    );
     if !cured {
         fault.wait = None;
     }

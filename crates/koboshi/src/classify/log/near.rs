@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::line::{Line, Marker};
 use super::{Reader, has};
 use crate::classify::answer::ErrorText;
-use crate::wait::{Clock, Wait, exhausted_bucket_wait, field_wait, header_wait, headers_in_text, stated_wait};
+use crate::wait::{
+    Clock, Wait, exhausted_bucket_wait, field_wait, header_wait, headers_in_text, stated_wait,
+};
 
 /// How far from the evidence its wait may stand.
 const NEAR: usize = 8;
@@ -22,7 +24,9 @@ impl Reader<'_> {
     /// The wait that an error states itself.
     pub(super) fn own_wait(&self, error: &ErrorText) -> Option<Wait> {
         let clock = self.clock();
-        error.field_wait(clock).or_else(|| stated_wait(&error.messages.join(" "), clock).map(|stated| stated.wait))
+        error
+            .field_wait(clock)
+            .or_else(|| stated_wait(&error.messages.join(" "), clock).map(|stated| stated.wait))
     }
 
     /// The wait that a structured failure states itself, or that stands near it.
@@ -84,7 +88,8 @@ impl Reader<'_> {
 /// The last wait that a text gives as a field: `"retryDelay": "37s"`, `resets_in_seconds: 120`.
 fn last_field_wait(text: &str, clock: Clock<'_>) -> Option<Wait> {
     const FIELDS: &[&str] = &[
-        "retryDelay", "retry_after_ms", "retry_after", "retryAfter", "resets_in_seconds", "resets_at", "resetsAt", "reset_time", "reset_at",
+        "retryDelay", "retry_after_ms", "retry_after", "retryAfter", "resets_in_seconds", "resets_at",
+        "resetsAt", "reset_time", "reset_at",
     ];
     let found = FIELDS.iter().filter_map(|field| {
         let at = text.rfind(field)?;

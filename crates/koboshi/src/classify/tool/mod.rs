@@ -5,6 +5,8 @@
 //! search hits, logs and passing tests are full of the words of errors. *What failed?* That is the rules'
 //! business: the cause that a person can act on, not the wrapper around it.
 
+mod failing;
+mod reading;
 mod shape;
 
 use std::borrow::Cow;
@@ -42,10 +44,12 @@ impl Classifier {
         let words = plain(&text);
         let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
         let rule = self.rules.decide(&self.rules.tool, &seen);
-        let failed = report == Report::Failed || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
+        let failed = report == Report::Failed
+            || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
         if !failed {
             // Missing glyphs spoil a figure although the run ends well.
-            return shape::warns_of_fonts(&text).then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
+            return shape::warns_of_fonts(&text)
+                .then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
         }
         Some(match rule {
             Some(rule) => self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium),

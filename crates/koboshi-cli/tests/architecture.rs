@@ -1,0 +1,72 @@
+//! Dependencies point down only: cli → gateway, supervisor → wire, store, config, report → koboshi.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use common::repository;
+use serde_json::Value;
+
+/// The floor each crate stands on; a crate may use only lower floors.
+fn floor(name: &str) -> Option<u8> {
+    Some(match name {
+        "koboshi" => 0,
+        "koboshi-wire" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
+        "koboshi-gateway" | "koboshi-supervisor" => 2,
+        "koboshi-cli" => 3,
+        // For tests only: anyone may use it there, nobody may ship it.
+        "koboshi-testkit" => 1,
+        _ => return None,
+    })
+}
+
+fn packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(repository(""))
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn dependencies_point_down_only() {
+    let mut seen = BTreeMap::new();
+    for package in packages() {
+        let name = package["name"].as_str().unwrap().to_owned();
+        let own =
+            floor(&name).unwrap_or_else(|| panic!("{name} has no place in the design: give it a floor here"));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let other = dependency["name"].as_str().unwrap();
+            let Some(below) = floor(other) else { continue };
+            let for_tests = dependency["kind"] == "dev";
+            assert!(
+                below < own || (for_tests && other == "koboshi-testkit"),
+                "{name} must not depend on {other}"
+            );
+        }
+        seen.insert(name, own);
+    }
+    assert!(seen.contains_key("koboshi") && seen.contains_key("koboshi-cli"));
+}
+
+/// The core touches nothing: no runtime, no sockets, no zone files of the machine.
+#[test]
+fn the_core_stays_pure() {
+    const FORBIDDEN: &[&str] =
+        &["tokio", "hyper", "reqwest", "rusqlite", "redis", "tracing", "rand", "fastrand", "chrono"];
+    let packages = packages();
+    let core = packages.iter().find(|package| package["name"] == "koboshi").unwrap();
+    for dependency in
+        core["dependencies"].as_array().unwrap().iter().filter(|dependency| dependency["kind"].is_null())
+    {
+        let name = dependency["name"].as_str().unwrap();
+        assert!(!FORBIDDEN.contains(&name), "the core must not depend on {name}");
+        if name == "jiff" {
+            let features = dependency["features"].to_string();
+            assert!(!features.contains("tz"), "zones are handed in: {features}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Runs the real binary.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What a run left behind.
+pub(crate) struct Out {
+    pub(crate) status: i32,
+    pub(crate) text: String,
+    pub(crate) error: String,
+}
+
+/// The command, with no language and no rules from the environment of the test.
+pub(crate) fn koboshi(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_koboshi"));
+    for name in ["LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES"] {
+        command.env_remove(name);
+    }
+    command.args(args);
+    command
+}
+
+pub(crate) fn run(args: &[&str]) -> Out {
+    run_with(args, &[], "")
+}
+
+pub(crate) fn run_with(args: &[&str], environment: &[(&str, &str)], input: &str) -> Out {
+    let mut command = koboshi(args);
+    command
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that does not read its input closes the pipe: that is its right.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Out {
+        status: output.status.code().unwrap(),
+        text: String::from_utf8(output.stdout).unwrap(),
+        error: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+pub(crate) fn json(out: &Out) -> Value {
+    serde_json::from_str(&out.text).unwrap_or_else(|error| panic!("{error}: {}\n{}", out.text, out.error))
+}
+
+/// A file of this test run.
+pub(crate) fn scratch(name: &str, text: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// A file of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}

@@ -1,0 +1,98 @@
+//! The classifiers against the project's corpus, through the command that everyone uses.
+
+mod common;
+
+use common::{json, repository, run, scratch};
+use serde_json::Value;
+
+fn check(files: &[&str]) -> Value {
+    let paths: Vec<String> = files.iter().map(|file| repository(file).display().to_string()).collect();
+    let mut args = vec!["corpus", "check", "--format", "json", "--failures"];
+    args.extend(paths.iter().map(String::as_str));
+    json(&run(&args))
+}
+
+#[track_caller]
+fn at_least(measure: &Value, percent: f64) {
+    let count = |field: &str| measure[field].as_f64().unwrap_or(f64::NAN);
+    let (right, cases) = (count("right"), count("cases"));
+    assert!(right * 100.0 >= percent * cases, "{right} of {cases}: {:#}", measure["failures"]);
+}
+
+#[test]
+fn provider_errors_have_their_kind_wait_and_flags() {
+    at_least(&check(&["corpus/provider-errors.jsonl"])["files"][0], 98.0);
+}
+
+#[test]
+fn agent_logs_have_their_reason_and_wait() {
+    at_least(&check(&["corpus/agent-logs.jsonl"])["files"][0], 97.0);
+}
+
+#[test]
+fn tool_errors_have_their_category_with_and_without_the_flag() {
+    let file = check(&["corpus/tool-errors.jsonl"])["files"][0].clone();
+    at_least(&file, 95.0);
+    at_least(&file["without_flag"], 90.0);
+    assert_eq!(
+        (&file["harmful"], &file["without_flag"]["harmful"]),
+        (&0.into(), &0.into()),
+        "no negative is given a class"
+    );
+}
+
+/// Cases written without sight of the rules: they guard against rules that only know the corpus.
+#[test]
+fn cases_written_blind_hold_too() {
+    let files = check(&[
+        "corpus/blind/provider-errors.jsonl", "corpus/blind/agent-logs.jsonl",
+        "corpus/blind/tool-errors.jsonl",
+    ]);
+    for file in files["files"].as_array().unwrap() {
+        at_least(file, 95.0);
+    }
+    at_least(&files["files"][2]["without_flag"], 90.0);
+}
+
+#[test]
+fn the_object_counts_per_file_and_family() {
+    let value = check(&["corpus/agent-logs.jsonl", "corpus/tool-errors.jsonl"]);
+    let cases = |value: &Value| value["cases"].as_u64().unwrap();
+    let files = value["files"].as_array().unwrap();
+    assert_eq!(cases(&value), files.iter().map(cases).sum::<u64>());
+    for file in files {
+        let families = file["families"].as_object().unwrap();
+        assert_eq!(cases(file), families.values().map(cases).sum::<u64>());
+        assert!(file["harmful"].is_u64() && file["form"].is_string());
+    }
+}
+
+const WRONG: &str = r#"{"id":"x-1","log":"Error: boom\n","exit_code":1,"now":"2026-11-15T12:00:00Z","expect":{"reason":"quota","wait_seconds":5,"wait_tolerance":0}}"#;
+
+#[test]
+fn a_low_score_is_exit_1_and_shows_the_confusion() {
+    let file = scratch("wrong.jsonl", WRONG);
+    let out = run(&["corpus", "check", &file, "--min", "90", "--failures"]);
+    assert_eq!(out.status, 1);
+    for part in ["0/1 right", "1 × quota taken for error", "x-1: expected quota 5s, got error by log.unknown"]
+    {
+        assert!(out.text.contains(part), "{part} in\n{}", out.text);
+    }
+    assert_eq!(run(&["corpus", "check", &file]).status, 0, "without --min it only tells");
+}
+
+#[test]
+fn a_broken_case_is_told_with_its_line() {
+    let later = r#"{"id":"s","calls":[],"expect":{}}"#;
+    for (name, text, part) in [
+        ("broken.jsonl", format!("{WRONG}\n{{\"id\":"), ":2: "),
+        ("fields.jsonl", "{\"id\":\"a\"}".to_owned(), ":1: no case of a known form"),
+        ("later.jsonl", later.to_owned(), "cannot be checked yet"),
+        ("empty.jsonl", "\n".to_owned(), "no case in this file"),
+        ("now.jsonl", WRONG.replace("2026-11-15T12:00:00Z", "noon"), ":1: `noon` is no instant"),
+    ] {
+        let out = run(&["corpus", "check", &scratch(name, &text)]);
+        assert_eq!(out.status, 2, "{name}");
+        assert!(out.error.contains(part), "{name}: {}", out.error);
+    }
+}

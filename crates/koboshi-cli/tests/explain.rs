@@ -1,0 +1,218 @@
+//! `koboshi explain` as a person or a script uses it: the real binary, real files, real pipes.
+
+mod common;
+
+use common::{json, koboshi, run, run_with, scratch};
+use serde_json::Value;
+
+const LIMIT: &str = "You've hit your session limit · resets 9:27pm (UTC)\n";
+const NOW: &str = "2026-11-15T19:27:27Z";
+
+#[test]
+fn it_says_what_failed_what_to_do_and_until_when() {
+    let log = scratch("limit.log", LIMIT);
+    let out = run(&["explain", &log, "--exit-code", "1", "--now", NOW, "--lang", "en"]);
+    assert_eq!(out.status, 1, "a fault was found");
+    for part in [
+        "quota_exceeded",
+        "KBS-3002",
+        "What to do",
+        "21:27:00 UTC",
+        "1h 59m 33s",
+        "everything on this account",
+        "line 1",
+        "quota.window",
+        LIMIT.trim(),
+    ] {
+        assert!(out.text.contains(part), "{part} in\n{}", out.text);
+    }
+    assert!(!out.text.contains('\u{1b}'), "no colours outside a terminal");
+}
+
+#[test]
+fn it_speaks_japanese_on_demand_and_by_environment() {
+    let log = scratch("ja.log", LIMIT);
+    let asked = run(&["explain", &log, "--exit-code", "1", "--now", NOW, "--lang", "ja"]);
+    assert!(
+        asked.text.contains("次にすること") && asked.text.contains("利用可能なクォータを超過しました"),
+        "{}",
+        asked.text
+    );
+    assert!(asked.text.contains("1時間59分33秒"), "{}", asked.text);
+    let by_environment =
+        run_with(&["explain", &log, "--exit-code", "1", "--now", NOW], &[("LC_ALL", "ja_JP.UTF-8")], "");
+    assert_eq!(by_environment.text, asked.text);
+}
+
+#[test]
+fn json_holds_everything_a_script_needs() {
+    let log = scratch("json.log", LIMIT);
+    let value =
+        json(&run(&["explain", &log, "--exit-code", "1", "--now", NOW, "--format", "json", "--lang", "en"]));
+    assert_eq!(value["ok"], false);
+    let fault = &value["fault"];
+    assert_eq!(fault["kind"], "quota_exceeded");
+    assert_eq!(fault["sub"], "window");
+    assert_eq!(fault["code"], "KBS-3002");
+    assert_eq!(fault["reason"], "quota");
+    assert_eq!(fault["wait"]["seconds"], 7173.0);
+    assert_eq!(fault["wait"]["until"], "2026-11-15T21:27:00Z");
+    assert_eq!(fault["advice"]["same"], false);
+    assert_eq!(fault["advice"]["other"], true);
+    assert_eq!(fault["evidence"]["line"], 1);
+    assert_eq!(fault["evidence"]["rule"], "quota.window");
+    assert!(fault["suggestion"].as_str().unwrap().len() > 10);
+}
+
+#[test]
+fn a_good_run_is_told_as_good() {
+    let log = scratch("good.log", "All 12 tests pass. Work committed.\n");
+    let out = run(&["explain", &log, "--exit-code", "0", "--lang", "en"]);
+    assert_eq!((out.status, out.text.as_str()), (0, "✓ Nothing wrong was found.\n"));
+    assert_eq!(json(&run(&["explain", &log, "--exit-code", "0", "--format", "json"]))["fault"], Value::Null);
+}
+
+#[test]
+fn standard_input_is_read_with_or_without_a_dash() {
+    for args in [&["explain", "--now", NOW][..], &["explain", "-", "--now", NOW]] {
+        let out = run_with(args, &[("LC_ALL", "C")], LIMIT);
+        assert!(out.text.contains("quota_exceeded"), "{}", out.text);
+    }
+}
+
+#[test]
+fn answers_are_known_by_their_options_or_their_look() {
+    let body = "{\"error\":{\"message\":\"Too many requests\"}}";
+    let with_options = run_with(
+        &["explain", "--status", "429", "--header", "Retry-After: 20", "--format", "json"],
+        &[],
+        body,
+    );
+    let fault = json(&with_options)["fault"].clone();
+    assert_eq!((&fault["kind"], &fault["wait"]["seconds"]), (&"rate_limited".into(), &20.0.into()));
+    let response = format!("HTTP/1.1 429 Too Many Requests\r\nretry-after: 20\r\n\r\n{body}");
+    let by_look = json(&run_with(&["explain", "--format", "json"], &[], &response));
+    assert_eq!((&by_look["read_as"], &by_look["fault"]["wait"]["seconds"]), (&"answer".into(), &20.0.into()));
+    let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    assert_eq!(json(&run_with(&["explain", "--format", "json"], &[], stream))["fault"]["kind"], "overloaded");
+    let bare = json(&run_with(&["explain", "--format", "json"], &[], body));
+    assert_eq!(bare["fault"]["kind"], "rate_limited");
+}
+
+#[test]
+fn tool_outputs_get_their_category() {
+    let out = run_with(
+        &["explain", "--kind", "tool", "--format", "json", "--lang", "en"],
+        &[],
+        "bash: line 1: rg: command not found\n",
+    );
+    let fault = json(&out)["fault"].clone();
+    assert_eq!((&fault["kind"], &fault["category"]), (&"tool_failed".into(), &"missing_command".into()));
+    let guessed = json(&run_with(
+        &["explain", "--format", "json"],
+        &[],
+        "ModuleNotFoundError: No module named 'pandas'\n",
+    ));
+    assert_eq!(guessed["fault"]["category"], "missing_module");
+}
+
+#[test]
+fn a_client_error_text_is_read_as_a_broken_connection() {
+    let text = "error sending request: tcp connect error: Connection refused (os error 111)";
+    let value = json(&run_with(&["explain", "--kind", "answer", "--format", "json"], &[], text));
+    assert_eq!(value["fault"]["kind"], "connection_refused");
+}
+
+#[test]
+fn secrets_never_come_out() {
+    let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
+    let log = format!("Error: 401 Incorrect API key provided: {secret}. Authorization: Bearer {secret}\n");
+    for format in ["text", "json"] {
+        let out = run_with(&["explain", "--exit-code", "1", "--format", format], &[], &log);
+        assert!(out.text.contains("unauthorized") && !out.text.contains("abcdefghijkl"), "{}", out.text);
+    }
+}
+
+#[test]
+fn a_prefix_of_ones_own_is_used() {
+    let out = run_with(&["explain", "--prefix", "MIRA", "--exit-code", "1"], &[], LIMIT);
+    assert!(out.text.contains("MIRA-3002"));
+}
+
+#[test]
+fn a_huge_log_is_read_from_its_end() {
+    let mut text = "The agent works and works and has nothing to say.\n".repeat(200_000);
+    text.push_str(LIMIT);
+    let log = scratch("huge.log", &text);
+    let value = json(&run(&["explain", &log, "--exit-code", "1", "--now", NOW, "--format", "json"]));
+    assert_eq!(value["fault"]["kind"], "quota_exceeded");
+    assert_eq!(
+        (&value["fault"]["evidence"]["line"], &value["fault"]["evidence"]["line_from_end"]),
+        (&1.into(), &true.into())
+    );
+    let piped =
+        json(&run_with(&["explain", "--exit-code", "1", "--now", NOW, "--format", "json"], &[], &text));
+    assert_eq!(piped["fault"], value["fault"]);
+}
+
+#[test]
+fn bad_input_is_told_with_its_place() {
+    let missing = run(&["explain", "no-such-file.log"]);
+    assert_eq!(missing.status, 2);
+    assert!(missing.error.contains("cannot read no-such-file.log"), "{}", missing.error);
+    let directory = run(&["explain", "."]);
+    assert_eq!(directory.status, 2);
+    assert!(directory.error.contains("directory"), "{}", directory.error);
+    let rules = scratch("bad-rules.yaml", "provider:\n  - id: x\n    kind: quota\n    when: [y]\n");
+    let out = run_with(&["explain", "--rules", &rules], &[], LIMIT);
+    assert_eq!(out.status, 2);
+    assert!(
+        out.error.contains("bad-rules.yaml:3:") && out.error.contains("unknown kind `quota`"),
+        "{}",
+        out.error
+    );
+    for args in [
+        &["explain", "--now", "yesterday"][..],
+        &["explain", "--status", "42"],
+        &["explain", "--header", "nocolon"],
+        &["explain", "--lang", "tlh"],
+    ] {
+        assert_eq!(run_with(args, &[], LIMIT).status, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_rule_file_of_ones_own_speaks_its_own_words() {
+    let rules = scratch(
+        "own.yaml",
+        "tool:\n  - id: tool.licence\n    category: licence\n    when: [licence server]\n    message: {en: No licence was free., ja: 空きがありません。}\n    suggestion: {en: Ask for a seat., ja: 依頼してください。}\n",
+    );
+    let args = ["explain", "--kind", "tool", "--is-error", "true", "--rules", &rules, "--lang", "ja"];
+    let out = run_with(&args, &[], "error: the licence server refused\n");
+    assert!(
+        out.text.contains("空きがありません。") && out.text.contains("依頼してください。"),
+        "{}",
+        out.text
+    );
+    let by_environment = run_with(
+        &["explain", "--kind", "tool", "--is-error", "true"],
+        &[("KOBOSHI_RULES", &rules), ("LC_ALL", "C")],
+        "error: the licence server refused\n",
+    );
+    assert!(by_environment.text.contains("Ask for a seat."), "{}", by_environment.text);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let mut child = koboshi(&["codes", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert!(child.wait().unwrap().success() && error.is_empty(), "{error}");
+}

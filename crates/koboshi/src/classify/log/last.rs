@@ -1,0 +1,52 @@
+//! What is left to say when no line and no event of a log decided.
+
+use super::{Findings, Reader, keep_wait};
+use crate::classify::answer::ErrorText;
+use crate::fault::{Confidence, Fault, Kind, Sub};
+
+impl Reader<'_> {
+    /// Nothing decided on the way up.
+    pub(super) fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
+        if !findings.rejected.is_empty() {
+            return Some(self.event_fault(
+                self.lines.len().saturating_sub(1),
+                ErrorText::default(),
+                &findings.rejected,
+            ));
+        }
+        if let Some((index, error)) = &findings.pause
+            && findings.unknown.is_none()
+            && let (fault, true) = self.classifier.judge(error, self.own_wait(error), true)
+        {
+            return Some(self.seen_at(*index, keep_wait(fault)));
+        }
+        if findings.status.is_some() {
+            return findings.status;
+        }
+        let failure = findings.unknown.or(findings.bare);
+        if exit_code.is_none() && failure.is_none() {
+            return None;
+        }
+        if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
+            return Some(fault);
+        }
+        let last = self.lines.len().saturating_sub(1);
+        Some(self.own_fault(failure.unwrap_or(last), "log.unknown", Confidence::Low))
+    }
+
+    /// What is left to read when the log says nothing.
+    fn by_exit_code(&self, code: i32) -> Option<Fault> {
+        // One agent exits with the HTTP status modulo 256; these values would be no usual signals.
+        const STATUSES: &[u16] = &[400, 401, 402, 403, 404, 413, 429, 500, 503];
+        let status = STATUSES.iter().find(|status| i32::from(**status % 256) == code);
+        if let Some(status) = status.filter(|_| self.lines.iter().any(|line| line.contains("gemini"))) {
+            let error = ErrorText { status: Some(*status), ..ErrorText::default() };
+            return Some(self.classifier.judge(&error, None, true).0);
+        }
+        (code > 128).then(|| {
+            let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
+            fault.sub = Some(Sub::Signal);
+            self.seen_at(self.lines.len().saturating_sub(1), fault)
+        })
+    }
+}

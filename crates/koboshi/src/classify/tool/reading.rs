@@ -1,0 +1,169 @@
+//! Texts that are shown, not reported: listings, search hits, diffs, logs, tables, manuals, source code.
+//!
+//! All of them are full of the words of errors. They are told by what most of their lines look like, so
+//! one odd line does not turn a failure into a document, nor a document into a failure.
+
+use super::failing::{begins_as_failure, is_verdict};
+
+/// Text that is shown, not reported: most of its lines are of a kind that only readers see.
+pub(super) fn is_reading(text: &str) -> bool {
+    let (mut lines, mut read) = (0_usize, 0_usize);
+    for line in text.lines().filter(|line| !line.trim().is_empty()).take(400) {
+        lines += 1;
+        read += usize::from(is_read_line(line));
+    }
+    lines > 0 && read * 2 > lines
+        || is_manual(text)
+        || is_document(text)
+        || is_table(text)
+        || is_found(text)
+        || is_commit(text)
+        || is_source(text)
+}
+
+fn is_read_line(line: &str) -> bool {
+    let trimmed = line.trim_start();
+    numbered(trimmed)
+        || search_hit(trimmed)
+        || hashed(trimmed)
+        || stamped(trimmed)
+        || diffed(line)
+        || passing(trimmed)
+}
+
+/// `  12<tab>text`, `12→text`, `12|text`
+fn numbered(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len()
+        && (rest.starts_with('\t')
+            || rest.starts_with('→')
+            || rest.starts_with('|')
+            || rest.starts_with("  ")
+            || rest.starts_with(": "))
+}
+
+/// `src/a.rs:12:text`, without a column and without the word that a compiler puts there.
+fn search_hit(line: &str) -> bool {
+    let Some((path, rest)) = line.split_once(':') else { return false };
+    let pathlike = !path.contains(' ') && (path.contains('.') || path.contains('/'));
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let after = rest.get(digits..).unwrap_or_default();
+    let compiler = after.contains("error:")
+        || after.contains("ERROR:")
+        || after.contains("warning:")
+        || after
+            .trim_start_matches(|c: char| c == ':' || c.is_ascii_digit())
+            .trim_start()
+            .starts_with("error");
+    let word = after.trim_start_matches([':', ' ']).split([' ', ':']).next().unwrap_or_default();
+    let warning = word.ends_with("Warning") || (word.ends_with("Error") && after.contains("Error:"));
+    let frame = after.starts_with(":in ");
+    pathlike
+        && digits > 0
+        && after.starts_with(':')
+        && !compiler
+        && !warning
+        && !frame
+        && !path.starts_with('[')
+}
+
+/// `a1b2c3d title` or `commit a1b2…`
+fn hashed(line: &str) -> bool {
+    let line = line.strip_prefix("commit ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
+    let word = line.split(' ').next().unwrap_or_default();
+    (7..=40).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// A line of a log: it begins with a date or a clock time.
+fn stamped(line: &str) -> bool {
+    let line = line.trim_start_matches(['[', '(']);
+    let digits = line
+        .bytes()
+        .take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'/' | b'T' | b'.'))
+        .count();
+    let head = line.get(..digits).unwrap_or_default();
+    digits >= 8 && head.bytes().filter(|byte| matches!(byte, b'-' | b':' | b'/')).count() >= 2
+}
+
+fn diffed(line: &str) -> bool {
+    line.starts_with("+ ")
+        || line.starts_with("- ")
+        || line.starts_with("@@ ")
+        || line.starts_with("diff --git")
+        || line.starts_with("+++ ")
+        || line.starts_with("--- a/")
+        || line.starts_with("index ")
+        || (line.starts_with('+') && line.len() > 3 && !line.starts_with("++"))
+}
+
+fn passing(line: &str) -> bool {
+    line.starts_with("PASS ")
+        || line.starts_with("✓")
+        || line.starts_with("✔")
+        || line.starts_with("ok ")
+        || line.ends_with("... ok")
+        || line.ends_with(" PASSED")
+        || line.contains(" PASSED ")
+}
+
+fn is_manual(text: &str) -> bool {
+    let is_heading =
+        |line: &&str| line.len() >= 4 && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
+    let indented = text.lines().filter(|line| line.starts_with("      ")).count();
+    text.lines().filter(is_heading).count() >= 2 && indented >= 2
+}
+
+/// A table: a first line of several headings in capitals.
+fn is_table(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    let columns: Vec<&str> = first.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+    columns.len() >= 3
+        && columns.iter().all(|column| {
+            column
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '%' | '/'))
+        })
+}
+
+/// A numbered list of hits.
+fn is_found(text: &str) -> bool {
+    let hits = text.lines().filter(|line| {
+        line.split_once(". ")
+            .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    });
+    hits.count() >= 2
+}
+
+/// `commit 9b1f0c2`, then its author.
+fn is_commit(text: &str) -> bool {
+    text.starts_with("commit ") && text.lines().take(4).any(|line| line.starts_with("Author:"))
+}
+
+/// A Markdown page: it begins with a heading that stands alone.
+fn is_document(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.next().is_some_and(|line| line.trim_start_matches('#').starts_with(' ') && line.starts_with('#'))
+        && lines.next().is_some_and(|line| line.trim().is_empty())
+}
+
+/// Source code: several lines that only code has, and none that a failure has.
+fn is_source(text: &str) -> bool {
+    const CODE: &[&str] = &[
+        "def ", "class ", "import ", "fn ", "pub ", "const ", "let ", "var ", "func ", "return ", "if (",
+        "if err", "#include", "package ", "use ", "async ", "export ", "try:", "try {", "except ", "catch (",
+        "raise ", "throw ",
+    ];
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (mut all, mut code) = (0_usize, 0_usize);
+    for line in lines.take(200) {
+        all += 1;
+        let line = line.trim_start();
+        let imported = line.starts_with("from ") && line.contains(" import ");
+        code += usize::from(imported || CODE.iter().any(|begin| line.starts_with(begin)));
+    }
+    let mut ends = text.lines().next().into_iter().chain(text.lines().next_back());
+    let ends_in_failure = ends.any(begins_as_failure) || text.lines().any(is_verdict);
+    all >= 3 && code * 3 >= all && !ends_in_failure && !text.contains("Traceback (most recent call last)")
+}
