@@ -1,5 +1,7 @@
 //! Dependencies point down only: cli → gateway, supervisor → wire, store, config, report → koboshi.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,8 @@
 //! Promises: a typical provider error in at most 10 µs, a 64 KB log tail in at most 1 ms, and the same
 //! time per byte whatever the size. `cargo bench -p koboshi` prints the figures; nothing asserts them.
 
+#![allow(missing_docs, clippy::expect_used, clippy::semicolon_if_nothing_returned, reason = "a bench")]
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

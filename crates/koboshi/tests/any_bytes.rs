@@ -2,7 +2,7 @@
 //! that the readers know, which reach further than noise does.
 
 #[path = "../../../fuzz/checks.rs"]
-#[expect(clippy::unwrap_used, clippy::expect_used, reason = "checks of a test")]
+#[expect(clippy::expect_used, reason = "checks of a test")]
 mod checks;
 
 use checks::Bench;

@@ -1,5 +1,7 @@
 //! A user's rule file: adds, overrides, mutes, brings its own categories; and says exactly where it is wrong.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
 use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Answer, Classifier, RuleError, RuleSource, Rules, ToolOutput};

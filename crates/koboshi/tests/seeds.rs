@@ -1,5 +1,7 @@
 //! The examples that the project began with, word for word.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
 use std::time::Duration;
 
 use jiff::Zoned;

@@ -19,8 +19,10 @@ use crate::{Exit, Failure, clock, rules};
 pub(crate) struct Explained<'a> {
     pub(crate) fault: Option<Fault>,
     pub(crate) read_as: &'static str,
-    /// The text that the evidence's span points into.
+    /// The text that was read.
     pub(crate) text: &'a str,
+    /// Where in that text the evidence's span is counted from.
+    pub(crate) offset: usize,
     /// The text is the end of a longer input.
     pub(crate) cut: bool,
 }
@@ -100,19 +102,26 @@ fn answer<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now
             transport: None,
         }
     };
-    Explained { fault: classifier.answer(&answer, now), read_as: "answer", text: head.body, cut: false }
+    let offset = input.head.len() - head.body.len();
+    Explained {
+        fault: classifier.answer(&answer, now),
+        read_as: "answer",
+        text: &input.head,
+        offset,
+        cut: false,
+    }
 }
 
 fn log<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let text = input.end();
     let fault = classifier.log(&AgentLog { text, exit_code: args.exit_code }, now);
-    Explained { fault, read_as: "log", text, cut: input.is_cut() }
+    Explained { fault, read_as: "log", text, offset: 0, cut: input.is_cut() }
 }
 
 fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input) -> Explained<'a> {
     let text = input.end();
     let fault = classifier.tool(&ToolOutput { text, is_error: args.is_error });
-    Explained { fault, read_as: "tool", text, cut: input.is_cut() }
+    Explained { fault, read_as: "tool", text, offset: 0, cut: input.is_cut() }
 }
 
 /// A log of an agent and the output of a tool look alike: the reading that recognises something wins.

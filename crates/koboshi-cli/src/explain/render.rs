@@ -183,12 +183,17 @@ impl Telling<'_> {
 
 /// The line of the evidence, fit to be shown.
 fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
-    let start = explained.text.floor_char_boundary(fault.evidence.span.start);
-    let before = explained.text.get(..start).unwrap_or_default();
-    let rest = explained.text.get(start..).unwrap_or_default();
-    let line = rest.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let text = explained.text;
+    let mut start = text.floor_char_boundary(explained.offset.saturating_add(fault.evidence.span.start));
+    // The span may begin with blank lines.
+    start += text.get(start..).unwrap_or_default().len()
+        - text.get(start..).unwrap_or_default().trim_start().len();
+    let start = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let before = text.get(..start).unwrap_or_default();
+    let rest = text.get(start..).unwrap_or_default();
     let number = if explained.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
-    let text = Redactor::new().redact(&shorten(line.trim(), 2000)).into_owned();
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
-    Place { line: number, from_end: explained.cut, text: shorten(&text, 160).into_owned() }
+    let line = rest.lines().next().unwrap_or_default();
+    let line = Redactor::new().redact(&shorten(line.trim(), 2000)).into_owned();
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    Place { line: number, from_end: explained.cut, text: shorten(&line, 160).into_owned() }
 }

@@ -11,8 +11,8 @@
 //!   output ──► does it report a failure? ────┘
 //! ```
 //!
-//! The rules are data ([`rulefile`]), compiled once ([`ruleset`]); every text is brought into plain
-//! form ([`plain`]) and searched once for all of them ([`lexicon`]): linear time on any input.
+//! The rules are data (`rulefile`), compiled once (`build`, `ruleset`); every text is brought into plain
+//! form (`plain`) and searched once for all of them (`lexicon`): linear time on any input.
 //! What no rule knows stays unknown: a fault with [`Confidence::Low`](crate::fault::Confidence).
 
 mod answer;
@@ -40,6 +40,34 @@ pub use tool::ToolOutput;
 const DETAIL_CHARS: usize = 400;
 
 /// The three readers with everything they need. Make one, keep it, share it.
+///
+/// ```
+/// use jiff::tz::{TimeZone, TimeZoneDatabase};
+/// use koboshi::classify::{Answer, Classifier, Rules};
+/// use koboshi::fault::Kind;
+///
+/// let classifier = Classifier::new(Rules::builtin()?, TimeZoneDatabase::bundled());
+/// let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+///
+/// let answer = Answer {
+///     status: Some(429),
+///     headers: &[("retry-after", "20")],
+///     body: r#"{"error": {"message": "Rate limit reached for requests"}}"#,
+///     ..Answer::default()
+/// };
+/// let fault = classifier.answer(&answer, &now).expect("a 429 is a fault");
+/// assert_eq!(fault.kind, Kind::RateLimited);
+/// assert_eq!(fault.wait.map(|wait| wait.after.as_secs()), Some(20));
+/// assert!(fault.advice.same && fault.advice.other && !fault.advice.health);
+///
+/// let fine = Answer {
+///     status: Some(200),
+///     body: r#"{"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}"#,
+///     ..Answer::default()
+/// };
+/// assert!(classifier.answer(&fine, &now).is_none());
+/// # Ok::<(), koboshi::classify::RuleError>(())
+/// ```
 #[derive(Debug)]
 pub struct Classifier {
     rules: Rules,
