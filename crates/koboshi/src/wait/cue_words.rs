@@ -70,6 +70,6 @@ pub(super) const WINDOWS: &[&str] = &[
 
 /// Before "retry" or "wait", these say that a client speaks of itself.
 pub(super) const OWN: &[&str] = &[
-    "will", "ll", "next", "auto", "shall", "would", "first", "second", "third", "final", "automatic",
-    "client", "ms", "me", "s",
+    "retry", "total", "will", "ll", "next", "auto", "shall", "would", "first", "second", "third", "final",
+    "automatic", "client", "ms", "me", "s",
 ];

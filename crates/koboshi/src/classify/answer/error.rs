@@ -52,6 +52,9 @@ impl ErrorText {
             }
             Body::Text(text) | Body::Broken(text) => error.sentence(text, 0),
         }
+        if let (Body::Json(value), true) = (body, error.messages.is_empty() && error.codes.is_empty()) {
+            error.any_sentence(value, 0);
+        }
         for (name, value) in headers {
             if name.eq_ignore_ascii_case("x-amzn-errortype") {
                 error.codes.push(value.split(':').next().unwrap_or_default().to_owned());
@@ -106,6 +109,20 @@ impl ErrorText {
             Value::String(text) => self.field(key, text, depth),
             Value::Number(number) => self.number(key, &number.to_string()),
             Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    /// Fields with names that nobody knows, where no known one was there.
+    fn any_sentence(&mut self, value: &Value, depth: usize) {
+        match value {
+            Value::String(text) if text.contains(' ') => self.sentence(text, depth),
+            Value::Object(fields) if depth < 4 => {
+                fields.values().for_each(|value| self.any_sentence(value, depth + 1))
+            }
+            Value::Array(items) if depth < 4 => {
+                items.iter().take(8).for_each(|value| self.any_sentence(value, depth + 1))
+            }
+            _ => {}
         }
     }
 
@@ -268,6 +285,7 @@ fn is_code(key: &str) -> bool {
             | "limit_source"
             | "error_name"
             | "subtype"
+            | "httpstatus"
             | "err_code"
             | "terminal_reason"
             | "ratelimittype"

@@ -304,11 +304,26 @@ fn error_in(event: Option<&str>, value: &Value) -> Option<Value> {
         || text(value, "object") == "error"
         || text(value, "status") == "error"
         || value.get("success") == Some(&Value::Bool(false));
-    if let Some(status) = value.get("base_resp").filter(|status| is_bare_error(status)) {
-        return Some(status.clone());
-    }
     let empty = !value.get("choices").is_some_and(Value::is_array) && value.get("candidates").is_none();
-    (says_error || (empty && is_bare_error(value))).then(|| value.clone())
+    if says_error || (empty && is_bare_error(value)) {
+        return Some(value.clone());
+    }
+    let anonymous = empty && value.get("type").is_none() && value.get("done").is_none();
+    if anonymous { nested_error(value, 0) } else { None }
+}
+
+/// An error one or two levels down, under whatever name: `{"Response": {"Error": …}}`, `{"header": {"code": …}}`,
+/// or as JSON in a string.
+fn nested_error(value: &Value, depth: usize) -> Option<Value> {
+    let Value::Object(fields) = value else { return None };
+    fields.iter().take(24).find_map(|(name, inner)| match inner {
+        Value::Object(_) if name.eq_ignore_ascii_case("error") || is_bare_error(inner) => Some(inner.clone()),
+        Value::Object(_) if depth < 2 => nested_error(inner, depth + 1),
+        Value::String(text) if text.starts_with('{') => serde_json::from_str(text)
+            .ok()
+            .filter(|inner| is_bare_error(inner) || inner.get("error").is_some_and(truthy)),
+        _ => None,
+    })
 }
 
 /// A code and a sentence, and nothing that says "error".

@@ -28,6 +28,11 @@ pub(super) fn read(value: Value) -> Event {
         "result" => result(value),
         "turn.failed" | "turn_failed" | "session.error" => Event::Failed(value),
         "turn.completed" | "turn_complete" | "task_complete" | "session.completed" => Event::Succeeded,
+        _ if is_end_of_run(kind) => match text(&value, "status") {
+            "failed" | "error" | "failure" => Event::Failed(value),
+            "ok" | "success" | "completed" => Event::Succeeded,
+            _ => Event::Other,
+        },
         "error" if text(&value, "severity") == "warning" => Event::Other,
         "error" => Event::Failed(value),
         "rate_limit_event" => match value.pointer("/rate_limit_info/status").and_then(Value::as_str) {
@@ -41,6 +46,15 @@ pub(super) fn read(value: Value) -> Event {
         _ if has_error(&value) => Event::Failed(value),
         _ => Event::Other,
     }
+}
+
+/// `run_end`, `session.finished`, `agent_end`: however a program names the end of a run.
+fn is_end_of_run(kind: &str) -> bool {
+    let whole = ["run", "session", "agent", "task", "turn"].iter().any(|whole| kind.starts_with(whole));
+    whole
+        && ["end", "ended", "finished", "complete", "completed", "failed"]
+            .iter()
+            .any(|end| kind.ends_with(end))
 }
 
 /// The last event of a run; `subtype` may say "success" where `is_error` tells the truth.

@@ -16,6 +16,8 @@ pub(super) enum Marker {
     Plain,
     /// The agent's words, or what it reads, writes and tests.
     Agent,
+    /// Something that the agent does or says, signed as such: what stands above it is history.
+    Act,
     /// A step that went well.
     Work,
     /// Nothing to read: blank lines, stack frames, rules, brackets.
@@ -103,16 +105,16 @@ fn undecorate(line: &str) -> (&str, Marker) {
     }
     let (line, glyph) = glyph(line);
     // The program may speak in the agent's place.
-    if glyph == Some(Marker::Agent) && line.starts_with("API Error") {
+    if glyph == Some(Marker::Act) && line.starts_with("API Error") {
         return (line, Marker::Error);
     }
-    if let Some(marker @ (Marker::Agent | Marker::Work)) = glyph {
+    if let Some(marker @ (Marker::Act | Marker::Agent | Marker::Work)) = glyph {
         return (line, marker);
     }
     let (line, level) = stamp(line);
     // A glyph may stand behind the timestamp too.
     let (line, late_glyph) = self::glyph(line);
-    if let Some(marker @ (Marker::Agent | Marker::Work)) = late_glyph {
+    if let Some(marker @ (Marker::Act | Marker::Agent | Marker::Work)) = late_glyph {
         return (line, marker);
     }
     let marker = glyph.or(late_glyph).or(level).unwrap_or(Marker::Plain);
@@ -224,7 +226,8 @@ fn glyph(line: &str) -> (&str, Option<Marker>) {
     let rest =
         line.get(first.len_utf8()..).unwrap_or_default().trim_start_matches(['\u{fe0f}', ' ', '\u{a0}']);
     let marker = match first {
-        '●' | '⏺' | '•' | '◦' | '✻' | '✽' | '✶' | '✢' => Marker::Agent,
+        '●' | '⏺' => Marker::Act,
+        '•' | '◦' | '✻' | '✽' | '✶' | '✢' => Marker::Agent,
         '✓' | '✔' | '✅' | '☑' | '√' => Marker::Work,
         '✕' | '✗' | '✖' | '✘' | '×' | '■' | '❌' | '⛔' | '🛑' | '🚫' | '⚠' => {
             Marker::Error
@@ -364,6 +367,12 @@ mod tests {
         ] {
             assert_eq!(marker(raw), Marker::Agent, "{raw}");
         }
+    }
+
+    #[test]
+    fn what_an_agent_signs_is_told_apart() {
+        assert_eq!(marker("● The transcript quotes: usage limit reached"), Marker::Act);
+        assert_eq!(marker("⏺ API Error: 529 Overloaded"), Marker::Error);
     }
 
     #[test]

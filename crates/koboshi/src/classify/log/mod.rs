@@ -36,6 +36,8 @@ const LONGEST_LINE: usize = 32 * 1024;
 const MOST_LINES: usize = 400;
 /// The longest JSON block over several lines.
 const LONGEST_BLOCK: usize = 400;
+/// An event that says that the run failed, in words that no rule knows.
+const UNKNOWN_EVENT: &str = "log.event";
 /// How far above a failure the events that explain it may stand.
 const EVENTS_ABOVE: usize = 50;
 
@@ -171,7 +173,7 @@ impl Reader<'_> {
         let line = Line::read(raw);
         let step = match line.marker {
             Marker::Noise => Step::Up,
-            Marker::Work => Step::Stop,
+            Marker::Work | Marker::Act => Step::Stop,
             Marker::Agent if has(&self.words(&line.text).bits, self.classifier.voices.work) => Step::Stop,
             Marker::Agent => Step::Up,
             Marker::Plain | Marker::Error => self.line_step(index, &line, findings),
@@ -231,7 +233,13 @@ impl Reader<'_> {
             return Step::Up;
         }
         findings.rejected.extend(self.rejected_above(index));
-        Step::Decided(Some(self.event_fault(index, error, &findings.rejected)))
+        let says_nothing = error.messages.is_empty() && error.status.is_none();
+        let fault = self.event_fault(index, error, &findings.rejected);
+        if says_nothing && &*fault.evidence.rule == UNKNOWN_EVENT {
+            findings.bare.get_or_insert(index);
+            return Step::Up;
+        }
+        Step::Decided(Some(fault))
     }
 
     /// Windows that events above a failure call exhausted.
@@ -368,7 +376,7 @@ impl Reader<'_> {
         if known {
             return keep_wait(fault);
         }
-        let mut own = Fault::of(Kind::AgentError, "log.event");
+        let mut own = Fault::of(Kind::AgentError, UNKNOWN_EVENT);
         own.detail = fault.detail;
         own
     }

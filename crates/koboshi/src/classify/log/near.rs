@@ -12,7 +12,7 @@ use crate::wait::{
 /// How far from the evidence its wait may stand.
 const NEAR: usize = 8;
 /// How far above it a sentence may stand; headers and fields may stand further.
-const JUST_ABOVE: usize = 2;
+const JUST_ABOVE: usize = 4;
 /// How much of a line is searched.
 const LONGEST: usize = 2048;
 
