@@ -22,6 +22,8 @@ use super::{Clock, Form, Wait, cjk};
 
 /// More waits than this are not looked for in one text.
 const MOST: usize = 16;
+/// How much text is cut into tokens at a time. An expression across the end of a window is not seen.
+const WINDOW: usize = 32 * 1024;
 
 /// A wait, and where the text states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +77,10 @@ fn in_fields(text: &str, clock: Clock<'_>) -> Vec<Stated> {
 
 /// Names whose value is a wait. `retry_delay_ms` is not among them: clients log their own pauses under it.
 fn is_wait_field(name: &str) -> bool {
-    if name.len() > 32 {
+    // Nearly every name ends here: the known ones are long and begin with one of these letters.
+    let can_be =
+        name.len() > 6 && name.len() <= 32 && name.starts_with(['r', 'R', 'q', 'Q', 'n', 'N', 'x', 'X']);
+    if !can_be {
         return false;
     }
     let plain: String =
@@ -113,6 +118,34 @@ fn is_wait_field(name: &str) -> bool {
 }
 
 fn in_prose(text: &str, clock: Clock<'_>, fields: &[Range<usize>]) -> Vec<Stated> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while start < text.len() && found.len() < MOST {
+        let window = window_at(text, start);
+        let in_window = in_window(window, clock)
+            .into_iter()
+            .map(|stated| Stated { span: stated.span.start + start..stated.span.end + start, ..stated });
+        let is_field =
+            |span: &Range<usize>| fields.iter().any(|field| field.start < span.end && span.start < field.end);
+        found.extend(in_window.filter(|stated| !is_field(&stated.span)));
+        start += window.len();
+    }
+    found
+}
+
+/// The next piece of a long text, up to the end of a line where there is one: tokens take memory, and a text of
+/// any length must not take more than a window's worth.
+fn window_at(text: &str, start: usize) -> &str {
+    let rest = text.get(start..).unwrap_or_default();
+    if rest.len() <= WINDOW {
+        return rest;
+    }
+    let piece = rest.get(..rest.floor_char_boundary(WINDOW)).unwrap_or(rest);
+    let line_end = memchr::memrchr(b'\n', piece.as_bytes()).map_or(piece.len(), |at| at + 1);
+    piece.get(..line_end).unwrap_or(piece)
+}
+
+fn in_window(text: &str, clock: Clock<'_>) -> Vec<Stated> {
     let tokens = Tokens::of(text);
     let mut found = Vec::new();
     let mut at = 0;
@@ -123,13 +156,11 @@ fn in_prose(text: &str, clock: Clock<'_>, fields: &[Range<usize>]) -> Vec<Stated
         };
         let end = end.max(at + 1);
         let span = tokens.span(at, end);
-        if !fields.iter().any(|field| field.start < span.end && span.start < field.end) {
-            found.extend(stated_at(&tokens, at, end, &said, clock).map(|(wait, reset)| Stated {
-                wait,
-                span,
-                reset,
-            }));
-        }
+        found.extend(stated_at(&tokens, at, end, &said, clock).map(|(wait, reset)| Stated {
+            wait,
+            span,
+            reset,
+        }));
         at = end;
     }
     found

@@ -117,10 +117,10 @@ impl ErrorText {
         match value {
             Value::String(text) if text.contains(' ') => self.sentence(text, depth),
             Value::Object(fields) if depth < 4 => {
-                fields.values().for_each(|value| self.any_sentence(value, depth + 1))
+                fields.values().for_each(|value| self.any_sentence(value, depth + 1));
             }
             Value::Array(items) if depth < 4 => {
-                items.iter().take(8).for_each(|value| self.any_sentence(value, depth + 1))
+                items.iter().take(8).for_each(|value| self.any_sentence(value, depth + 1));
             }
             _ => {}
         }

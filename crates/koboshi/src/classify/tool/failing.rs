@@ -16,7 +16,9 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "access denied", "is locked", "is denied", "not recognized", "cannot be found", "could not be found",
         "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.",
         "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first",
-        " denied", "out of memory", " died ", " crashed", "no changes to make", "panicked at",
+        " denied", "out of memory", " died ", " crashed", "deadline exceeded", "returned an error",
+        "there was an error", "could not be ", " failed to ", "was declined", "divide by zero",
+        "division by zero", "omitting directory", "::exception:", "no changes to make", "panicked at",
         "aborted due to", "did not complete within", "giving up.", "awaiting response... 4",
         "awaiting response... 5",
     ];
@@ -29,6 +31,7 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
 /// A line that passes judgement on a whole run, wherever it stands.
 pub(super) fn is_verdict(line: &str) -> bool {
     line.starts_with("test result: FAILED")
+        || line.starts_with("+ CategoryInfo")
         || line.starts_with("Traceback (most recent call last)")
         || line.starts_with("npm ERR!")
         || line.starts_with("npm error")
@@ -58,15 +61,16 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     }
     let lower = line.get(..line.floor_char_boundary(160)).unwrap_or_default().to_ascii_lowercase();
     const BEGINNINGS: &[&str] = &[
-        "error:", "error ", "error[", "error in", "error (", "err:", "err ", "fatal:", "fatal error",
-        "fatal ", "failed to", "failed:", "failed ", "failure", "exception", "traceback", "panic", "cannot ",
-        "can't ", "could not ", "couldn't ", "unable to ", "permission denied", "permission to use",
-        "access denied", "access is denied", "command failed", "curl: (", "wget: ", "bash: ", "sh: ",
-        "zsh: ", "/bin/sh: ", "/bin/bash: ", "npm err", "npm error", "yarn error", "mcp error", "killed",
-        "segmentation fault", "usage:", "invalid ", "unknown ", "no such ", "timeout error", "timeout:",
-        "timeout ", "timed out", "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5",
-        "http/1.1 4", "http/1.1 5", "http/1.0 4", "http/1.0 5", "http/2 4", "http/2 5", "ssh: ", "git: ",
-        "tool ", "syntax error", "parse error", "missing required", "missing operand", "php fatal error",
+        "net::err", "noauth ", "wrongpass ", "wrongtype ", "oom ", "readonly ", "misconf ", "error:",
+        "error ", "error[", "error in", "error (", "err:", "err ", "fatal:", "fatal error", "fatal ",
+        "failed to", "failed:", "failed ", "failure", "exception", "traceback", "panic", "cannot ", "can't ",
+        "could not ", "couldn't ", "unable to ", "permission denied", "permission to use", "access denied",
+        "access is denied", "command failed", "curl: (", "wget: ", "bash: ", "sh: ", "zsh: ", "/bin/sh: ",
+        "/bin/bash: ", "npm err", "npm error", "yarn error", "mcp error", "killed", "segmentation fault",
+        "usage:", "invalid ", "unknown ", "no such ", "timeout error", "timeout:", "timeout ", "timed out",
+        "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5", "http/1.1 4",
+        "http/1.1 5", "http/1.0 4", "http/1.0 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ",
+        "syntax error", "parse error", "missing required", "missing operand", "php fatal error",
         "php parse error", "error]", "not found", "<tool_use_error>", "validation error", "input validation",
         "エラー:", "エラー：", "エラーが", "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:",
         "erreur", "rejected", "denied", "abort", "operation not permitted", "the term ", "warning: failed",
@@ -131,11 +135,15 @@ fn complains(lower: &str) -> bool {
         "no such", "not found", "command not found", "invalid ", "unrecognized", "unknown option",
         "illegal option", "the term ", "to use github cli", "unexpected", "no module named",
         "executable file not found", "*** ", "no such option", "missing ", "denied", "fatal", "not a git",
-        "old_string", "bad ", "unterminated", "unmatched", "timeout ", "canceling ",
+        "old_string", "bad ", "unknown ", "is unknown", "not in ", "not a ", "this does not look like",
+        "exiting with failure", "unterminated", "unmatched", "timeout ", "canceling ",
     ];
     let reason = reason.trim_start();
     let last = lower.rsplit(": ").next().unwrap_or_default();
-    let failed_name = name.ends_with(" failed") && name.split_whitespace().count() <= 5;
+    let judged = name.ends_with(" failed") || name.ends_with(" error");
+    // `Mean error: 0.031` is a figure.
+    let failed_name =
+        judged && name.split_whitespace().count() <= 5 && !reason.starts_with(|c: char| c.is_ascii_digit());
     // Other languages put the complaint last.
     const ENDINGS: &[&str] = &[
         "ありません", "できません", "introuvable", "nicht gefunden", "no encontrado", "no encontrada",

@@ -3,6 +3,8 @@
 //! All of them are full of the words of errors. They are told by what most of their lines look like, so
 //! one odd line does not turn a failure into a document, nor a document into a failure.
 
+use std::borrow::Cow;
+
 use super::failing::{begins_as_failure, is_verdict};
 
 /// Text that is shown, not reported: most of its lines are of a kind that only readers see.
@@ -18,6 +20,8 @@ pub(super) fn is_reading(text: &str) -> bool {
         || is_table(text)
         || is_found(text)
         || is_commit(text)
+        || is_listing(text)
+        || is_help(text)
         || is_source(text)
 }
 
@@ -88,6 +92,7 @@ fn stamped(line: &str) -> bool {
 }
 
 fn diffed(line: &str) -> bool {
+    let line = if line.trim_start().starts_with("+ CategoryInfo") { "" } else { line };
     line.starts_with("+ ")
         || line.starts_with("- ")
         || line.starts_with("@@ ")
@@ -112,12 +117,33 @@ fn is_manual(text: &str) -> bool {
     let is_heading =
         |line: &&str| line.len() >= 4 && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
     let indented = text.lines().filter(|line| line.starts_with("      ")).count();
-    text.lines().filter(is_heading).count() >= 2 && indented >= 2
+    let first = text.lines().next().is_some_and(|line| is_heading(&line));
+    (text.lines().filter(is_heading).count() >= 2 && indented >= 2) || (first && indented >= 3)
 }
 
-/// A table: a first line of several headings in capitals.
+/// What a program prints about itself when it is asked for help.
+fn is_help(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let usage = lower.trim_start().starts_with("usage:") || lower.contains("\nusage:");
+    usage && (lower.contains("show this help") || lower.contains("\noptions:")) && !lower.contains("error:")
+}
+
+/// A listing of files: every line is one path, or names in columns.
+fn is_listing(text: &str) -> bool {
+    let is_path = |word: &str| !word.ends_with(':') && (word.contains('/') || word.contains('.'));
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| line.split_whitespace().all(is_path) && !line.ends_with('.'))
+}
+
+/// A table: a first line of several headings in capitals, or a rule under it or around it.
 fn is_table(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
+    let is_rule =
+        |line: &str| line.contains("--") && line.chars().all(|c| matches!(c, '-' | '+' | ' ' | '=' | '|'));
+    let ends_in_failure = text.lines().rfind(|line| !line.trim().is_empty()).is_some_and(begins_as_failure);
+    if text.lines().take(3).any(is_rule) && text.lines().count() >= 3 {
+        return !ends_in_failure;
+    }
     let columns: Vec<&str> = first.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
     columns.len() >= 3
         && columns.iter().all(|column| {
@@ -130,6 +156,8 @@ fn is_table(text: &str) -> bool {
 /// A numbered list of hits.
 fn is_found(text: &str) -> bool {
     let hits = text.lines().filter(|line| {
+        let line =
+            line.strip_prefix('[').map_or(Cow::Borrowed(*line), |rest| rest.replacen("] ", ". ", 1).into());
         line.split_once(". ")
             .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
     });

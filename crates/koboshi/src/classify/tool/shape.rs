@@ -23,7 +23,7 @@ pub(super) enum Report {
 }
 
 /// An output of so many lines is short.
-const SHORT: usize = 6;
+const SHORT: usize = 3;
 /// Lines that are looked at from either end.
 const NEAR_ENDS: usize = 4;
 
@@ -41,7 +41,12 @@ pub(super) fn report(text: &str) -> Report {
 /// A few lines that do not say that all is well.
 fn is_short(text: &str) -> bool {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.clone().count() <= SHORT && !lines.clone().any(is_all_clear)
+    let is_sentence = |line: &str| {
+        (line.split_whitespace().count() >= 4 || !line.is_ascii())
+            && !line.contains(['{', '}', '|', '='])
+            && line.chars().count() >= 8
+    };
+    lines.clone().count() <= SHORT && lines.clone().all(is_sentence) && !lines.clone().any(is_all_clear)
 }
 
 /// JSON fields and exit codes decide by themselves.
@@ -55,7 +60,12 @@ fn by_structure(text: &str) -> Option<bool> {
     {
         return Some(json_failed(&value));
     }
-    exit_code(trimmed).map(|code| code != 0)
+    http_status(trimmed).map(|status| status >= 400).or_else(|| exit_code(trimmed).map(|code| code != 0))
+}
+
+/// The status line of an HTTP answer, where the output begins with one.
+fn http_status(text: &str) -> Option<u16> {
+    text.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|status| *status >= 200)
 }
 
 fn json_failed(value: &Value) -> bool {
@@ -79,7 +89,10 @@ fn json_failed(value: &Value) -> bool {
         || flag("is_error", true)
         || flag("success", false)
         || flag("ok", false)
-        || matches!(fields.get("status").and_then(Value::as_str), Some("error" | "failed" | "failure"))
+        || matches!(
+            fields.get("status").and_then(Value::as_str),
+            Some("error" | "failed" | "failure" | "timeout")
+        )
         || ["exit_code", "exitCode", "returncode", "exit_status"]
             .iter()
             .any(|name| fields.get(*name).and_then(Value::as_i64).is_some_and(|code| code != 0))
@@ -112,7 +125,9 @@ fn by_lines(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines.iter().rev().take(NEAR_ENDS);
     let at_ends = lines.iter().take(NEAR_ENDS).chain(last).any(|line| begins_as_failure(line));
+    let first_says_so = lines.first().is_some_and(|line| line.contains(" failed to ") && !is_all_clear(line));
     at_ends
+        || first_says_so
         || lines.iter().any(|line| is_verdict(line))
         || (lines.len() <= NEAR_ENDS && lines.iter().any(|line| ends_as_failure(line)))
 }
@@ -123,7 +138,8 @@ pub(super) fn warns_of_fonts(text: &str) -> bool {
         let line = line.trim_start();
         let words =
             line.trim_start_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '[' | ']' | ' '));
-        line.starts_with("Fontconfig error")
+        line.contains("warning: unknown font family")
+            || line.starts_with("Fontconfig error")
             || line.starts_with("Fontconfig warning")
             || words.starts_with("findfont:")
             || (line.contains("Warning: Glyph ") && line.contains("missing from"))

@@ -1,0 +1,220 @@
+//! Promises of the readers that no single corpus case states: what beats what, and what is never evidence.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::sync::LazyLock;
+
+use jiff::Zoned;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::classify::{AgentLog, Answer, Classifier, Rules, ToolOutput};
+use koboshi::fault::{Confidence, Fault, Kind, Scope, Sub};
+use koboshi::wait::Form;
+
+static CLASSIFIER: LazyLock<Classifier> =
+    LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
+
+fn classifier() -> &'static Classifier {
+    &CLASSIFIER
+}
+
+fn now() -> Zoned {
+    "2026-11-15T12:00:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(TimeZone::UTC)
+}
+
+fn answer(status: u16, body: &str) -> Option<Fault> {
+    classifier().answer(&Answer { status: Some(status), body, ..Answer::default() }, &now())
+}
+
+fn stream(body: &str) -> Option<Kind> {
+    let answer = Answer { status: Some(200), body, stream: true, ..Answer::default() };
+    classifier().answer(&answer, &now()).map(|fault| fault.kind)
+}
+
+fn reason(text: &str, exit_code: i32) -> &'static str {
+    let log = AgentLog { text, exit_code: Some(exit_code) };
+    classifier().log(&log, &now()).map_or("none", |fault| fault.log_reason())
+}
+
+#[test]
+fn the_innermost_error_of_a_relay_counts() {
+    let inner =
+        r#"{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"You exceeded your current quota\"}}"#;
+    let body = format!(
+        r#"{{"error":{{"code":500,"message":"Provider returned error","metadata":{{"raw":"{inner}"}}}}}}"#
+    );
+    let fault = answer(500, &body).unwrap();
+    assert_eq!((fault.kind, fault.sub), (Kind::QuotaExceeded, Some(Sub::Billing)));
+    assert!(!fault.advice.later, "only money helps");
+}
+
+#[test]
+fn headers_beat_fields_beat_text_beat_buckets() {
+    let body = r#"{"error":{"message":"Too many requests, try again in 30s","details":[{"@type":"x.RetryInfo","retryDelay":"20s"}]}}"#;
+    let bucket = [("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "40s")];
+    let wait = |headers: &[(&str, &str)], body: &str| {
+        let answer = Answer { status: Some(429), headers, body, ..Answer::default() };
+        classifier().answer(&answer, &now()).unwrap().wait.map(|wait| wait.after.as_secs())
+    };
+    let all = [&[("retry-after-ms", "5000"), ("retry-after", "10")][..], &bucket].concat();
+    assert_eq!(wait(&all, body), Some(5));
+    assert_eq!(wait(&all[1..], body), Some(10));
+    assert_eq!(wait(&bucket, body), Some(20));
+    assert_eq!(wait(&bucket, r#"{"error":{"message":"Too many requests, try again in 30s"}}"#), Some(30));
+    assert_eq!(wait(&bucket, "{}"), Some(40));
+    assert_eq!(
+        wait(&[("x-ratelimit-remaining-requests", "7"), bucket[1]], "{}"),
+        None,
+        "something is left in it"
+    );
+}
+
+#[test]
+fn a_stream_without_its_end_mark_is_cut_in_every_dialect() {
+    let chat =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":null}]}\n\n";
+    let chat_end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+    let anthropic = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+    let anthropic_end = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let responses = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"Hi\"}\n\n";
+    let responses_end = "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hi\"}]}]}}\n\n";
+    let gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]}}]}\n\n";
+    let gemini_end =
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"!\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+    let ollama = "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n";
+    let ollama_end = "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n";
+    for (begin, end) in [
+        (chat, chat_end),
+        (anthropic, anthropic_end),
+        (responses, responses_end),
+        (gemini, gemini_end),
+        (ollama, ollama_end),
+    ] {
+        assert_eq!(stream(begin), Some(Kind::ConnectionClosed), "{begin}");
+        assert_eq!(stream(&format!("{begin}{end}")), None, "{end}");
+    }
+}
+
+#[test]
+fn one_frame_tells_what_it_can() {
+    let classifier = classifier();
+    let kind =
+        |event: Option<&str>, data: &str| classifier.frame(event, data, &now()).map(|fault| fault.kind);
+    assert_eq!(
+        kind(Some("error"), r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+        Some(Kind::Overloaded)
+    );
+    assert_eq!(
+        kind(None, r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#),
+        Some(Kind::ContentFiltered)
+    );
+    assert_eq!(kind(None, r#"{"choices":[{"delta":{"content":"Hi"},"finish_reason":null}]}"#), None);
+    assert_eq!(
+        kind(None, r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#),
+        None,
+        "an empty last frame is no empty answer"
+    );
+    assert_eq!(kind(None, "[DONE]"), None);
+    assert_eq!(kind(Some("ping"), r#"{"type":"ping"}"#), None);
+}
+
+#[test]
+fn a_certificate_is_not_cured_by_trying_again() {
+    let fault =
+        classifier().transport("client error (Connect): invalid peer certificate: UnknownIssuer", &now());
+    assert_eq!((fault.kind, fault.sub), (Kind::ConnectionFailed, Some(Sub::Certificate)));
+    assert!(!fault.advice.same && fault.advice.other);
+    assert_eq!(fault.scope, Scope::Network);
+}
+
+#[test]
+fn a_wait_remembers_how_it_was_stated() {
+    let form = |text: &str| {
+        let log = AgentLog { text, exit_code: Some(1) };
+        classifier().log(&log, &now()).unwrap().wait.unwrap().form
+    };
+    assert_eq!(form("Error: usage limit reached. Try again in 2 hours.\n"), Form::Countdown);
+    assert_eq!(form("Error: usage limit reached. Resets at 3pm (UTC).\n"), Form::Instant);
+    assert_eq!(form("Error: usage limit reached. Resets on December 3.\n"), Form::Day);
+}
+
+#[test]
+fn success_after_a_limit_cancels_it() {
+    let log = "You've hit your session limit · resets 6am (UTC)\nsession resumed\n● Edited src/lib.rs\nError: the build is broken\n";
+    assert_eq!(reason(log, 1), "error");
+    assert_eq!(reason(log, 0), "none");
+}
+
+#[test]
+fn the_last_failure_wins() {
+    let limit = "Error: You've hit your usage limit. Try again in 2 hours.\n";
+    let network = "API Error: Unable to connect to API (ECONNREFUSED)\n";
+    assert_eq!(reason(&format!("{limit}{network}"), 1), "network");
+    assert_eq!(reason(&format!("{network}{limit}"), 1), "quota");
+}
+
+#[test]
+fn the_agents_own_words_are_never_evidence() {
+    for said in [
+        "+    raise RateLimitError(\"quota exceeded, retry after 300 seconds\")\n",
+        "● I added a test for: You've hit your usage limit\n",
+        "src/limits.rs:41: // 429 Too Many Requests\n",
+        "test limits::rate_limit_exceeded ... ok\n",
+        "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"Error: quota exceeded\"}]}}\n",
+        "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"content\":\"Error: 429 rate limit\"}]}}\n",
+    ] {
+        assert_eq!(reason(said, 1), "error", "{said}");
+        assert_eq!(reason(said, 0), "none", "{said}");
+    }
+}
+
+#[test]
+fn events_beat_text_and_exit_codes() {
+    let failed = "Error: something\n{\"type\":\"result\",\"is_error\":true,\"result\":\"You've hit your session limit · resets 6pm (UTC)\"}\n";
+    assert_eq!(reason(failed, 0), "quota");
+    let good = "Error: 429 Too Many Requests\n{\"type\":\"result\",\"is_error\":false,\"result\":\"ok\"}\n";
+    assert_eq!(reason(good, 0), "none");
+}
+
+#[test]
+fn a_clients_own_pause_is_no_stated_wait() {
+    let log = AgentLog {
+        text: "API Error (429 Too Many Requests) · Retrying in 39 seconds… (attempt 10/10)\n",
+        exit_code: Some(1),
+    };
+    let fault = classifier().log(&log, &now()).unwrap();
+    assert_eq!((fault.kind, fault.wait), (Kind::RateLimited, None));
+}
+
+#[test]
+fn a_signal_is_told_from_a_failure() {
+    let fault = classifier().log(&AgentLog { text: "working…\n", exit_code: Some(143) }, &now()).unwrap();
+    assert_eq!((fault.kind, fault.sub), (Kind::ProcessFailed, Some(Sub::Signal)));
+}
+
+#[test]
+fn one_models_limit_is_not_the_accounts() {
+    let scope = |text: &str| classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap().scope;
+    assert_eq!(scope("You've hit your Opus limit · resets 6am (UTC)\n"), Scope::Model);
+    assert_eq!(scope("You've hit your weekly limit · resets 6am (UTC)\n"), Scope::Account);
+}
+
+#[test]
+fn the_error_flag_of_a_tool_is_believed() {
+    let classifier = classifier();
+    let category = |text: &str, is_error: Option<bool>| {
+        classifier.tool(&ToolOutput { text, is_error }).and_then(|fault| fault.category)
+    };
+    let text = "Permission denied: /etc/shadow";
+    assert_eq!(category(text, Some(true)).as_deref(), Some("permission"));
+    assert_eq!(category(text, Some(false)), None);
+    assert_eq!(category(text, None).as_deref(), Some("permission"));
+    assert_eq!(category("it went wrong somehow", Some(true)).as_deref(), Some("other"));
+}
+
+#[test]
+fn unknown_stays_unknown() {
+    let fault = answer(418, "{}").unwrap();
+    assert_eq!((fault.kind, fault.confidence), (Kind::InvalidRequest, Confidence::Low));
+    let fault = classifier().transport("gremlins", &now());
+    assert_eq!((fault.kind, fault.confidence), (Kind::ConnectionFailed, Confidence::Low));
+}
