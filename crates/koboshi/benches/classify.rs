@@ -54,8 +54,9 @@ fn logs(c: &mut Criterion) {
     let mut group = c.benchmark_group("log");
     let ends_in_limit = log_text(64 * 1024);
     // Nothing to find, and nothing that ends the search: as many lines as possible are looked at.
-    let finds_nothing =
-        log_text(64 * 1024).replace("● ", "").replace("Error: You've hit your usage limit.", "");
+    let finds_nothing = log_text(64 * 1024)
+        .replace("● ", "")
+        .replace("Error: You've hit your usage limit. Try again in 2 hours 10 minutes.", "");
     let json_line = "{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Running the migration now, then the tests.\"}]}}\n";
     let mut events = json_line.repeat(64 * 1024 / json_line.len());
     events.push_str("{\"type\":\"result\",\"is_error\":true,\"result\":\"You've hit your session limit · resets 6pm (UTC)\"}\n");

@@ -284,13 +284,14 @@ impl Reader<'_> {
         if line.marker == Marker::Plain && (is(voices.hint) || self.is_prose(index, &words.bits)) {
             return Step::Up;
         }
-        if is(voices.foreign) {
-            return Step::Decided(Some(self.own_fault(index, "log.other_service", Confidence::Medium)));
-        }
         if let Some(fault) = self.process_fault(&words) {
             return Step::Decided(Some(self.seen_at(index, fault)));
         }
         if let Some(fault) = self.line_fault(index, line, &words) {
+            if is(voices.foreign) {
+                // The words of a limit, but not of the provider's.
+                return Step::Decided(Some(self.own_fault(index, "log.other_service", Confidence::Medium)));
+            }
             if fault.confidence > Confidence::Low || line.marker == Marker::Error {
                 return Step::Decided(Some(fault));
             }
