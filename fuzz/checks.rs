@@ -55,7 +55,7 @@ impl Bench {
             self.keeps_promises(self.classifier.log(&log, &self.now), &text);
         }
         for is_error in [None, Some(true), Some(false)] {
-            let fault = self.classifier.tool(&ToolOutput { text: &text, is_error });
+            let fault = self.classifier.tool(&ToolOutput { text: &text, is_error }, &self.now);
             assert!(is_error != Some(true) || fault.is_some(), "a flagged error is always a fault");
             self.keeps_promises(fault, &text);
         }

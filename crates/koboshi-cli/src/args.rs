@@ -5,6 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_report::phrase::Lang;
 
+const EXAMPLES: &str = "\
+Examples:
+  koboshi explain agent.log --exit-code 1    why did this run fail, what to do, until when to wait?
+  koboshi codes                              every kind of fault, with its code
+  koboshi help explain                       more about one command";
+
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   koboshi explain agent.log --exit-code 1         why did this run fail, and until when to wait?
@@ -29,9 +35,10 @@ Examples:
   koboshi codes --format json --lang ja
   koboshi codes --prefix MIRA";
 
-/// Keeps LLM agents on their feet: every failure becomes one Fault.
+/// Keeps LLM agents on their feet: every failure becomes one Fault
 #[derive(Debug, Parser)]
-#[command(name = "koboshi", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "koboshi", version, propagate_version = true, arg_required_else_help = true)]
+#[command(about = "Keeps LLM agents on their feet: every failure becomes one Fault", after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -42,7 +49,7 @@ pub(crate) enum Command {
     /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// List every kind of fault with its codes and what it permits
+    /// List every kind of fault with its codes; as JSON also what each permits
     #[command(after_help = CODES_EXAMPLES)]
     Codes(CodesArgs),
     /// Measure the classifiers against labelled cases
@@ -98,8 +105,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
     pub(crate) status: Option<u16>,
     /// A header of the answer, `name: value`; may be given several times
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header)]
-    pub(crate) headers: Vec<(String, String)>,
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
     /// The request asked for a stream
     #[arg(long)]
     pub(crate) stream: bool,
@@ -185,19 +192,11 @@ pub(crate) struct CheckArgs {
     /// Show every case that was answered wrong
     #[arg(long)]
     pub(crate) failures: bool,
-    /// Lowest acceptable accuracy of each file, in percent
+    /// Lowest acceptable accuracy of each file (and of the pass without the error flag), in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     pub(crate) min: f64,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
-}
-
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("a header is written `name: value`")?;
-    if name.trim().is_empty() {
-        return Err("the header has no name".to_owned());
-    }
-    Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }
 
 fn parse_lang(text: &str) -> Result<Lang, String> {

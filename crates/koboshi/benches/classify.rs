@@ -106,7 +106,7 @@ fn linear(c: &mut Criterion) {
                 b.iter(|| classifier.answer(black_box(&answer), &now));
             });
             group.bench_function(id("tool"), |b| {
-                b.iter(|| classifier.tool(&ToolOutput { text: black_box(&text), is_error: None }))
+                b.iter(|| classifier.tool(&ToolOutput { text: black_box(&text), is_error: None }, &now))
             });
             group.bench_function(id("redact"), |b| b.iter(|| redactor.redact(black_box(&text)).len()));
             group.bench_function(id("wait"), |b| {

@@ -92,6 +92,27 @@ impl Redactor {
     }
 }
 
+impl Redactor {
+    /// A text fit to be shown or kept: redacted first, then shortened to `max_chars`.
+    ///
+    /// Of a very long text only the beginning is examined, up to the last space before the limit: a secret that the
+    /// limit would cut in half is left out whole.
+    #[must_use]
+    pub fn excerpt(&self, text: &str, max_chars: usize) -> String {
+        let text = text.trim();
+        let head = if text.len() <= EXAMINED {
+            text
+        } else {
+            let cut = text.get(..text.floor_char_boundary(EXAMINED)).unwrap_or_default();
+            cut.rfind(char::is_whitespace).and_then(|at| cut.get(..at)).unwrap_or_default()
+        };
+        shorten(&self.redact(head), max_chars).into_owned()
+    }
+}
+
+/// How much of a text an excerpt is taken from.
+const EXAMINED: usize = 16 * 1024;
+
 /// The first secret at or after `from`. `marked` says that a mark follows the text.
 fn find(any: &Regex, text: &str, from: usize, marked: bool) -> Option<Hit> {
     let mut at = from;

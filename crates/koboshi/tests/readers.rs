@@ -202,7 +202,7 @@ fn one_models_limit_is_not_the_accounts() {
 fn the_error_flag_of_a_tool_is_believed() {
     let classifier = classifier();
     let category = |text: &str, is_error: Option<bool>| {
-        classifier.tool(&ToolOutput { text, is_error }).and_then(|fault| fault.category)
+        classifier.tool(&ToolOutput { text, is_error }, &now()).and_then(|fault| fault.category)
     };
     let text = "Permission denied: /etc/shadow";
     assert_eq!(category(text, Some(true)).as_deref(), Some("permission"));
@@ -217,4 +217,108 @@ fn unknown_stays_unknown() {
     assert_eq!((fault.kind, fault.confidence), (Kind::InvalidRequest, Confidence::Low));
     let fault = classifier().transport("gremlins", &now());
     assert_eq!((fault.kind, fault.confidence), (Kind::ConnectionFailed, Confidence::Low));
+}
+
+/// Redacted first, shortened afterwards: a key that is longer than what is shown leaves nothing behind.
+#[test]
+fn a_secret_longer_than_the_excerpt_leaves_nothing() {
+    let token: String = (0..3000_u32).map(|n| char::from(b'a' + u8::try_from(n * 7 % 26).unwrap())).collect();
+    for text in [
+        format!("API Error: 401 Unauthorized Authorization: Bearer {token}\n"),
+        format!("Error: 401 invalid api key, password={token}\n"),
+        format!("Error: 401 {} api_key={token}{token}{token}{token}{token}{token}\n", "x ".repeat(100)),
+    ] {
+        let log = AgentLog { text: &text, exit_code: Some(1) };
+        let fault = classifier().log(&log, &now()).unwrap();
+        let leaked = token
+            .as_bytes()
+            .windows(12)
+            .any(|part| fault.detail.contains(std::str::from_utf8(part).unwrap()));
+        assert!(!leaked, "{}", fault.detail);
+    }
+}
+
+#[test]
+fn long_events_are_read_whole() {
+    let padding = "x".repeat(60_000);
+    let result = format!(
+        "{{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"content\":\"Error: 429 rate limit exceeded {padding}\"}}]}}}}\n"
+    );
+    assert_eq!(reason(&result, 1), "error", "a tool result is never evidence, however long");
+    let failed = format!(
+        "{{\"type\":\"result\",\"is_error\":true,\"denials\":\"{padding}\",\"result\":\"Claude AI usage limit reached|1794758400\"}}\n"
+    );
+    assert_eq!(reason(&failed, 0), "quota");
+    let cut = "{\"type\":\"user\",\"message\":{\"content\":\"Error: 429 rate limit exceeded";
+    assert_eq!(reason(cut, 1), "error", "whose words a cut event holds is not known");
+}
+
+#[test]
+fn a_good_run_may_have_met_errors() {
+    let log = "{\"level\":\"error\",\"msg\":\"connection refused\"}\n{\"level\":\"info\",\"msg\":\"ok\"}\n";
+    assert_eq!(reason(log, 0), "none");
+}
+
+#[test]
+fn telling_about_errors_is_not_failing() {
+    for said in [
+        "The root cause was a timeout in the connection pool.\nI increased it to 30s.\n",
+        "レート制限のエラー処理を実装しました。429 が返ったら再試行します。\n",
+        "Ich habe die Fehlerbehandlung für Zeitüberschreitung eingebaut.\n",
+        "Successfully authenticated. No errors. 0 failed.\n",
+        "commit abc\n    Fix timeout error in fetch\n",
+        "error.log\nfailed_tests.txt\npermission_denied.py\n",
+        "> Error: You've hit your usage limit\n\nThat message comes from the vendor\n",
+        "    println!(\"Error: rate limit exceeded, try again in 5 minutes\");\n",
+        "TODO: handle 'connection refused' error\n",
+        "Rate limit: 45/50 requests remaining, resets in 12m\n",
+        "Bash(cargo test --workspace)\n",
+    ] {
+        assert_eq!(reason(said, 1), "error", "{said}");
+    }
+}
+
+#[test]
+fn answers_of_other_endpoints_are_fine() {
+    for body in [
+        r#"{"input_tokens":14}"#, r#"{"totalTokens":31}"#, r#"{"text":"hello"}"#,
+        r#"{"id":"modr-1","results":[{"flagged":false}]}"#, r#"{"error":null,"result":[1,2]}"#,
+        r#"{"object":"response","status":"queued","output":[]}"#,
+    ] {
+        assert_eq!(answer(200, body).map(|fault| fault.kind), None, "{body}");
+    }
+    assert!(answer(204, "").is_none());
+    assert_eq!(answer(200, "{}").map(|fault| fault.kind), Some(Kind::ResponseInvalid));
+}
+
+#[test]
+fn advice_and_wait_never_contradict() {
+    let texts = [
+        "Error: You're out of extra usage · resets 5pm (Asia/Tokyo)\n",
+        "Error: 402 You have no quota\n",
+        "Error: Your credit balance is too low. Resets in 3 hours.\n",
+        "Error: Quota exceeded, limit: 0, model: x. Please retry in 5s.\n",
+        "Error: insufficient_quota: check your plan and billing details\n",
+    ];
+    for text in texts {
+        let fault = classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap();
+        assert_eq!(fault.kind, Kind::QuotaExceeded, "{text}");
+        assert!(fault.wait.is_none() || fault.advice.later, "{text}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_tools_call_may_be_repeated_where_time_cures_it() {
+    let fault = |text: &str| classifier().tool(&ToolOutput { text, is_error: Some(true) }, &now()).unwrap();
+    let limited = fault("HTTP 429 Too Many Requests, retry after 30 seconds");
+    assert!(limited.advice.same);
+    assert_eq!(limited.wait.map(|wait| wait.after.as_secs()), Some(30));
+    assert!(fault("Command timed out after 2m").advice.same);
+    assert!(!fault("SyntaxError: invalid syntax").advice.same);
+}
+
+#[test]
+fn a_program_that_cannot_be_found_was_never_started() {
+    let log = AgentLog { text: "bash: claude: command not found\n", exit_code: Some(127) };
+    assert_eq!(classifier().log(&log, &now()).unwrap().kind, Kind::SpawnFailed);
 }

@@ -86,7 +86,7 @@ fn a_new_category_brings_its_own_words() {
     )
     .unwrap();
     let output = ToolOutput { text: "error: the licence server refused", is_error: Some(true) };
-    assert_eq!(mine.tool(&output).unwrap().category.as_deref(), Some("licence"));
+    assert_eq!(mine.tool(&output, &now()).unwrap().category.as_deref(), Some("licence"));
     assert_eq!(mine.rules().own_category("licence").unwrap().suggestion.en, "Ask for a seat.");
     assert!(mine.rules().own_category("font").is_none());
 }

@@ -77,7 +77,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let classifier = Classifier::new(rules::load(&args.rules.files)?, clock::zones());
     let reports = args.files.iter().map(|file| check(&classifier, file)).collect::<Result<Vec<_>, _>>()?;
     render::print(&reports, args)?;
-    let low = reports.iter().any(|report| report.measure.total.percent() < args.min);
+    let measures = reports.iter().flat_map(|report| [Some(&report.measure), report.without_flag.as_ref()]);
+    let low = measures.flatten().any(|measure| measure.total.percent() < args.min);
     Ok(if low { Exit::Found } else { Exit::Good })
 }
 

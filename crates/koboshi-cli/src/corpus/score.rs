@@ -80,7 +80,7 @@ fn log(classifier: &Classifier, case: &LogCase) -> Result<Score, String> {
 
 fn tool(classifier: &Classifier, case: &ToolCase, with_flag: bool) -> Score {
     let output = ToolOutput { text: &case.output, is_error: with_flag.then_some(case.is_error) };
-    let fault = classifier.tool(&output);
+    let fault = classifier.tool(&output, &jiff::Zoned::default());
     let category = fault.as_ref().and_then(|fault| fault.category.as_deref());
     let expect = &case.expect;
     let right = category == expect.category.as_deref()

@@ -26,7 +26,9 @@ fn one_head(text: &str) -> Option<Head<'_>> {
     let line = text.lines().next()?;
     let status = line.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?.parse().ok()?;
     let gaps = [("\r\n\r\n", 4), ("\n\n", 2)];
-    let (end, gap) = gaps.iter().filter_map(|(gap, len)| text.find(gap).map(|at| (at, *len))).min()?;
+    // A head alone, as `curl -I` prints it, may end without its blank line.
+    let found = gaps.iter().filter_map(|(gap, len)| text.find(gap).map(|at| (at, *len))).min();
+    let (end, gap) = found.unwrap_or((text.len(), 0));
     let fields = text.get(..end)?.lines().skip(1).filter_map(|line| line.split_once(':'));
     let headers = fields.map(|(name, value)| (name.trim(), value.trim())).take(MOST_HEADERS).collect();
     Some(Head { status: Some(status), headers, body: text.get(end + gap..)? })

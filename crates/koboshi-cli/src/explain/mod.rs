@@ -36,7 +36,13 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         Failure::new(format!("cannot read {name}: {error}"))
     })?;
     let now = args.now.clone().unwrap_or_else(clock::now);
-    let explained = explain(&classifier, args, &input, &now);
+    let headers = headers(&args.headers)?;
+    if input.is_cut() && kind_of(args, &input) == InputKind::Answer {
+        return Err(Failure::new(
+            "this answer is too long to be judged whole; pass the part that holds the error",
+        ));
+    }
+    let explained = explain(&classifier, args, &headers, &input, &now);
     let telling = render::Telling {
         phrases: &phrases,
         rules: classifier.rules(),
@@ -51,10 +57,28 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     Ok(if explained.fault.is_some() { Exit::Found } else { Exit::Good })
 }
 
-fn explain<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+/// `name: value` as given on the command line. What is wrong is told without the value: it may be a key.
+fn headers(given: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
+    let mut headers = Vec::new();
+    for (text, number) in given.iter().zip(1..) {
+        match text.split_once(':') {
+            Some((name, value)) if !name.trim().is_empty() => headers.push((name.trim(), value.trim())),
+            _ => return Err(Failure::new(format!("header {number} is not written `name: value`"))),
+        }
+    }
+    Ok(headers)
+}
+
+fn explain<'a>(
+    classifier: &Classifier,
+    args: &ExplainArgs,
+    headers: &[(&str, &str)],
+    input: &'a Input,
+    now: &Zoned,
+) -> Explained<'a> {
     match kind_of(args, input) {
-        InputKind::Answer => answer(classifier, args, input, now),
-        InputKind::Tool => tool(classifier, args, input),
+        InputKind::Answer => answer(classifier, args, headers, input, now),
+        InputKind::Tool => tool(classifier, args, input, now),
         InputKind::Log => log(classifier, args, input, now),
         InputKind::Auto => best(classifier, args, input, now),
     }
@@ -77,11 +101,15 @@ fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
     if http::looks_like_answer(&input.head) { InputKind::Answer } else { InputKind::Auto }
 }
 
-fn answer<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+fn answer<'a>(
+    classifier: &Classifier,
+    args: &ExplainArgs,
+    given: &[(&str, &str)],
+    input: &'a Input,
+    now: &Zoned,
+) -> Explained<'a> {
     let head = http::read(&input.head);
-    let own: Vec<(&str, &str)> =
-        args.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let headers = if own.is_empty() { head.headers } else { own };
+    let headers: Vec<(&str, &str)> = given.iter().copied().chain(head.headers).collect();
     let status = args.status.or(head.status);
     let stream = args.stream
         || headers
@@ -118,9 +146,9 @@ fn log<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &
     Explained { fault, read_as: "log", text, offset: 0, cut: input.is_cut() }
 }
 
-fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input) -> Explained<'a> {
+fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let text = input.end();
-    let fault = classifier.tool(&ToolOutput { text, is_error: args.is_error });
+    let fault = classifier.tool(&ToolOutput { text, is_error: args.is_error }, now);
     Explained { fault, read_as: "tool", text, offset: 0, cut: input.is_cut() }
 }
 
@@ -134,7 +162,7 @@ fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: 
     if recognised {
         return as_log;
     }
-    let as_tool = tool(classifier, args, input);
+    let as_tool = tool(classifier, args, input, now);
     let better = as_tool.fault.as_ref().is_some_and(|fault| fault.category.as_deref() != Some("other"));
     if better { as_tool } else { as_log }
 }

@@ -4,8 +4,8 @@ use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::Zoned;
 use koboshi::classify::Rules;
-use koboshi::fault::Fault;
-use koboshi::redact::{Redactor, shorten};
+use koboshi::fault::{Fault, Later, Other};
+use koboshi::redact::Redactor;
 use koboshi::wait::Wait;
 use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ const STRONG: Style = Style::new().bold();
 const FAULT: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const QUIET: Style = Style::new().dimmed();
+/// How much of the evidence is shown.
+const SHOWN_CHARS: usize = 160;
 /// Columns for the labels.
 const LABEL_WIDTH: usize = 22;
 
@@ -57,12 +59,15 @@ impl Telling<'_> {
         self.row(&mut out, "label-whose", &self.say(&format!("origin-{}", fault.origin.name()), &[]))?;
         self.row(&mut out, "label-affects", &self.say(&format!("scope-{}", fault.scope.name()), &[]))?;
         self.row(&mut out, "label-retry", &self.advice_words(fault))?;
+        let place = place(explained, fault);
+        if !fault.detail.is_empty() && !place.text.contains(fault.detail.as_str()) {
+            self.row(&mut out, "label-said", &fault.detail.replace(['\n', '\r'], " "))?;
+        }
         self.row(&mut out, "label-sure", &self.say(&format!("confidence-{}", fault.confidence.name()), &[]))?;
-        self.evidence(&mut out, explained, fault)
+        self.evidence(&mut out, &place, fault)
     }
 
-    fn evidence(&self, out: &mut impl Write, explained: &Explained<'_>, fault: &Fault) -> io::Result<()> {
-        let place = place(explained, fault);
+    fn evidence(&self, out: &mut impl Write, place: &Place, fault: &Fault) -> io::Result<()> {
         writeln!(out)?;
         let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
         let seen = self.say(id, &[("line", &place.line.to_string()), ("rule", &fault.evidence.rule)]);
@@ -160,13 +165,20 @@ impl Telling<'_> {
     }
 
     fn advice_words(&self, fault: &Fault) -> String {
-        let answer = |yes: bool| self.say(if yes { "answer-yes" } else { "answer-no" }, &[]);
+        let row = fault.kind.row();
+        let answer = |asked: bool, yes: bool| match (asked, yes) {
+            (false, _) => "-".to_owned(),
+            (true, true) => self.say("answer-yes", &[]),
+            (true, false) => self.say("answer-no", &[]),
+        };
         let parts = [
-            ("label-same", fault.advice.same),
-            ("label-other", fault.advice.other),
-            ("label-later", fault.advice.later),
+            ("label-same", true, fault.advice.same),
+            ("label-other", row.other != Other::NotApplicable, fault.advice.other),
+            ("label-later", row.later != Later::NotApplicable, fault.advice.later),
         ];
-        parts.map(|(label, yes)| format!("{}: {}", self.say(label, &[]), answer(yes))).join(" · ")
+        parts
+            .map(|(label, asked, yes)| format!("{}: {}", self.say(label, &[]), answer(asked, yes)))
+            .join(" · ")
     }
 
     fn row(&self, out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
@@ -193,7 +205,10 @@ fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
     let rest = text.get(start..).unwrap_or_default();
     let number = if explained.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
     let line = rest.lines().next().unwrap_or_default();
-    let line = Redactor::new().redact(&shorten(line.trim(), 2000)).into_owned();
-    let line: String = line.chars().filter(|c| !c.is_control()).collect();
-    Place { line: number, from_end: explained.cut, text: shorten(&line, 160).into_owned() }
+    // Of a log the fault carries the line itself, without the colours of a terminal.
+    let shown =
+        if explained.read_as == "log" && !fault.detail.is_empty() { fault.detail.as_str() } else { line };
+    let text: String =
+        Redactor::new().excerpt(shown, SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
+    Place { line: number, from_end: explained.cut, text }
 }

@@ -247,7 +247,7 @@ impl Builder {
                 code: Vec::new(),
                 unless: self.lines(file, &rule.unless)?,
                 has_patterns: false,
-                then: Reported { category, alone: rule.alone },
+                then: Reported { category, same: rule.same, alone: rule.alone },
             });
         }
         for (file, rule) in rules {
@@ -300,6 +300,12 @@ impl Builder {
                 continue;
             }
             let words = term.trim_matches('*');
+            if words.contains('*') {
+                let message = format!(
+                    "term `{term}`: a star stands only at the beginning or the end of a term; use /…/ for the rest"
+                );
+                return Err(error_at(file, line.referenced, message));
+            }
             let right = plain(words);
             if words.is_empty() || right.trim() != words {
                 let message =

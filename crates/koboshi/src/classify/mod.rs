@@ -27,7 +27,7 @@ mod tool;
 use jiff::Zoned;
 use jiff::tz::TimeZoneDatabase;
 
-use crate::redact::{Redactor, shorten};
+use crate::redact::Redactor;
 use crate::wait::Clock;
 
 pub use answer::Answer;
@@ -96,8 +96,6 @@ impl Classifier {
 
     /// Words of the other side, fit to be kept.
     fn detail(&self, text: &str) -> String {
-        let short = shorten(text.trim(), DETAIL_CHARS * 4);
-        let safe = self.redactor.redact(&short);
-        shorten(&safe, DETAIL_CHARS).into_owned()
+        self.redactor.excerpt(text, DETAIL_CHARS)
     }
 }

@@ -117,6 +117,9 @@ pub(crate) struct FaultRule {
 pub(crate) struct ToolRule {
     pub(crate) id: Line,
     pub(crate) category: Line,
+    /// May the same call be made again as it is?
+    #[serde(default)]
+    pub(crate) same: Option<bool>,
     /// In a short output without an error flag, this rule is enough to show that the call failed.
     #[serde(default)]
     pub(crate) alone: bool,

@@ -58,6 +58,8 @@ pub(crate) struct Conclusion {
 #[derive(Debug, Clone)]
 pub(crate) struct Reported {
     pub(crate) category: Arc<str>,
+    /// Whether the same call may be made again, where the rule differs from its category.
+    pub(crate) same: Option<bool>,
     /// Enough to show a failure in a short output without an error flag.
     pub(crate) alone: bool,
 }
@@ -195,7 +197,8 @@ impl Rule<Conclusion> {
         let advice = &mut fault.advice;
         advice.same = then.same.unwrap_or(advice.same);
         advice.other = then.other.unwrap_or(advice.other);
-        advice.later = then.later.unwrap_or(advice.later && then.sub != Some(Sub::Billing));
+        advice.later =
+            then.later.unwrap_or(advice.later && !matches!(then.sub, Some(Sub::Billing | Sub::Plan)));
         advice.health = then.health.unwrap_or(advice.health);
         fault
     }

@@ -282,3 +282,22 @@ proptest! {
         prop_assert!(text.chars().count() > max || short == text);
     }
 }
+
+#[test]
+fn a_name_after_a_head_is_not_its_value() {
+    let redacted =
+        Redactor::new().redact("Invalid credentials: \"password\": \"hunter2 secret\"").into_owned();
+    assert!(redacted.contains("\"password\"") && !redacted.contains("hunter2"), "{redacted}");
+}
+
+#[test]
+fn an_excerpt_is_redacted_before_it_is_cut() {
+    let redactor = Redactor::new();
+    let key = "aB3".repeat(9000);
+    for text in
+        [format!("Bearer {key}"), format!("some words {} password={key} more", "x ".repeat(7000)), key]
+    {
+        let excerpt = redactor.excerpt(&text, 400);
+        assert!(excerpt.chars().count() <= 400 && !excerpt.contains("aB3aB3"), "{excerpt}");
+    }
+}

@@ -55,9 +55,19 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
                 return None;
             }
             let value = read(head, rest, rule.take == Take::EnvValue)?;
+            if value.style == Style::Quoted && is_name(rest.get(value.range.end..)?) {
+                // `credentials: "password": …` announces the next name, not a value.
+                return None;
+            }
             judge(rule.take, rest, &value, marked).then(|| shift(value.range))
         }
     }
+}
+
+/// Whether what follows a quoted string makes it a name: its closing quote, then a colon or an equals sign.
+fn is_name(after: &str) -> bool {
+    let closed = after.trim_start_matches(['\\', '"', '\'', '`']);
+    closed.len() < after.len() && closed.trim_start_matches(' ').starts_with([':', '='])
 }
 
 /// Reads the value that `rest` begins with. `wide` lets a bare value run to the next space.

@@ -381,6 +381,7 @@ fn is_wait(key: &str) -> bool {
             | "retryat"
             | "quotaresettimestamp"
             | "quotaresetdelay"
+            | "estimated_time"
     )
 }
 

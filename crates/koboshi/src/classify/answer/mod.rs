@@ -97,6 +97,7 @@ impl Classifier {
 
     fn good_status(&self, answer: &Answer<'_>, body: &Body<'_>, now: &Zoned) -> Option<Fault> {
         let outcome = match body {
+            Body::Empty if matches!(answer.status, Some(202 | 204 | 205)) => return None,
             Body::Empty => return Some(self.unusable("answer.empty_body", answer, |_| {})),
             Body::Page(_) => {
                 return Some(self.unusable("answer.page", answer, |fault| {
@@ -118,6 +119,7 @@ impl Classifier {
             return Some(self.error_fault(&ErrorText::in_band(200, error), answer, now));
         }
         match outcome.ending(answer.stream || matches!(body, Body::Frames(_))) {
+            Ending::Complete if outcome.is_no_conversation() => None,
             Ending::Complete => {
                 let fault = self.finish_fault(&outcome, answer)?;
                 Some(
@@ -216,6 +218,11 @@ impl Classifier {
         let mut fault = rule.map_or_else(|| Fault::of(Kind::Internal, "unknown"), Rule::<Conclusion>::fault);
         fault.wait = wait;
         fault.status = seen.status;
+        if wait.is_some() && !fault.advice.later && fault.kind == Kind::QuotaExceeded {
+            // What opens again at a stated time is a window, whatever else is offered for sale.
+            fault.sub = Some(Sub::Window);
+            fault.advice.later = true;
+        }
         (fault, rule.is_some())
     }
 

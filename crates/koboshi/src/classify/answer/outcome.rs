@@ -31,6 +31,8 @@ pub(super) struct Outcome {
     needs_mark: bool,
     /// Something of a known dialect was seen.
     known: bool,
+    /// The answer has fields, though not those of a conversation.
+    other_fields: bool,
     /// A frame could not be read.
     broken: bool,
 }
@@ -64,9 +66,22 @@ impl Outcome {
             (_, true) if self.broken => Ending::Unusable,
             (_, true) => Ending::Complete,
             (true, false) => Ending::Cut,
-            (false, false) if self.known && !self.is_empty() => Ending::Complete,
+            (false, false) if self.known => {
+                if self.is_empty() {
+                    Ending::Unusable
+                } else {
+                    Ending::Complete
+                }
+            }
+            // Token counts, files, moderation: answers of other endpoints are none of our business.
+            (false, false) if self.other_fields => Ending::Complete,
             (false, false) => Ending::Unusable,
         }
+    }
+
+    /// An answer of another endpoint: token counts, files, moderation.
+    pub(super) fn is_no_conversation(&self) -> bool {
+        !self.known && self.other_fields
     }
 
     /// Neither text nor a call.
@@ -155,6 +170,8 @@ impl Outcome {
         }
         let response = value.get("response").unwrap_or(value);
         let status = text(response, "status");
+        // Asked for in the background: the answer comes later, under its id.
+        self.visible_text |= kind.is_empty() && matches!(status, "queued" | "in_progress");
         if !matches!(status, "completed" | "failed" | "incomplete" | "cancelled") {
             return;
         }
@@ -248,6 +265,10 @@ impl Outcome {
 
     /// Cohere, Bedrock, and answers that are not conversations (embeddings, lists).
     fn flat(&mut self, value: &Value) {
+        self.other_fields |= value.as_object().is_some_and(|fields| !fields.is_empty());
+        let conversational = ["choices", "usageMetadata"].iter().any(|key| value.get(key).is_some())
+            || text(value, "object").starts_with("chat.completion");
+        self.known |= conversational;
         for key in ["finish_reason", "stopReason", "stop_reason", "completionReason"] {
             if value.get(key).is_some_and(Value::is_string) {
                 self.known = true;

@@ -21,6 +21,12 @@ pub(super) enum Event {
     Other,
 }
 
+/// Whether an event speaks of the run as a whole.
+pub(super) fn tells_the_end(value: &Value) -> bool {
+    let kind = text(value, "type");
+    matches!(kind, "result" | "turn.failed" | "turn_failed" | "session.error") || is_end_of_run(kind)
+}
+
 /// Reads a JSON object from a log as an event.
 pub(super) fn read(value: Value) -> Event {
     let kind = text(&value, "type");

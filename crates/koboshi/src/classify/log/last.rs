@@ -43,6 +43,11 @@ impl Reader<'_> {
             let error = ErrorText { status: Some(*status), ..ErrorText::default() };
             return Some(self.classifier.judge(&error, None, true).0);
         }
+        if matches!(code, 126 | 127) {
+            // The shell's own words for "cannot be run" and "not found".
+            let fault = Fault::of(Kind::SpawnFailed, "log.not_started");
+            return Some(self.seen_at(self.lines.len().saturating_sub(1), fault));
+        }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
             fault.sub = Some(Sub::Signal);

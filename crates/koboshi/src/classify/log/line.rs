@@ -97,7 +97,7 @@ fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 fn undecorate(line: &str) -> (&str, Marker) {
     let line = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{2500}'..='\u{259f}'));
     let line = line.trim().trim_start_matches("**");
-    if line.is_empty() || is_frame(line) {
+    if line.is_empty() || is_frame(line) || is_file_name(line) {
         return (line, Marker::Noise);
     }
     if let Some(marker) = written_or_read(line) {
@@ -121,6 +121,13 @@ fn undecorate(line: &str) -> (&str, Marker) {
     if marker == Marker::Plain && begins_as_error(line) { (line, Marker::Error) } else { (line, marker) }
 }
 
+/// `permission_denied.py`: a line of a listing.
+fn is_file_name(line: &str) -> bool {
+    let (stem, ending) = line.rsplit_once('.').unwrap_or((line, ""));
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
+    (1..=5).contains(&ending.len()) && plain(stem) && plain(ending)
+}
+
 /// Stack frames, rules, and lines of brackets.
 fn is_frame(line: &str) -> bool {
     line.starts_with("at ") && (line.contains('(') || line.contains(':'))
@@ -137,6 +144,7 @@ fn written_or_read(line: &str) -> Option<Marker> {
     let agent = match first {
         '+' | '-' => !rest.starts_with(|c: char| c.is_ascii_digit() && rest.len() < 3),
         '#' | '|' => true,
+        '>' => rest.starts_with(' '),
         '*' => rest.starts_with(' '),
         '@' => rest.starts_with('@'),
         '/' => rest.starts_with('/') || rest.starts_with('*'),
@@ -210,14 +218,16 @@ fn is_code(line: &str) -> bool {
         "raise ", "assert ", "assert(", "assert!", "assert_", "expect(", "throw ", "return ", "def ",
         "class ", "fn ", "pub ", "const ", "let ", "var ", "import ", "from ", "if ", "if(", "} ", "else",
         "elif ", "except ", "catch", "console.", "print(", "logger.", "log.", "func ", "it(", "describe(",
-        "#[", "//", "/*", "\"\"\"", "'''", "self.", "await ", "async ", "export ", "function ",
+        "#[", "//", "/*", "\"\"\"", "'''", "self.", "await ", "async ", "export ", "function ", "println!",
+        "eprintln!", "print", "echo ", "System.out", "fmt.", "puts ",
     ];
-    BEGINNINGS.iter().any(|begin| line.starts_with(begin))
-        && (line.contains('(')
-            || line.contains('{')
-            || line.contains('=')
-            || line.ends_with(':')
-            || line.ends_with(';'))
+    line.ends_with(");")
+        || BEGINNINGS.iter().any(|begin| line.starts_with(begin))
+            && (line.contains('(')
+                || line.contains('{')
+                || line.contains('=')
+                || line.ends_with(':')
+                || line.ends_with(';'))
 }
 
 /// The sign that a program puts before a line.
@@ -311,7 +321,8 @@ fn begins_as_error(line: &str) -> bool {
         "error", "err:", "fatal", "api error", "http error", "unexpected error", "unhandled", "uncaught",
         "exception", "panic", "failed", "failure", "ran into this error", "an error", "request failed",
         "stream error", "http/", "http 4", "http 5", "status=4", "status=5", "status 4", "status 5",
-        "traceback", "critical", "エラー", "错误", "오류", "fehler",
+        "traceback", "critical", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "오류:", "오류가",
+        "fehler:",
     ];
     if BEGINNINGS.iter().any(|begin| lower.starts_with(begin)) {
         return true;

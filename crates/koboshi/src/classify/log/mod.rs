@@ -81,6 +81,8 @@ impl Voices {
 struct Findings {
     /// Exhausted windows stated by events.
     rejected: Vec<Value>,
+    /// An event was seen below.
+    events: bool,
     /// A failure event without a reason of its own: the reason may stand above it.
     bare: Option<usize>,
     /// What the client kept retrying.
@@ -125,7 +127,6 @@ impl Classifier {
                 starts.push(at);
                 at += line.len() + 1;
             })
-            .map(|line| line.get(..line.floor_char_boundary(LONGEST_LINE)).unwrap_or(line))
             .collect();
         let reader = Reader { classifier: self, now, lines, starts, good_exit: log.exit_code == Some(0) };
         reader.verdict(log.exit_code)
@@ -170,7 +171,10 @@ impl Reader<'_> {
         if self.good_exit {
             return (Step::Up, index);
         }
-        let line = Line::read(raw);
+        if is_cut_event(raw) {
+            return (Step::Up, index);
+        }
+        let line = Line::read(raw.get(..raw.floor_char_boundary(LONGEST_LINE)).unwrap_or(raw));
         let step = match line.marker {
             Marker::Noise => Step::Up,
             Marker::Work | Marker::Act => Step::Stop,
@@ -205,6 +209,11 @@ impl Reader<'_> {
     }
 
     fn event_step(&self, index: usize, value: Value, findings: &mut Findings) -> Step {
+        let is_last = !std::mem::replace(&mut findings.events, true);
+        if self.good_exit && !is_last && findings.bare.is_none() && !event::tells_the_end(&value) {
+            // A run that ended well may have met errors on the way.
+            return Step::Up;
+        }
         match event::read(value) {
             Event::Succeeded => Step::Decided(None),
             Event::Rejected(value) => {
@@ -281,7 +290,8 @@ impl Reader<'_> {
             findings.pause.get_or_insert_with(|| (index, ErrorText::of_text(&line.text)));
             return Step::Up;
         }
-        if line.marker == Marker::Plain && (is(voices.hint) || self.is_prose(index, &words.bits)) {
+        if line.marker == Marker::Plain && (is(voices.hint) || self.is_prose(index, &words.bits, &line.text))
+        {
             return Step::Up;
         }
         if let Some(fault) = self.process_fault(&words) {
@@ -332,12 +342,14 @@ impl Reader<'_> {
     }
 
     /// A plain line that reads like someone telling, not like a program failing.
-    fn is_prose(&self, index: usize, bits: &Bits) -> bool {
+    fn is_prose(&self, index: usize, bits: &Bits, text: &str) -> bool {
         let signed = self
             .lines
             .get(index)
             .is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
-        has(bits, self.classifier.voices.prose) || (!signed && self.under_agent_heading(index))
+        has(bits, self.classifier.voices.prose)
+            || tells_to_do(text)
+            || (!signed && self.under_agent_heading(index))
     }
 
     /// Some programs print the agent's words under a heading of one word.
@@ -408,6 +420,22 @@ impl Reader<'_> {
         let start = self.starts.get(index).copied().unwrap_or_default();
         start..start + self.lines.get(index).map_or(0, |line| line.len())
     }
+}
+
+/// `Fix timeout error in fetch`, `TODO: handle …`: titles and notes about work begin with what is to be done.
+fn tells_to_do(text: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "fix", "fixes", "fixed", "handle", "add", "implement", "improve", "refactor", "update", "todo",
+        "fixme", "note",
+    ];
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    VERBS.iter().any(|verb| first.eq_ignore_ascii_case(verb))
+}
+
+/// A line of JSON that was cut off: whose words it holds is not known. An error object may still be read as text.
+fn is_cut_event(raw: &str) -> bool {
+    let text = raw.trim_start();
+    text.starts_with("{\"") && !text.starts_with("{\"error\"") && !text.starts_with("{\"type\":\"error\"")
 }
 
 fn event_words(value: &Value) -> ErrorText {

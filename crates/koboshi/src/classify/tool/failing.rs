@@ -16,10 +16,10 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "access denied", "is locked", "is denied", "not recognized", "cannot be found", "could not be found",
         "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.",
         "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first",
-        " denied", "out of memory", " died ", " crashed", "deadline exceeded", "returned an error",
-        "there was an error", "could not be ", " failed to ", "was declined", "divide by zero",
-        "division by zero", "omitting directory", "::exception:", "no changes to make", "panicked at",
-        "aborted due to", "did not complete within", "giving up.", "awaiting response... 4",
+        " denied", "out of memory", " died ", " crashed", " not found in ", "deadline exceeded",
+        "returned an error", "there was an error", "could not be ", " failed to ", "was declined",
+        "divide by zero", "division by zero", "omitting directory", "::exception:", "no changes to make",
+        "panicked at", "aborted due to", "did not complete within", "giving up.", "awaiting response... 4",
         "awaiting response... 5",
     ];
     (REASONS.iter().any(|reason| lower.contains(reason))
@@ -61,21 +61,22 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     }
     let lower = line.get(..line.floor_char_boundary(160)).unwrap_or_default().to_ascii_lowercase();
     const BEGINNINGS: &[&str] = &[
-        "net::err", "noauth ", "wrongpass ", "wrongtype ", "oom ", "readonly ", "misconf ", "error:",
-        "error ", "error[", "error in", "error (", "err:", "err ", "fatal:", "fatal error", "fatal ",
-        "failed to", "failed:", "failed ", "failure", "exception", "traceback", "panic", "cannot ", "can't ",
-        "could not ", "couldn't ", "unable to ", "permission denied", "permission to use", "access denied",
-        "access is denied", "command failed", "curl: (", "wget: ", "bash: ", "sh: ", "zsh: ", "/bin/sh: ",
-        "/bin/bash: ", "npm err", "npm error", "yarn error", "mcp error", "killed", "segmentation fault",
-        "usage:", "invalid ", "unknown ", "no such ", "timeout error", "timeout:", "timeout ", "timed out",
-        "unhandled", "uncaught", "write failed", "read failed", "http 4", "http 5", "http/1.1 4",
-        "http/1.1 5", "http/1.0 4", "http/1.0 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ",
-        "syntax error", "parse error", "missing required", "missing operand", "php fatal error",
-        "php parse error", "error]", "not found", "<tool_use_error>", "validation error", "input validation",
-        "エラー:", "エラー：", "エラーが", "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:",
-        "erreur", "rejected", "denied", "abort", "operation not permitted", "the term ", "warning: failed",
-        "status: error", "e: ", "execution failed", "build failed", "assertion", "the command failed",
-        "request failed", "connection ",
+        "ファイルが見つかりません", "找不到", "net::err", "noauth ", "wrongpass ", "wrongtype ", "oom ",
+        "readonly ", "misconf ", "error:", "error ", "error[", "error in", "error (", "err:", "err ",
+        "fatal:", "fatal error", "fatal ", "failed to", "failed:", "failed ", "failure", "exception",
+        "traceback", "panic", "cannot ", "can't ", "could not ", "couldn't ", "unable to ",
+        "permission denied", "permission to use", "access denied", "access is denied", "command failed",
+        "curl: (", "wget: ", "bash: ", "sh: ", "zsh: ", "/bin/sh: ", "/bin/bash: ", "npm err", "npm error",
+        "yarn error", "mcp error", "killed", "segmentation fault", "usage:", "invalid ", "unknown ",
+        "no such ", "timeout error", "timeout:", "timeout ", "timed out", "unhandled", "uncaught",
+        "write failed", "read failed", "http 4", "http 5", "http/1.1 4", "http/1.1 5", "http/1.0 4",
+        "http/1.0 5", "http/2 4", "http/2 5", "ssh: ", "git: ", "tool ", "syntax error", "parse error",
+        "missing required", "missing operand", "php fatal error", "php parse error", "error]", "not found",
+        "<tool_use_error>", "validation error", "input validation", "エラー:", "エラー：", "エラーが",
+        "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:", "erreur", "rejected", "denied", "abort",
+        "operation not permitted", "the term ", "warning: failed", "status: error", "e: ",
+        "execution failed", "build failed", "assertion", "the command failed", "request failed",
+        "connection ",
     ];
     // "tool " alone is a heading; it needs its complaint.
     let complained = |begin: &str| {

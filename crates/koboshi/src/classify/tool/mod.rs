@@ -13,10 +13,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use self::shape::Report;
+use jiff::Zoned;
+
 use super::Classifier;
 use super::plain::plain;
 use super::ruleset::Seen;
 use crate::fault::{Confidence, Fault, Kind};
+use crate::wait::{header_wait, headers_in_text, stated_wait};
 
 /// How much of an output is read: its head and its tail.
 const HEAD: usize = 8 * 1024;
@@ -34,7 +37,7 @@ pub struct ToolOutput<'a> {
 impl Classifier {
     /// What this output reports, if it reports a failure: a fault of kind `tool_failed` with its category.
     #[must_use]
-    pub fn tool(&self, output: &ToolOutput<'_>) -> Option<Fault> {
+    pub fn tool(&self, output: &ToolOutput<'_>, now: &Zoned) -> Option<Fault> {
         let text = ends(output.text);
         let report = match output.is_error {
             Some(true) => Report::Failed,
@@ -51,15 +54,25 @@ impl Classifier {
             return shape::warns_of_fonts(&text)
                 .then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
         }
-        Some(match rule {
-            Some(rule) => self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium),
-            None => self.tool_fault(&text, "tool.unknown", "other", Confidence::Low),
-        })
+        let Some(rule) = rule else {
+            return Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low));
+        };
+        let mut fault = self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium);
+        fault.advice.same = rule.then.same.unwrap_or(fault.advice.same);
+        if fault.advice.same {
+            let clock = self.clock(now);
+            let headers = headers_in_text(&text);
+            let stated = || stated_wait(&text, clock).map(|stated| stated.wait);
+            fault.wait = header_wait(headers.into_iter(), clock).or_else(stated);
+        }
+        Some(fault)
     }
 
     fn tool_fault(&self, text: &str, rule: &str, category: &str, confidence: Confidence) -> Fault {
         let mut fault = Fault::of(Kind::ToolFailed, rule);
         fault.category = Some(Arc::from(category));
+        // What passes by itself may be called again; everything else needs a change first.
+        fault.advice.same = matches!(category, "network" | "timeout" | "rate_limit");
         fault.confidence = confidence;
         let line = shape::telling_line(text);
         fault.evidence.span = line.clone();

@@ -61,7 +61,7 @@ fn search_hit(line: &str) -> bool {
             .starts_with("error");
     let word = after.trim_start_matches([':', ' ']).split([' ', ':']).next().unwrap_or_default();
     let warning = word.ends_with("Warning") || (word.ends_with("Error") && after.contains("Error:"));
-    let frame = after.starts_with(":in ");
+    let frame = after.starts_with(":in ") || word == "undefined" || word == "cannot" || word == "undeclared";
     pathlike
         && digits > 0
         && after.starts_with(':')
