@@ -144,7 +144,10 @@ impl ErrorText {
         } else if is_zero_limit(key, text) {
             self.codes.push("quota value 0".to_owned());
         } else if is_code(key) && is_identifier(text) {
-            self.codes.push(text.to_owned());
+            // Vendors put this type on quota, auth and size errors alike: it says nothing.
+            if !text.eq_ignore_ascii_case("invalid_request_error") {
+                self.codes.push(text.to_owned());
+            }
         } else if is_code(key) || is_sentence(key) {
             self.sentence(text, depth);
         } else if key == "failed_generation" {

@@ -102,6 +102,9 @@ impl Outcome {
         if self.error.is_none() {
             self.error = error_in(event, value);
         }
+        if text(value, "amazon-bedrock-guardrailAction") == "INTERVENED" {
+            self.finish.push("guardrail intervened".to_owned());
+        }
         let kind = text(value, "type");
         if let Some(choices) = value.get("choices").and_then(Value::as_array) {
             self.known = true;

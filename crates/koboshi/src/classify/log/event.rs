@@ -88,10 +88,11 @@ fn has_error(value: &Value) -> bool {
             Some(Value::Number(code)) => code.as_u64().is_some_and(|code| code >= 400),
             _ => false,
         }) && ["message", "title", "detail"].iter().any(|key| value.get(key).is_some_and(Value::is_string));
+    let says_error = matches!(text(value, "status"), "error" | "failed") && value.get("code").is_some();
     let exception = ["name", "code", "__type"]
         .iter()
         .any(|key| text(value, key).ends_with("Exception") || text(value, key).ends_with("Error"));
-    (error || level || coded || exception) && !typed
+    (error || level || coded || says_error || exception) && !typed
 }
 
 /// The parts of a failure event that carry the program's words.

@@ -371,8 +371,7 @@ mod tests {
     fn what_an_agent_reads_or_writes_is_not_the_programs_voice() {
         for raw in [
             "+        raise RateLimitError(\"Rate limit reached\")",
-            "- Rate limit exceeded errors now keep their retry time",
-            "● The transcript quotes: usage limit reached", "src/limits.rs:41: // quota exhausted",
+            "- Rate limit exceeded errors now keep their retry time", "src/limits.rs:41: // quota exhausted",
             "     12\treturn Err(\"429\")", "[api] POST /login 429 Too Many Requests retry-after: 60",
             "PASS tests/rate_limit.test.ts", "| quota | 429 |",
         ] {

@@ -355,6 +355,13 @@ impl Reader<'_> {
     /// Some programs print the agent's words under a heading of one word.
     fn under_agent_heading(&self, index: usize) -> bool {
         let above = self.lines.get(index.saturating_sub(40)..index).unwrap_or_default();
+        let below = self.lines.get(index + 1..).unwrap_or_default();
+        if below.iter().all(|line| line.trim().is_empty())
+            && above.last().is_some_and(|line| line.trim().is_empty())
+        {
+            // A last line that stands alone is the program's good-bye.
+            return false;
+        }
         for line in above.iter().rev() {
             match line.trim() {
                 "codex" | "assistant" | "thinking" | "exec" | "user" => return true,
