@@ -52,6 +52,7 @@ fn cases_written_blind_hold_too() {
         at_least(file, 95.0);
     }
     at_least(&files["files"][2]["without_flag"], 90.0);
+    assert!(files["files"][2]["without_flag"]["harmful"].as_u64().unwrap() <= 3);
 }
 
 #[test]
@@ -95,4 +96,19 @@ fn a_broken_case_is_told_with_its_line() {
         assert_eq!(out.status, 2, "{name}");
         assert!(out.error.contains(part), "{name}: {}", out.error);
     }
+}
+
+#[test]
+fn the_guide_counts_the_cases_right() {
+    let guide = std::fs::read_to_string(repository("corpus/README.md")).unwrap();
+    let rows = guide.lines().filter(|line| line.starts_with("| `"));
+    let mut files = 0;
+    for row in rows {
+        let mut cells = row.split('|').map(str::trim).skip(1);
+        let file = cells.next().unwrap().trim_matches('`');
+        let text = std::fs::read_to_string(repository("corpus").join(file)).unwrap();
+        assert_eq!(cells.next().unwrap(), text.lines().count().to_string(), "{file}");
+        files += 1;
+    }
+    assert_eq!(files, 6);
 }

@@ -16,11 +16,11 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "access denied", "is locked", "is denied", "not recognized", "cannot be found", "could not be found",
         "was not found", " failed.", " failed:", "not permitted", "unavailable", "denied by policy.",
         "already in use", "has been denied", " failed;", "conflict (", "has not been read", "read it first",
-        " denied", "out of memory", " died ", " crashed", " not found in ", "deadline exceeded",
-        "returned an error", "there was an error", "could not be ", " failed to ", "was declined",
-        "divide by zero", "division by zero", "omitting directory", "::exception:", "no changes to make",
-        "panicked at", "aborted due to", "did not complete within", "giving up.", "awaiting response... 4",
-        "awaiting response... 5",
+        " denied", "out of memory", " died ", " crashed", " not found in ", " have died",
+        "deadline exceeded", "returned an error", "there was an error", "could not be ", " failed to ",
+        "was declined", "divide by zero", "division by zero", "omitting directory", "::exception:",
+        "no changes to make", "panicked at", "aborted due to", "did not complete within", "giving up.",
+        "awaiting response... 4", "awaiting response... 5",
     ];
     (REASONS.iter().any(|reason| lower.contains(reason))
         || lower.ends_with(" failed")
@@ -39,7 +39,9 @@ pub(super) fn is_verdict(line: &str) -> bool {
         || line.starts_with("--- FAIL")
         || line.starts_with("error[")
         || line.starts_with("! ") && line.contains("Error")
-        || line.contains(": error:") && !line.contains("\"")
+        || line.split_once(": error:").is_some_and(|(place, _)| {
+            place.ends_with(|c: char| c.is_ascii_digit() || c == ')') || !line.contains('"')
+        })
         || line.contains(": ERROR:")
         || line.contains(": fatal error:")
         || line.contains(" failed, ") && line.contains(" passed") && !line.contains(" 0 failed")
@@ -93,7 +95,14 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     {
         return true;
     }
-    names_exception(line) || complains(&lower) || begins_with_status(line)
+    names_errno(line) || names_exception(line) || complains(&lower) || begins_with_status(line)
+}
+
+/// `EISDIR: illegal operation on a directory`
+fn names_errno(line: &str) -> bool {
+    line.split_once(": ").is_some_and(|(name, _)| {
+        name.len() >= 4 && name.starts_with('E') && name.bytes().all(|b| b.is_ascii_uppercase())
+    })
 }
 
 /// `401 Unauthorized`, `503 Service Unavailable: …`
@@ -101,7 +110,9 @@ fn begins_with_status(line: &str) -> bool {
     let status: Option<u16> = line.get(..3).and_then(|digits| digits.parse().ok());
     let words = line.get(3..).unwrap_or_default();
     status.is_some_and(|status| (400..600).contains(&status))
-        && words.strip_prefix(' ').is_some_and(|word| word.starts_with(|c: char| c.is_ascii_uppercase()))
+        && words
+            .strip_prefix(' ')
+            .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_uppercase() || c == '{'))
 }
 
 /// `sqlite3.OperationalError: …`, `zipfile.BadZipFile: …`, `ValueError`, `… (LoadError)`
@@ -137,7 +148,7 @@ fn complains(lower: &str) -> bool {
         "illegal option", "the term ", "to use github cli", "unexpected", "no module named",
         "executable file not found", "*** ", "no such option", "missing ", "denied", "fatal", "not a git",
         "old_string", "bad ", "unknown ", "is unknown", "not in ", "not a ", "this does not look like",
-        "exiting with failure", "unterminated", "unmatched", "timeout ", "canceling ",
+        "exiting with failure", "unterminated", "unmatched", "timeout ", "canceling ", "err_",
     ];
     let reason = reason.trim_start();
     let last = lower.rsplit(": ").next().unwrap_or_default();

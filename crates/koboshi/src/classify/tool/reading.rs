@@ -75,7 +75,7 @@ fn search_hit(line: &str) -> bool {
 fn hashed(line: &str) -> bool {
     let line = line.strip_prefix("commit ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
     let word = line.split(' ').next().unwrap_or_default();
-    (7..=40).contains(&word.len())
+    (6..=40).contains(&word.len())
         && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         && word.bytes().any(|byte| byte.is_ascii_digit())
 }

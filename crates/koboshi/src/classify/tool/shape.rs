@@ -85,6 +85,8 @@ fn json_failed(value: &Value) -> bool {
     };
     fields.get("error").is_some_and(given)
         || fields.get("errors").is_some_and(given)
+        || (fields.get("code").and_then(Value::as_i64).is_some_and(|code| code < 0)
+            && fields.contains_key("message"))
         || flag("isError", true)
         || flag("is_error", true)
         || flag("success", false)
