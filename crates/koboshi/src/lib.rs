@@ -1,14 +1,21 @@
 //! Koboshi's core: it decides and touches nothing.
 //!
 //! Agents fall in many ways, and all of them are the same thing: **every failure becomes one
-//! [`Fault`](fault::Fault)**. This crate holds the fault table ([`fault`]), the readers that fill it ([`classify`]), the grammar of stated
-//! waits ([`wait`]), and the one place where secrets are taken out of text ([`redact`]).
+//! [`Fault`](fault::Fault)**. This crate holds the fault table ([`fault`]), the readers that fill it
+//! ([`classify`]), the grammar of stated waits ([`wait`]), the one place where secrets are taken out of text
+//! ([`redact`]), and what to do about a fault: [`remedy`](remedy::remedy), with its pauses ([`backoff`])
+//! and what they may cost ([`budget`]).
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves
 //! the gateway, the supervisor, the command line and your own program.
 
+pub mod backoff;
+pub mod budget;
+pub mod chance;
 pub mod classify;
 pub mod fault;
 pub mod redact;
+pub mod remedy;
+pub mod time;
 pub mod wait;

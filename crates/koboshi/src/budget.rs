@@ -1,0 +1,204 @@
+//! What retrying may cost: one budget for a request, and a share of all traffic.
+//!
+//! A request has a deadline and a number of attempts, over all its targets together: layers that each retry three
+//! times multiply to twenty-seven. And all requests together may spend only a share of the traffic on
+//! *same-target* retries: when a provider is down, retries must not double the load that keeps it down. Moving to
+//! another target or key is free.
+//!
+//! | | Default |
+//! |---|---|
+//! | attempts on one target | 3 |
+//! | attempts in all | 6 |
+//! | share of traffic for retries | 20 % |
+//! | retries that are always allowed | 3 a second |
+//!
+//! The share is a deposit account: every first attempt pays in a fraction, every retry takes one out. The account
+//! holds what ten seconds of quiet may earn, so an idle service does not save up a storm.
+//!
+//! Anti-patterns: a budget per target (targets multiply it); counting a hand-over to another target as a retry.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::time::Moment;
+
+/// How much one request may try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestPolicy {
+    /// Attempts on one target.
+    pub per_target: u32,
+    /// Attempts over all targets.
+    pub in_all: u32,
+    /// A stated wait up to this long is waited out on the same target.
+    pub patience: Duration,
+}
+
+impl Default for RequestPolicy {
+    fn default() -> Self {
+        Self { per_target: 3, in_all: 6, patience: Duration::from_secs(3) }
+    }
+}
+
+/// What a request has spent so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spent {
+    /// Attempts on the target that just failed, that one included.
+    pub on_target: u32,
+    /// Attempts over all targets.
+    pub in_all: u32,
+}
+
+/// How much of the traffic may be retries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SharePolicy {
+    /// Retries earned by one first attempt.
+    pub share: f64,
+    /// Retries that are always allowed, for quiet callers.
+    pub per_second: f64,
+}
+
+impl Default for SharePolicy {
+    fn default() -> Self {
+        Self { share: 0.2, per_second: 3.0 }
+    }
+}
+
+/// One retry, in the units of the account.
+const ONE: i64 = 1000;
+/// What the account may hold, in seconds of its floor.
+const SAVED_SECONDS: f64 = 10.0;
+
+/// The account that pays for same-target retries. Share it between all requests to one provider.
+#[derive(Debug)]
+pub struct RetryShare {
+    deposit: i64,
+    per_second: f64,
+    most: i64,
+    balance: AtomicI64,
+    /// When the floor was last paid in, in nanoseconds.
+    paid: AtomicU64,
+}
+
+impl RetryShare {
+    /// An account with its floor already paid in.
+    #[must_use]
+    pub fn new(policy: SharePolicy, now: Moment) -> Self {
+        let most = units(policy.per_second * SAVED_SECONDS).max(ONE);
+        Self {
+            deposit: units(policy.share),
+            per_second: policy.per_second.max(0.0),
+            most,
+            balance: AtomicI64::new(most),
+            paid: AtomicU64::new(now.nanos()),
+        }
+    }
+
+    /// A first attempt was made: it earns its fraction of a retry.
+    pub fn deposit(&self) {
+        self.add(self.deposit);
+    }
+
+    /// Whether one more same-target retry may be made; takes it out of the account if so.
+    pub fn withdraw(&self, now: Moment) -> bool {
+        self.pay_floor(now);
+        let taken = self.balance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |balance| {
+            (balance >= ONE).then_some(balance - ONE)
+        });
+        taken.is_ok()
+    }
+
+    /// Whole retries that could be taken out now.
+    #[must_use]
+    pub fn left(&self, now: Moment) -> u64 {
+        self.pay_floor(now);
+        u64::try_from(self.balance.load(Ordering::Relaxed) / ONE).unwrap_or(0)
+    }
+
+    fn pay_floor(&self, now: Moment) {
+        let before = self.paid.load(Ordering::Relaxed);
+        let earned = units(now.since(Moment::from_nanos(before)).as_secs_f64() * self.per_second);
+        // Fractions of a unit stay unpaid until they make a whole one.
+        if earned > 0
+            && self.paid.compare_exchange(before, now.nanos(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            self.add(earned);
+        }
+    }
+
+    fn add(&self, units: i64) {
+        let most = self.most;
+        // The closure never refuses, so the result says nothing.
+        let _ = self.balance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |balance| {
+            Some(balance.saturating_add(units).min(most))
+        });
+    }
+}
+
+/// Retries in the units of the account; nonsense is none.
+#[expect(clippy::cast_possible_truncation, reason = "clamped before the cast")]
+fn units(retries: f64) -> i64 {
+    let units = retries * ONE as f64;
+    if units.is_finite() { units.clamp(0.0, 1e15) as i64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Moment {
+        Moment::START.after(Duration::from_secs_f64(seconds))
+    }
+
+    fn drained(policy: SharePolicy) -> RetryShare {
+        let share = RetryShare::new(policy, at(0.0));
+        while share.withdraw(at(0.0)) {}
+        share
+    }
+
+    #[test]
+    fn traffic_earns_its_share_of_retries() {
+        let share = drained(SharePolicy { share: 0.2, per_second: 0.0 });
+        for _ in 0..4 {
+            share.deposit();
+            assert!(!share.withdraw(at(0.0)), "four attempts earn no whole retry");
+        }
+        share.deposit();
+        assert!(share.withdraw(at(0.0)) && !share.withdraw(at(0.0)), "five earn one");
+    }
+
+    #[test]
+    fn quiet_callers_keep_a_floor() {
+        let share = drained(SharePolicy { share: 0.0, per_second: 2.0 });
+        assert!(!share.withdraw(at(0.4)));
+        assert!(share.withdraw(at(0.6)), "half a second earns one at two a second");
+        assert!(!share.withdraw(at(0.7)));
+    }
+
+    #[test]
+    fn an_idle_service_saves_up_no_storm() {
+        let share = RetryShare::new(SharePolicy { share: 1.0, per_second: 3.0 }, at(0.0));
+        for _ in 0..1_000_000 {
+            share.deposit();
+        }
+        assert_eq!(share.left(at(3600.0)), 30);
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_or_nonsense_pays_nothing() {
+        let share = drained(SharePolicy { share: f64::NAN, per_second: f64::INFINITY });
+        share.deposit();
+        assert!(!share.withdraw(at(0.0)));
+    }
+
+    #[test]
+    fn threads_never_take_more_than_there_is() {
+        let share = RetryShare::new(SharePolicy { share: 0.0, per_second: 10.0 }, at(0.0));
+        let taken: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| (0..1000).filter(|_| share.withdraw(at(0.0))).count()))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(taken, 100);
+    }
+}

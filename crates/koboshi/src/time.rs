@@ -1,0 +1,55 @@
+//! Points on a monotonic clock, told by whoever has one.
+//!
+//! Waiting, windows and open times are counted on a clock that never jumps; wall time is only for what
+//! people see and for resets that were stated as an instant. The core has neither clock: every decision
+//! takes a [`Moment`] as an argument, so tests run on a clock of their own and a decision can be replayed.
+
+use std::time::Duration;
+
+/// A point on a monotonic clock: nanoseconds from an arbitrary beginning.
+///
+/// Moments of different clocks must not be mixed; all arithmetic saturates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The beginning of the clock.
+    pub const START: Self = Self(0);
+
+    /// So many nanoseconds from the beginning.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds from the beginning.
+    #[must_use]
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// How long it is from `earlier` to this moment; nothing if it is not later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The moment so much later.
+    #[must_use]
+    pub fn after(self, length: Duration) -> Self {
+        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_never_wraps() {
+        assert_eq!(Moment::from_nanos(u64::MAX).after(Duration::MAX), Moment::from_nanos(u64::MAX));
+        assert_eq!(Moment::START.since(Moment::from_nanos(5)), Duration::ZERO);
+        assert_eq!(Moment::from_nanos(7).since(Moment::from_nanos(5)), Duration::from_nanos(2));
+    }
+}
