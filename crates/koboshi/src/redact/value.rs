@@ -55,7 +55,9 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
                 return None;
             }
             let value = read(head, rest, rule.take == Take::EnvValue)?;
-            if value.style == Style::Quoted && is_name(rest.get(value.range.end..)?) {
+            if value.style == Style::Quoted
+                && is_name(rest.get(value.range.clone())?, rest.get(value.range.end..)?)
+            {
                 // `credentials: "password": …` announces the next name, not a value.
                 return None;
             }
@@ -64,10 +66,25 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
     }
 }
 
-/// Whether what follows a quoted string makes it a name: its closing quote, then a colon or an equals sign.
-fn is_name(after: &str) -> bool {
+/// Whether a quoted string is the name of the next value: one of the names that announce a secret, its closing
+/// quote, then a colon or an equals sign. Only whole known names count: they can hold no mark, so a second pass
+/// judges them alike.
+fn is_name(text: &str, after: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "password", "passwd", "secret", "token", "key", "apikey", "accesstoken", "refreshtoken",
+        "clientsecret", "authorization",
+    ];
+    let plain: String = text
+        .bytes()
+        .take(20)
+        .filter(|b| !matches!(b, b'_' | b'-'))
+        .map(|b| char::from(b.to_ascii_lowercase()))
+        .collect();
     let closed = after.trim_start_matches(['\\', '"', '\'', '`']);
-    closed.len() < after.len() && closed.trim_start_matches(' ').starts_with([':', '='])
+    NAMES.contains(&plain.as_str())
+        && text.len() < 20
+        && closed.len() < after.len()
+        && closed.trim_start_matches(' ').starts_with([':', '='])
 }
 
 /// Reads the value that `rest` begins with. `wide` lets a bare value run to the next space.
