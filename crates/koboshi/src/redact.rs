@@ -106,7 +106,19 @@ impl Redactor {
             let cut = text.get(..text.floor_char_boundary(EXAMINED)).unwrap_or_default();
             cut.rfind(char::is_whitespace).and_then(|at| cut.get(..at)).unwrap_or_default()
         };
-        shorten(&self.redact(head), max_chars).into_owned()
+        let redacted = self.redact(head);
+        let mut kept = shorten(&redacted, max_chars).into_owned();
+        if kept.len() == redacted.len() {
+            return kept;
+        }
+        // Shortening puts words next to each other that were not: look once more, until nothing changes.
+        for _ in 0..4 {
+            match self.redact(&kept) {
+                Cow::Borrowed(_) => return kept,
+                Cow::Owned(again) => kept = shorten(&again, max_chars).into_owned(),
+            }
+        }
+        shorten(ALL, max_chars).into_owned()
     }
 }
 

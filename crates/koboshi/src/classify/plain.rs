@@ -22,6 +22,13 @@ pub(crate) fn push_plain(out: &mut String, text: &str) {
             before = Class::Other;
             continue;
         }
+        let letters = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        if letters > 0 {
+            out.push_str(rest.get(..letters).unwrap_or_default());
+            rest = rest.get(letters..).unwrap_or_default();
+            before = Class::Lower;
+            continue;
+        }
         before = push_char(out, c, before, after);
         rest = if c == '\\' { skip_escape(after) } else { after };
     }
@@ -52,10 +59,6 @@ impl Class {
 
 fn push_char(out: &mut String, c: char, before: Class, after: &str) -> Class {
     match c {
-        'a'..='z' => {
-            out.push(c);
-            Class::Lower
-        }
         'A'..='Z' => {
             let word_begins = match before {
                 Class::Lower | Class::Digit => true,
@@ -67,6 +70,11 @@ fn push_char(out: &mut String, c: char, before: Class, after: &str) -> Class {
             }
             out.push(c.to_ascii_lowercase());
             Class::Upper
+        }
+        // Only full-width letters come this way in lower case.
+        'a'..='z' => {
+            out.push(c);
+            Class::Lower
         }
         '0'..='9' => {
             out.push(c);

@@ -203,3 +203,27 @@ impl Rule<Conclusion> {
         fault
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that no rule asks for are dead weight, and look as if they were read.
+    #[test]
+    fn every_built_in_concept_is_used() {
+        const ASKED_BY_CODE: &[&str] =
+            &["retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word"];
+        let text: String = BUILTIN.iter().map(|source| source.text).collect();
+        let rules = Rules::builtin().unwrap();
+        for name in rules.concepts.keys() {
+            let pattern = regex::Regex::new(&format!("@{name}\\b")).unwrap();
+            assert!(
+                ASKED_BY_CODE.contains(&name.as_str()) || pattern.is_match(&text),
+                "{name} is never used"
+            );
+        }
+        for name in ASKED_BY_CODE {
+            assert!(rules.concept(name).is_some(), "{name} is asked for by the log reader");
+        }
+    }
+}

@@ -62,9 +62,8 @@ pub fn stated_wait(text: &str, clock: Clock<'_>) -> Option<Stated> {
 
 fn in_fields(text: &str, clock: Clock<'_>) -> Vec<Stated> {
     // Every name that is_wait_field knows holds one of these; most texts hold none.
-    let may_hold = ["etry", "eset", "ETRY", "ESET"]
-        .iter()
-        .any(|part| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some());
+    let may_hold =
+        ["etry", "eset"].iter().any(|part| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some());
     if !may_hold {
         return Vec::new();
     }

@@ -170,6 +170,18 @@ impl Cutter<'_> {
 
     /// Takes one token or one piece of white space; false at the end.
     fn step(&mut self) -> bool {
+        // Most of a text is ASCII letters and spaces: the long way round is for the rest.
+        match self.text.as_bytes().get(self.at) {
+            Some(b' ') => {
+                self.space(1, false);
+                return true;
+            }
+            Some(byte) if byte.is_ascii_alphabetic() => {
+                self.take_word();
+                return true;
+            }
+            _ => {}
+        }
         let Some(c) = self.peek() else { return false };
         if let Some(length) = self.escape() {
             self.space(length, true);

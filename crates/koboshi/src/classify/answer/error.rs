@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use super::body::{Body, Data};
+use super::names::{is_code, is_sentence, is_status, is_wait, is_zero_limit};
 use crate::wait::{Clock, Wait, field_wait};
 
 /// How deep errors are nested in earnest; deeper ones are an attack on the stack.
@@ -262,134 +263,6 @@ fn says_status(before: &str, after: &str) -> bool {
     let lone = before.ends_with('(') && after.starts_with(')');
     let first = before.trim().is_empty() && (after.starts_with([' ', ':', '-']) && !ahead.is_empty());
     cued || named || lone || first
-}
-
-fn is_code(key: &str) -> bool {
-    matches!(
-        key,
-        "code"
-            | "type"
-            | "status"
-            | "reason"
-            | "error"
-            | "error_code"
-            | "errorcode"
-            | "errortype"
-            | "error_type"
-            | "kind"
-            | "name"
-            | "quotaid"
-            | "quota_id"
-            | "quotametric"
-            | "quota_limit"
-            | "quota_metric"
-            | "category"
-            | "__type"
-            | "limit_source"
-            | "error_name"
-            | "subtype"
-            | "httpstatus"
-            | "err_code"
-            | "terminal_reason"
-            | "ratelimittype"
-            | "event.name"
-    ) || key.ends_with("_code")
-        || key.ends_with("errortype")
-}
-
-fn is_sentence(key: &str) -> bool {
-    matches!(
-        key,
-        "" | "message"
-            | "msg"
-            | "error"
-            | "errors"
-            | "detail"
-            | "details"
-            | "description"
-            | "error_description"
-            | "error_message"
-            | "errormessage"
-            | "raw"
-            | "title"
-            | "body"
-            | "responsebody"
-            | "response_body"
-            | "cause"
-            | "result"
-            | "error_msg"
-            | "errmsg"
-            | "reason_phrase"
-            | "status_msg"
-            | "status_message"
-            | "hint"
-            | "suggestion"
-            | "failure"
-            | "text"
-            | "info"
-            | "data"
-            | "stderr"
-            | "output"
-            | "last_error"
-    )
-}
-
-fn is_status(key: &str) -> bool {
-    matches!(
-        key,
-        "code"
-            | "status"
-            | "statuscode"
-            | "status_code"
-            | "http_status"
-            | "httpstatus"
-            | "error_status"
-            | "api_error_status"
-            | "error_code"
-            | "http_code"
-            | "httpcode"
-            | "raw_status_code"
-            | "originalstatuscode"
-            | "upstream_status"
-            | "response_status"
-    )
-}
-
-fn is_wait(key: &str) -> bool {
-    matches!(
-        key,
-        "retrydelay"
-            | "retry_delay"
-            | "retry_after"
-            | "retryafter"
-            | "retry-after"
-            | "retry_after_seconds"
-            | "retry_after_ms"
-            | "retryafterms"
-            | "resets_at"
-            | "resetsat"
-            | "reset_at"
-            | "resetat"
-            | "resets_in_seconds"
-            | "reset_time"
-            | "resettime"
-            | "resets_in"
-            | "retryafterseconds"
-            | "resets"
-            | "available_at"
-            | "next_reset"
-            | "reset_after"
-            | "reset_in_seconds"
-            | "retry_at"
-            | "retryat"
-            | "quotaresettimestamp"
-            | "quotaresetdelay"
-            | "estimated_time"
-    )
-}
-
-fn is_zero_limit(key: &str, value: &str) -> bool {
-    matches!(key, "quotavalue" | "quota_limit_value" | "quota_value") && value == "0"
 }
 
 /// A word or a few joined ones, not a sentence.

@@ -9,6 +9,7 @@
 
 mod body;
 mod error;
+mod names;
 mod outcome;
 
 use jiff::Zoned;
@@ -202,7 +203,10 @@ impl Classifier {
             }
         }
         let (mut fault, known) = self.decide(seen, wait);
-        fault.detail = self.detail(&error.messages.join(" · "));
+        fault.detail = match error.messages.as_slice() {
+            [only] => self.detail(only),
+            messages => self.detail(&messages.join(" · ")),
+        };
         (fault, known)
     }
 

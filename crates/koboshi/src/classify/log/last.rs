@@ -8,11 +8,7 @@ impl Reader<'_> {
     /// Nothing decided on the way up.
     pub(super) fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
         if !findings.rejected.is_empty() {
-            return Some(self.event_fault(
-                self.lines.len().saturating_sub(1),
-                ErrorText::default(),
-                &findings.rejected,
-            ));
+            return Some(self.event_fault(self.last_line(), ErrorText::default(), &findings.rejected));
         }
         if let Some((index, error)) = &findings.pause
             && findings.unknown.is_none()
@@ -30,8 +26,12 @@ impl Reader<'_> {
         if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
             return Some(fault);
         }
-        let last = self.lines.len().saturating_sub(1);
-        Some(self.own_fault(failure.unwrap_or(last), "log.unknown", Confidence::Low))
+        Some(self.own_fault(failure.unwrap_or_else(|| self.last_line()), "log.unknown", Confidence::Low))
+    }
+
+    /// The last line with something in it.
+    fn last_line(&self) -> usize {
+        self.lines.iter().rposition(|line| !line.trim().is_empty()).unwrap_or_default()
     }
 
     /// What is left to read when the log says nothing.
@@ -46,12 +46,12 @@ impl Reader<'_> {
         if matches!(code, 126 | 127) {
             // The shell's own words for "cannot be run" and "not found".
             let fault = Fault::of(Kind::SpawnFailed, "log.not_started");
-            return Some(self.seen_at(self.lines.len().saturating_sub(1), fault));
+            return Some(self.seen_at(self.last_line(), fault));
         }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
             fault.sub = Some(Sub::Signal);
-            self.seen_at(self.lines.len().saturating_sub(1), fault)
+            self.seen_at(self.last_line(), fault)
         })
     }
 }
