@@ -298,6 +298,10 @@ pub(super) fn behind(tokens: &Tokens<'_>, start: usize, end: usize, is_length: b
     if is_denied_behind(tokens, end) {
         return Verdict::Denied;
     }
+    // "3 hours remaining until …" says the same as "3 hours until …".
+    let counted = matches!(tokens.word(end), "remaining" | "left")
+        && matches!(tokens.word(end + 1), "until" | "till" | "before");
+    let end = end + usize::from(counted);
     match tokens.word(end) {
         "before" | "avant" | "antes" if is_length && asks_again_behind(tokens, end + 1) => {
             return Verdict::Wait { reset: false };

@@ -24,6 +24,14 @@ fn check(table: &[(&str, f64)]) {
 }
 
 #[test]
+fn countdowns_that_say_until_what() {
+    check(&[
+        ("Usage limit hit. 3 hours and 5 minutes remaining until your quota resets.", 11_100.0),
+        ("5 minutes left until you can try again", 300.0),
+    ]);
+}
+
+#[test]
 fn try_again() {
     check(&[
         ("Please try again in 1.5s. Visit https://example.com/5m to learn more.", 1.5),
