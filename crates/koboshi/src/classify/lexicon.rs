@@ -43,6 +43,9 @@ impl Bits {
     }
 }
 
+/// Terms up to this length are searched for with the space before them.
+const SHORT: usize = 4;
+
 #[derive(Debug)]
 struct Term {
     /// A word must begin here.
@@ -81,13 +84,16 @@ impl Lexicon {
         for (written, clauses) in entries {
             match written {
                 Written::Words(words) => {
-                    let literal = words.trim_matches('*').to_owned();
+                    let mut literal = words.trim_matches('*').to_owned();
                     let bounded = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-                    terms.push(Term {
-                        left: !words.starts_with('*') && bounded(literal.chars().next()),
-                        right: !words.ends_with('*') && bounded(literal.chars().next_back()),
-                        clauses: clauses.clone(),
-                    });
+                    let mut left = !words.starts_with('*') && bounded(literal.chars().next());
+                    let right = !words.ends_with('*') && bounded(literal.chars().next_back());
+                    if left && literal.len() <= SHORT {
+                        // "i" alone would be found in every second word and thrown away again.
+                        literal.insert(0, ' ');
+                        left = false;
+                    }
+                    terms.push(Term { left, right, clauses: clauses.clone() });
                     literals.push(literal);
                 }
                 Written::Pattern(pattern) => {

@@ -224,7 +224,58 @@ fn can_begin(tokens: &Tokens<'_>, at: usize) -> bool {
         return tokens.number(at).is_some();
     }
     let number_near = (1..=3).any(|ahead| tokens.number(at + ahead).is_some());
-    number_near || !word.is_ascii() || words::halves(word).is_some() || words::names_day_or_hour(word)
+    // Without a number, only behind a word that leads to a time: "in an hour", "at noon", "until tomorrow".
+    number_near
+        || !word.is_ascii()
+        || leads_to_time(tokens.word_before(at))
+            && (words::halves(word).is_some() || words::names_day_or_hour(word))
+}
+
+fn leads_to_time(word: &str) -> bool {
+    matches!(
+        word,
+        "in" | "at"
+            | "after"
+            | "until"
+            | "till"
+            | "on"
+            | "for"
+            | "by"
+            | "within"
+            | "wait"
+            | "another"
+            | "about"
+            | "back"
+            | "again"
+            | "reset"
+            | "resets"
+            | "um"
+            | "am"
+            | "bis"
+            | "nach"
+            | "ab"
+            | "dans"
+            | "a"
+            | "le"
+            | "vers"
+            | "en"
+            | "el"
+            | "las"
+            | "em"
+            | "as"
+            | "apres"
+            | "despues"
+            | "depois"
+            | "dentro"
+            | "de"
+            | "hasta"
+            | "ate"
+            | "renews"
+            | "next"
+            | "approximately"
+            | "around"
+            | "warten"
+    )
 }
 
 /// `gpt5m`, `v1.5h`: what is glued to a letter or another number is a name.
