@@ -144,6 +144,14 @@ fn success_after_a_limit_cancels_it() {
     assert_eq!(reason(log, 0), "none");
 }
 
+/// Nothing says "resumed", but the agent went on to act: the limit above is history.
+#[test]
+fn what_an_agent_does_after_a_limit_cancels_it() {
+    let limit = "You've hit your session limit · resets 9pm (UTC)\n";
+    assert_eq!(reason(&format!("{limit}● Bash(npm run build)\nstory #47 did not finish\n"), 1), "error");
+    assert_eq!(reason(&format!("● Bash(npm run build)\n{limit}"), 1), "quota", "and a limit after it counts");
+}
+
 #[test]
 fn the_last_failure_wins() {
     let limit = "Error: You've hit your usage limit. Try again in 2 hours.\n";

@@ -293,6 +293,11 @@ fn a_name_after_a_head_is_not_its_value() {
 #[test]
 fn an_excerpt_is_redacted_before_it_is_cut() {
     let redactor = Redactor::new();
+    // One key that fits into what is examined but not into what is shown, and one that fits into neither.
+    for key in ["aB3".repeat(1000), "aB3".repeat(9000)] {
+        let secret = redactor.excerpt(&format!("Error: 401 Bearer {key} was refused"), 400);
+        assert!(secret.chars().count() <= 400 && !secret.contains("aB3aB3"), "{secret}");
+    }
     let key = "aB3".repeat(9000);
     for text in
         [format!("Bearer {key}"), format!("some words {} password={key} more", "x ".repeat(7000)), key]
