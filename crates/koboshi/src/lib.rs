@@ -11,10 +11,14 @@
 //! the gateway, the supervisor, the command line and your own program.
 
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
 pub mod chance;
 pub mod classify;
+pub mod cooldown;
 pub mod fault;
+pub mod gate;
+pub mod key;
 pub mod redact;
 pub mod remedy;
 pub mod time;

@@ -1,0 +1,69 @@
+//! What a breaker looks like from outside, in the form that is shown, stored and shared.
+//!
+//! A breaker counts on the monotonic clock of its own process; a snapshot speaks in wall time, so that another process
+//! or a restarted one can read it. Another machine's snapshot is a hint and no more: one node's bad network must
+//! not stop a fleet.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What a breaker does with calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Mode {
+    /// Lets everything through.
+    Closed,
+    /// Refuses.
+    Open,
+    /// Lets a few through to find out.
+    Probing,
+    /// An operator keeps it closed: everything goes through, and is still counted.
+    ForcedClosed,
+    /// An operator keeps it open: nothing goes through, not even for the last target.
+    ForcedOpen,
+    /// An operator switched it off: everything goes through, nothing is counted.
+    Disabled,
+}
+
+impl Mode {
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::Probing => "probing",
+            Self::ForcedClosed => "forced_closed",
+            Self::ForcedOpen => "forced_open",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// A breaker at one instant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerSnapshot {
+    /// When it was taken.
+    pub at: Timestamp,
+    /// What it did with calls.
+    pub mode: Mode,
+    /// Since when.
+    pub since: Timestamp,
+    /// When an open one begins to probe.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// How often it opened in a row without closing in between.
+    #[serde(default)]
+    pub openings: u32,
+}
+
+impl BreakerSnapshot {
+    /// The later of two snapshots of one breaker.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Self {
+        let rank =
+            |snapshot: &Self| (snapshot.at, snapshot.since, snapshot.mode, snapshot.until, snapshot.openings);
+        if rank(self) >= rank(other) { self.clone() } else { other.clone() }
+    }
+}

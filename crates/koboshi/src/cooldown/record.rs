@@ -1,0 +1,247 @@
+//! What is known about the rest of one key, in the form that is stored and shared.
+//!
+//! Two copies must merge to the same thing in any order, however often (tests check it): a higher epoch beats a lower
+//! one; within an epoch the rest that ends later wins, a parked one before all, and streaks take their maximum. Every
+//! clear raises the epoch, be it by a success or by a person, so a cleared cooldown does not come back from a
+//! node that had not heard of it.
+//!
+//! What a merge must not lose is a failure that came *after* the success that cleared: see
+//! [`Cooldown::reconcile`].
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Class;
+
+/// How the current epoch began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cleared {
+    /// When.
+    pub at: Timestamp,
+    /// A person did it: whatever was known before is void, whenever it happened.
+    pub by_person: bool,
+}
+
+/// One rest: why, since when, until when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// Parked until a person resumes it; `until` says nothing then.
+    #[serde(default)]
+    pub parked: bool,
+    /// When the rest ends.
+    pub until: Timestamp,
+    /// When this rest was set or last made longer.
+    pub set: Timestamp,
+    /// When the series of failures began.
+    pub since: Timestamp,
+    /// Why.
+    pub class: Class,
+    /// The end was stated as an instant, so it stays where it is when the clock is changed.
+    #[serde(default)]
+    pub fixed: bool,
+    /// Failures in a row, per class. Kept apart from the deadline: they outlive it.
+    pub streaks: BTreeMap<Class, u32>,
+    /// What was said, redacted and shortened.
+    #[serde(default)]
+    pub detail: String,
+}
+
+impl Rest {
+    /// Failures in a row of the class that set it.
+    #[must_use]
+    pub fn streak(&self) -> u32 {
+        self.streaks.get(&self.class).copied().unwrap_or(0)
+    }
+
+    /// When it ends as seen from `now`: a clock that was set back must not stretch a rest.
+    #[must_use]
+    pub fn ends(&self, now: Timestamp) -> Timestamp {
+        if self.fixed || now >= self.set {
+            return self.until;
+        }
+        let length = self.until.duration_since(self.set);
+        now.saturating_add(length).unwrap_or(self.until).min(self.until)
+    }
+
+    /// The order that decides between two rests of one epoch.
+    fn rank(&self) -> (bool, Timestamp, Timestamp, Timestamp, Class, bool, &str) {
+        (self.parked, self.until, self.set, self.since, self.class, self.fixed, &self.detail)
+    }
+
+    fn merge(&self, other: &Self) -> Self {
+        let mut merged = if self.rank() >= other.rank() { self.clone() } else { other.clone() };
+        for (class, streak) in self.streaks.iter().chain(&other.streaks) {
+            let known = merged.streaks.entry(*class).or_insert(0);
+            *known = (*known).max(*streak);
+        }
+        merged
+    }
+}
+
+/// What is known about one key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cooldown {
+    /// Raised by every clear.
+    #[serde(default)]
+    pub epoch: u64,
+    /// How the epoch began; none for the first.
+    #[serde(default)]
+    pub cleared: Option<Cleared>,
+    /// The rest, if there were failures in this epoch.
+    #[serde(default)]
+    pub rest: Option<Rest>,
+}
+
+impl Cooldown {
+    /// Forgets the failures so far, everywhere.
+    pub fn clear(&mut self, cleared: Cleared) {
+        self.epoch = self.epoch.saturating_add(1);
+        self.cleared = Some(cleared);
+        self.rest = None;
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Self {
+        if self.epoch != other.epoch {
+            return if self.epoch > other.epoch { self.clone() } else { other.clone() };
+        }
+        let rest = match (&self.rest, &other.rest) {
+            (Some(one), Some(two)) => Some(one.merge(two)),
+            (one, two) => one.clone().or_else(|| two.clone()),
+        };
+        Self { epoch: self.epoch, cleared: self.cleared.max(other.cleared), rest }
+    }
+
+    /// Takes in what another node knows. Says whether we know something that it does not, so that it must be told.
+    ///
+    /// A merge alone would drop a failure of ours when a node that had not heard of it clears by a success: where the
+    /// failure came after that success, it is put on top of the new epoch.
+    pub fn reconcile(&mut self, other: &Self) -> bool {
+        let mine = self.rest.take();
+        let before = Self { epoch: self.epoch, cleared: self.cleared, rest: mine };
+        let mut merged = before.merge(other);
+        let beaten = other.epoch > before.epoch;
+        if let (true, Some(cleared), Some(rest)) = (beaten, other.cleared, before.rest)
+            && !cleared.by_person
+            && rest.set > cleared.at
+        {
+            merged.rest = Some(match &merged.rest {
+                Some(theirs) => theirs.merge(&rest),
+                None => rest,
+            });
+        }
+        *self = merged;
+        *self != *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn rest(set: i64, until: i64, streak: u32) -> Rest {
+        Rest {
+            parked: false,
+            until: at(until),
+            set: at(set),
+            since: at(set),
+            class: Class::Quota,
+            fixed: false,
+            streaks: BTreeMap::from([(Class::Quota, streak)]),
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_cleared_cooldown_does_not_come_back_from_a_stale_copy() {
+        let mut here = Cooldown { rest: Some(rest(10, 100, 2)), ..Cooldown::default() };
+        let stale = here.clone();
+        here.clear(Cleared { at: at(50), by_person: false });
+        assert_eq!(here.merge(&stale).rest, None);
+        let mut node = stale;
+        assert!(!node.reconcile(&here), "it has nothing to tell");
+        assert_eq!(node.rest, None);
+    }
+
+    #[test]
+    fn a_failure_after_the_success_that_cleared_survives_it() {
+        let mut node = Cooldown { rest: Some(rest(60, 500, 1)), ..Cooldown::default() };
+        let mut other = Cooldown::default();
+        other.clear(Cleared { at: at(50), by_person: false });
+        assert!(node.reconcile(&other), "the others must be told");
+        assert_eq!((node.epoch, node.rest.as_ref().map(|rest| rest.until)), (1, Some(at(500))));
+        let mut by_person = Cooldown::default();
+        by_person.clear(Cleared { at: at(50), by_person: true });
+        let mut node = Cooldown { rest: Some(rest(60, 500, 1)), ..Cooldown::default() };
+        node.reconcile(&by_person);
+        assert_eq!(node.rest, None, "a person's word beats every failure of the epoch before");
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_stretch_a_guess_but_leaves_a_stated_instant() {
+        let guess = rest(1000, 1060, 1);
+        assert_eq!(guess.ends(at(1010)), at(1060));
+        assert_eq!(guess.ends(at(100)), at(160), "sixty seconds from now, not sixteen minutes");
+        let stated = Rest { fixed: true, ..rest(1000, 1060, 1) };
+        assert_eq!(stated.ends(at(100)), at(1060));
+    }
+
+    fn any_rest() -> impl Strategy<Value = Rest> {
+        let streaks = proptest::collection::btree_map(0..Class::ALL.len(), 0_u32..4, 0..3);
+        (any::<bool>(), 0_i64..4, 0_i64..4, 0..Class::ALL.len(), any::<bool>(), streaks, 0_u8..2).prop_map(
+            |(parked, until, set, class, fixed, streaks, detail)| Rest {
+                parked,
+                until: at(until),
+                set: at(set),
+                since: at(set),
+                class: Class::ALL[class],
+                fixed,
+                streaks: streaks.into_iter().map(|(class, n)| (Class::ALL[class], n)).collect(),
+                detail: detail.to_string(),
+            },
+        )
+    }
+
+    pub(crate) fn any_cooldown() -> impl Strategy<Value = Cooldown> {
+        let cleared = proptest::option::of((0_i64..4, any::<bool>()));
+        (0_u64..3, cleared, proptest::option::of(any_rest())).prop_map(|(epoch, cleared, rest)| Cooldown {
+            epoch,
+            cleared: cleared.map(|(second, by_person)| Cleared { at: at(second), by_person }),
+            rest,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_the_same_in_any_order(a in any_cooldown(), b in any_cooldown(), c in any_cooldown()) {
+            prop_assert_eq!(a.merge(&b), b.merge(&a));
+            prop_assert_eq!(a.merge(&b).merge(&c), a.merge(&b.merge(&c)));
+            prop_assert_eq!(&a.merge(&a), &a);
+        }
+
+        #[test]
+        fn nodes_that_tell_each_other_agree(a in any_cooldown(), b in any_cooldown()) {
+            let (mut one, mut two) = (a, b);
+            for _ in 0..3 {
+                one.reconcile(&two);
+                two.reconcile(&one);
+            }
+            prop_assert_eq!(&one, &two);
+            prop_assert!(!one.reconcile(&two), "and nobody has anything left to tell");
+        }
+
+        #[test]
+        fn what_is_stored_is_read_back(a in any_cooldown()) {
+            let text = serde_json::to_string(&a).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Cooldown>(&text).unwrap(), a);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Not before: until when a scope is closed, and for which reasons.
+//!
+//! A hold is what a provider *stated* (or an operator decided), so it is shared as a fact, and two copies of it must
+//! always merge to the same thing, in any order, however often: within an epoch the later end wins, per reason; a
+//! clear raises the epoch, and a higher epoch beats everything before it. So a shorter hold never replaces a longer
+//! one, and a cleared hold does not come back from a node that had not heard of the clear.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Which limit closes a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Limit {
+    /// Requests in a window.
+    Requests,
+    /// Tokens in a window, of both directions or unsaid which.
+    Tokens,
+    /// Input tokens in a window.
+    InputTokens,
+    /// Output tokens in a window.
+    OutputTokens,
+    /// Requests at the same time.
+    Concurrency,
+    /// The allowance of a long window.
+    Quota,
+    /// A person closed it.
+    Operator,
+}
+
+impl Limit {
+    /// Every limit.
+    pub const ALL: &[Self] = &[
+        Self::Requests,
+        Self::Tokens,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::Concurrency,
+        Self::Quota,
+        Self::Operator,
+    ];
+
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Concurrency => "concurrency",
+            Self::Quota => "quota",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// Until when a scope is closed, for which reasons.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Holds {
+    /// Raised by every clear.
+    #[serde(default)]
+    pub epoch: u64,
+    /// The end of the hold, per reason.
+    #[serde(default)]
+    pub until: BTreeMap<Limit, Timestamp>,
+}
+
+impl Holds {
+    /// Closes until then; a hold that ends later stays. Says whether anything changed.
+    pub fn hold(&mut self, reason: Limit, until: Timestamp) -> bool {
+        let longer = self.until.get(&reason).is_none_or(|known| until > *known);
+        if longer {
+            self.until.insert(reason, until);
+        }
+        longer
+    }
+
+    /// Opens at once, for good: nothing that was known before comes back.
+    pub fn clear(&mut self) {
+        self.epoch = self.epoch.saturating_add(1);
+        self.until.clear();
+    }
+
+    /// The hold that ends last, if one has not ended.
+    #[must_use]
+    pub fn longest(&self, now: Timestamp) -> Option<(Limit, Timestamp)> {
+        let open = self.until.iter().filter(|(_, until)| **until > now);
+        open.max_by_key(|(_, until)| **until).map(|(reason, until)| (*reason, *until))
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Self {
+        if self.epoch != other.epoch {
+            return if self.epoch > other.epoch { self.clone() } else { other.clone() };
+        }
+        let mut merged = self.clone();
+        for (reason, until) in &other.until {
+            merged.hold(*reason, *until);
+        }
+        merged
+    }
+
+    /// Drops holds that have ended; says whether anything is left that others must know.
+    pub fn forget_ended(&mut self, now: Timestamp) -> bool {
+        self.until.retain(|_, until| *until > now);
+        !self.until.is_empty() || self.epoch > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_shorter_hold_never_replaces_a_longer_one() {
+        let mut holds = Holds::default();
+        assert!(holds.hold(Limit::Requests, at(100)));
+        assert!(!holds.hold(Limit::Requests, at(50)));
+        assert_eq!(holds.longest(at(0)), Some((Limit::Requests, at(100))));
+        assert_eq!(holds.longest(at(100)), None, "it has ended");
+    }
+
+    #[test]
+    fn a_cleared_hold_does_not_come_back_from_a_stale_copy() {
+        let mut here = Holds::default();
+        here.hold(Limit::Quota, at(1000));
+        let stale = here.clone();
+        here.clear();
+        assert_eq!(here.merge(&stale).longest(at(0)), None);
+        assert_eq!(stale.merge(&here).longest(at(0)), None);
+    }
+
+    fn any_holds() -> impl Strategy<Value = Holds> {
+        let until = proptest::collection::btree_map(0..Limit::ALL.len(), 0_i64..5, 0..4);
+        (0_u64..3, until).prop_map(|(epoch, until)| Holds {
+            epoch,
+            until: until.into_iter().map(|(limit, second)| (Limit::ALL[limit], at(second))).collect(),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_the_same_in_any_order(a in any_holds(), b in any_holds(), c in any_holds()) {
+            prop_assert_eq!(a.merge(&b), b.merge(&a));
+            prop_assert_eq!(a.merge(&b).merge(&c), a.merge(&b.merge(&c)));
+            prop_assert_eq!(&a.merge(&a), &a);
+        }
+    }
+}
