@@ -21,5 +21,6 @@ pub mod gate;
 pub mod key;
 pub mod redact;
 pub mod remedy;
+mod sync;
 pub mod time;
 pub mod wait;

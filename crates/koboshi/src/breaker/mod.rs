@@ -1,10 +1,329 @@
 //! Stops sending to a target that keeps failing, and finds out when it is back.
+//!
+//! A breaker is a state machine that is told the time. Admission gives a [`Permit`]; what became of the call is
+//! recorded on it. Shape: the closed breaker lives in one atomic word (`word`), everything rarer (`state`: opening,
+//! probing, forcing) under a lock. Every change of mode starts a new generation, and outcomes count only in the
+//! generation that admitted their call.
+//!
+//! *Not here*: who is asked instead, waiting, and what a fault is. A breaker is local to its process: other nodes'
+//! breakers are hints ([`Breaker::hint`]).
+#![doc = include_str!("../docs/breaker.md")]
 
+mod event;
+mod permit;
 mod policy;
 mod snapshot;
+mod state;
+mod window;
+mod word;
 
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::chance::Seed;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::time::Moment;
+
+pub use event::{Refused, Transition, Why};
+pub use permit::{Outcome, Permit};
 pub use policy::{
     BreakerPolicy, BreakerPolicyError, LARGEST_WINDOW, LONGEST_STREAK, LONGEST_WINDOW, OpenPolicy,
     ProbePolicy, SlowPolicy, Span, WindowPolicy,
 };
 pub use snapshot::{BreakerSnapshot, Mode};
+
+use permit::Pass;
+use state::State;
+use word::{Basic, SMALL_WINDOW, Seen, Tally, Word};
+
+/// `retry_at` of a breaker that an operator forced open.
+const FORCED: u64 = u64::MAX;
+
+/// What an operator may force a breaker to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Forced {
+    /// Refuse everything, also for the last target.
+    Open,
+    /// Let everything through; go on counting.
+    Closed,
+    /// Let everything through and count nothing.
+    Disabled,
+}
+
+/// Who hears of every change of mode.
+pub type Watcher = Arc<dyn Fn(&Transition) + Send + Sync>;
+
+/// Stops sending to a target that keeps failing.
+pub struct Breaker {
+    policy: BreakerPolicy,
+    /// Calls of the window that lives in the word; 0 where there is none.
+    small_window: u32,
+    /// The window does not fit the word.
+    large: bool,
+    word: AtomicU64,
+    /// When an open breaker begins to probe, in nanoseconds: refusing needs no lock.
+    retry_at: AtomicU64,
+    state: Mutex<State>,
+    watcher: Option<Watcher>,
+}
+
+impl Breaker {
+    /// A closed breaker.
+    ///
+    /// # Errors
+    /// The policy makes no sense.
+    pub fn new(policy: BreakerPolicy, seed: Seed, now: Moment) -> Result<Self, BreakerPolicyError> {
+        policy.validate()?;
+        let small_window = match policy.window.map(|window| window.span) {
+            Some(Span::Calls(calls)) if calls <= SMALL_WINDOW => calls,
+            _ => 0,
+        };
+        let large = policy.window.is_some() && small_window == 0;
+        Ok(Self {
+            small_window,
+            large,
+            word: AtomicU64::new(Word::new(Basic::Closed, 0).bits()),
+            retry_at: AtomicU64::new(0),
+            state: Mutex::new(State::new(&policy, large, seed, now)),
+            watcher: None,
+            policy,
+        })
+    }
+
+    /// Tells this watcher of every change of mode. It is called after the change, outside the lock; if it panics,
+    /// the call that it watched goes on.
+    #[must_use]
+    pub fn watched(mut self, watcher: impl Fn(&Transition) + Send + Sync + 'static) -> Self {
+        self.watcher = Some(Arc::new(watcher));
+        self
+    }
+
+    /// May a call go out?
+    ///
+    /// # Errors
+    /// The target is not to be asked now.
+    #[inline]
+    pub fn admit(&self, now: Moment) -> Result<Permit<&Self>, Refused> {
+        let (generation, pass) = self.let_through(now, false)?;
+        Ok(Permit::new(self, generation, pass, now))
+    }
+
+    /// May a call go out, when no other target is left? An open breaker then lets calls through at the pace of
+    /// [`ProbePolicy::last_target_every`]: a slow answer is better than none.
+    ///
+    /// # Errors
+    /// Not yet, or an operator forced it open.
+    pub fn admit_last(&self, now: Moment) -> Result<Permit<&Self>, Refused> {
+        let (generation, pass) = self.let_through(now, true)?;
+        Ok(Permit::new(self, generation, pass, now))
+    }
+
+    /// Like [`Breaker::admit`] (or [`Breaker::admit_last`]), with a permit that can be moved to another task.
+    ///
+    /// # Errors
+    /// The target is not to be asked now.
+    pub fn admit_shared(
+        self: &Arc<Self>,
+        last_target: bool,
+        now: Moment,
+    ) -> Result<Permit<Arc<Self>>, Refused> {
+        let (generation, pass) = self.let_through(now, last_target)?;
+        Ok(Permit::new(Arc::clone(self), generation, pass, now))
+    }
+
+    #[inline]
+    fn let_through(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+        let word = self.word();
+        match word.mode() {
+            Basic::Closed | Basic::Disabled => Ok((word.generation(), Pass::Ordinary)),
+            Basic::Open if !last_target => self.refuse_or_ask(now),
+            Basic::Open | Basic::Probing => self.ask(now, last_target),
+        }
+    }
+
+    /// While it is open, most callers are refused by one more load.
+    fn refuse_or_ask(&self, now: Moment) -> Result<(u64, Pass), Refused> {
+        let retry_at = self.retry_at.load(Ordering::Acquire);
+        if now.nanos() < retry_at && retry_at != FORCED {
+            return Err(Refused { mode: Mode::Open, until: Some(Moment::from_nanos(retry_at)) });
+        }
+        self.ask(now, false)
+    }
+
+    /// The rarer half of admission.
+    #[cold]
+    fn ask(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+        self.change(|breaker, state| state.admit(breaker, now, last_target))
+    }
+
+    #[inline]
+    fn record_ordinary(&self, generation: u64, outcome: Outcome, took: Duration, now: Moment) {
+        let failed = match outcome {
+            Outcome::Success => false,
+            Outcome::Failure => true,
+            Outcome::Ignored => return,
+        };
+        let seen = Seen { failed, slow: self.is_slow(took) };
+        if self.large {
+            return self.change(|breaker, state| state.count_large(breaker, generation, seen, now));
+        }
+        let mut word = self.word();
+        loop {
+            if word.mode() != Basic::Closed || !word.is_of(generation) {
+                return;
+            }
+            let next = word.with(seen, self.small_window);
+            if next == word && !failed {
+                return;
+            }
+            if self.verdict(next, failed).is_some() {
+                return self.change(|breaker, state| state.count_and_open(breaker, generation, seen, now));
+            }
+            match self.exchange(word, next) {
+                Ok(()) => return,
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    fn record_probe(&self, generation: u64, pass: Pass, outcome: Outcome, took: Duration, now: Moment) {
+        // A target that answers its probes too slowly is not back.
+        let outcome =
+            if outcome == Outcome::Success && self.is_slow(took) { Outcome::Failure } else { outcome };
+        self.change(|breaker, state| state.probed(breaker, generation, pass, outcome, now));
+    }
+
+    fn return_probe(&self, generation: u64) {
+        let mut state = lock(&self.state);
+        if self.word().is_of(generation) {
+            state.give_back();
+        }
+    }
+
+    /// Another node's breaker for the same target opened: one failure here is enough now, one success dispels it.
+    pub fn hint(&self, remote: &BreakerSnapshot) {
+        if !matches!(remote.mode, Mode::Open | Mode::Probing) {
+            return;
+        }
+        if self.large {
+            lock(&self.state).warn();
+            return;
+        }
+        let mut word = self.word();
+        while word.mode() == Basic::Closed {
+            match self.exchange(word, word.wary()) {
+                Ok(()) => return,
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// An operator takes over.
+    pub fn force(&self, forced: Forced, now: Moment) {
+        self.change(|breaker, state| state.force(breaker, forced, now));
+    }
+
+    /// The operator lets go: a forced breaker is closed and starts anew.
+    pub fn release(&self, now: Moment) {
+        self.change(|breaker, state| state.release(breaker, now));
+    }
+
+    /// What it does with calls, at this moment.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        let state = lock(&self.state);
+        state.mode(self.word())
+    }
+
+    /// The breaker as others may see it. `now` and `wall` are the same instant on both clocks.
+    #[must_use]
+    pub fn snapshot(&self, now: Moment, wall: Timestamp) -> BreakerSnapshot {
+        lock(&self.state).snapshot(self, now, wall)
+    }
+
+    /// Takes over what the same breaker knew before a restart. Never stays open longer than the policy's cap,
+    /// whatever the clocks say.
+    pub fn restore(&self, snapshot: &BreakerSnapshot, now: Moment, wall: Timestamp) {
+        self.change(|breaker, state| state.restore(breaker, snapshot, now, wall));
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn policy(&self) -> &BreakerPolicy {
+        &self.policy
+    }
+
+    /// Does something under the lock and tells the watcher afterwards.
+    fn change<T>(&self, action: impl FnOnce(&Self, &mut State) -> T) -> T {
+        let (answer, told) = {
+            let mut state = lock(&self.state);
+            let answer = action(self, &mut state);
+            (answer, state.take_told())
+        };
+        if let Some(watcher) = &self.watcher {
+            for transition in told {
+                // Whoever listens must not break the call: its panic ends here.
+                let _ = catch_unwind(AssertUnwindSafe(|| watcher(&transition)));
+            }
+        }
+        answer
+    }
+
+    #[inline]
+    fn word(&self) -> Word {
+        Word::from_bits(self.word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn exchange(&self, current: Word, next: Word) -> Result<(), Word> {
+        self.word
+            .compare_exchange_weak(current.bits(), next.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map(drop)
+            .map_err(Word::from_bits)
+    }
+
+    #[inline]
+    fn is_slow(&self, took: Duration) -> bool {
+        let slow = self.policy.window.and_then(|window| window.slow);
+        slow.is_some_and(|slow| took > slow.longer_than)
+    }
+
+    /// Whether this evidence opens the breaker.
+    fn verdict(&self, word: Word, failed: bool) -> Option<Why> {
+        if failed && word.is_wary() {
+            return Some(Why::Warned);
+        }
+        let streak = u32::try_from(word.streak()).unwrap_or(u32::MAX);
+        self.judge(if word.is_wary() { 0 } else { streak }, word.tally())
+    }
+
+    fn judge(&self, streak: u32, tally: Tally) -> Option<Why> {
+        if self.policy.consecutive.is_some_and(|most| streak >= most) {
+            return Some(Why::Consecutive { failures: streak });
+        }
+        let window = self.policy.window?;
+        if tally.calls < window.least_calls {
+            return None;
+        }
+        let reaches = |count: u32, rate: f64| f64::from(count) + 1e-9 >= rate * f64::from(tally.calls);
+        if reaches(tally.failed, window.failure_rate) {
+            return Some(Why::FailureRate { failed: tally.failed, calls: tally.calls });
+        }
+        let slow = window.slow.filter(|slow| reaches(tally.slow, slow.rate));
+        slow.map(|_| Why::SlowRate { slow: tally.slow, calls: tally.calls })
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Breaker").field("mode", &self.mode()).finish_non_exhaustive()
+    }
+}

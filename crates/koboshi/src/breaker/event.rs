@@ -1,0 +1,102 @@
+//! What a breaker tells about itself: every change of mode, and every refusal.
+
+use std::time::Duration;
+
+use crate::time::Moment;
+
+use super::Mode;
+
+/// Why a breaker changed its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Why {
+    /// So many failures in a row.
+    Consecutive {
+        /// How many.
+        failures: u32,
+    },
+    /// Too many of the calls in the window failed.
+    FailureRate {
+        /// Failed calls.
+        failed: u32,
+        /// All calls.
+        calls: u32,
+    },
+    /// Too many of the calls in the window were slow.
+    SlowRate {
+        /// Slow calls.
+        slow: u32,
+        /// All calls.
+        calls: u32,
+    },
+    /// One failure, after another node had warned.
+    Warned,
+    /// The open time is over.
+    WaitOver,
+    /// A probe failed.
+    ProbeFailed,
+    /// Enough probes succeeded.
+    ProbesSucceeded,
+    /// Probes did not come back in time and were written off.
+    ProbesOverdue,
+    /// An operator forced it.
+    Forced,
+    /// An operator let it go again.
+    Released,
+    /// Taken over from a snapshot.
+    Restored,
+}
+
+impl Why {
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Consecutive { .. } => "consecutive",
+            Self::FailureRate { .. } => "failure_rate",
+            Self::SlowRate { .. } => "slow_rate",
+            Self::Warned => "warned",
+            Self::WaitOver => "wait_over",
+            Self::ProbeFailed => "probe_failed",
+            Self::ProbesSucceeded => "probes_succeeded",
+            Self::ProbesOverdue => "probes_overdue",
+            Self::Forced => "forced",
+            Self::Released => "released",
+            Self::Restored => "restored",
+        }
+    }
+}
+
+/// A change of mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition {
+    /// The mode before.
+    pub from: Mode,
+    /// The mode now.
+    pub to: Mode,
+    /// Why.
+    pub why: Why,
+    /// Number of the change. Watchers on several threads put changes in order by it.
+    pub generation: u64,
+    /// When.
+    pub at: Moment,
+    /// When an open breaker begins to probe.
+    pub until: Option<Moment>,
+}
+
+/// The breaker does not let the call through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// The mode that refuses: open, probing (all probes are out) or forced open.
+    pub mode: Mode,
+    /// When asking again may help; none where an operator decides.
+    pub until: Option<Moment>,
+}
+
+impl Refused {
+    /// How long until asking again may help.
+    #[must_use]
+    pub fn wait(&self, now: Moment) -> Option<Duration> {
+        self.until.map(|until| until.since(now))
+    }
+}

@@ -1,0 +1,354 @@
+//! The rarer half of a breaker: opening, probing, closing, forcing. Only touched under its lock.
+//!
+//! ```text
+//!            evidence                 open time over
+//!  closed ─────────────► open ─────────────────────────► probing
+//!    ▲                    ▲  └─ last target: a paced call ──┐ │ │
+//!    │                    └──────── a probe failed ─────────┼─┘ │
+//!    └───────────────────────────── enough successes ───────┴───┘
+//! ```
+//!
+//! An operator may force it open, closed or disabled from anywhere, and release it to closed. Only the holder of the
+//! lock changes the mode; a closed word may be exchanged by anyone meanwhile, so leaving `closed` is an exchange too.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::chance::Seed;
+use crate::sync::Ordering;
+use crate::time::Moment;
+
+use super::permit::Pass;
+use super::window::Window;
+use super::word::{Basic, Seen, Word};
+use super::{
+    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, Forced, Mode, Outcome, Refused, Span, Transition, Why,
+};
+
+/// Evidence that does not fit the word.
+#[derive(Debug)]
+struct Large {
+    window: Window,
+    streak: u32,
+    wary: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    generation: u64,
+    since: Moment,
+    /// Openings in a row without a closing in between.
+    openings: u32,
+    /// When an open breaker begins to probe.
+    until: Moment,
+    /// Probes that have not come back.
+    out: u32,
+    /// Probes that succeeded in this generation.
+    good: u32,
+    /// When the last probe went out.
+    last_probe: Moment,
+    /// When the last target may be asked again while open.
+    next_paced: Moment,
+    forced: Option<Forced>,
+    large: Option<Large>,
+    seed: Seed,
+    /// Changes that the watcher has not heard of.
+    told: Vec<Transition>,
+}
+
+impl State {
+    pub(super) fn new(policy: &BreakerPolicy, large: bool, seed: Seed, now: Moment) -> Self {
+        let window = policy.window.filter(|_| large).map(|window| match window.span {
+            Span::Calls(calls) => Window::of_calls(calls),
+            Span::Time(length) => Window::of_time(length),
+        });
+        Self {
+            generation: 0,
+            since: now,
+            openings: 0,
+            until: now,
+            out: 0,
+            good: 0,
+            last_probe: now,
+            next_paced: now,
+            forced: None,
+            large: window.map(|window| Large { window, streak: 0, wary: false }),
+            seed,
+            told: Vec::new(),
+        }
+    }
+
+    pub(super) fn take_told(&mut self) -> Vec<Transition> {
+        std::mem::take(&mut self.told)
+    }
+
+    pub(super) const fn mode(&self, word: Word) -> Mode {
+        match (self.forced, word.mode()) {
+            (Some(Forced::Open), _) => Mode::ForcedOpen,
+            (Some(Forced::Closed), _) => Mode::ForcedClosed,
+            (Some(Forced::Disabled), _) | (None, Basic::Disabled) => Mode::Disabled,
+            (None, Basic::Closed) => Mode::Closed,
+            (None, Basic::Open) => Mode::Open,
+            (None, Basic::Probing) => Mode::Probing,
+        }
+    }
+
+    // ===== admission =====
+
+    pub(super) fn admit(
+        &mut self,
+        breaker: &Breaker,
+        now: Moment,
+        last_target: bool,
+    ) -> Result<(u64, Pass), Refused> {
+        let word = breaker.word();
+        match word.mode() {
+            // It changed while we waited for the lock.
+            Basic::Closed | Basic::Disabled => return Ok((word.generation(), Pass::Ordinary)),
+            Basic::Open if self.forced.is_some() => {
+                return Err(Refused { mode: Mode::ForcedOpen, until: None });
+            }
+            Basic::Open if now >= self.until => self.enter(breaker, Basic::Probing, Why::WaitOver, now),
+            Basic::Open => return self.paced(breaker, now, last_target, Pass::Paced, self.until),
+            Basic::Probing => {}
+        }
+        self.probe(breaker, now, last_target)
+    }
+
+    fn probe(&mut self, breaker: &Breaker, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+        let policy = breaker.policy.probe;
+        let overdue = self.last_probe.after(policy.longest);
+        if self.out >= policy.permits && now >= overdue {
+            // Their callers hang or lost the permit: nobody may be stuck for that.
+            self.enter(breaker, Basic::Probing, Why::ProbesOverdue, now);
+        }
+        if self.out >= policy.permits {
+            return self.paced(breaker, now, last_target, Pass::Probe, overdue);
+        }
+        self.out += 1;
+        self.last_probe = now;
+        Ok((self.generation, Pass::Probe))
+    }
+
+    /// No other target is left: one call in each stretch goes through all the same.
+    fn paced(
+        &mut self,
+        breaker: &Breaker,
+        now: Moment,
+        last_target: bool,
+        pass: Pass,
+        until: Moment,
+    ) -> Result<(u64, Pass), Refused> {
+        let mode = self.mode(breaker.word());
+        let Some(pace) = breaker.policy.probe.last_target_every.filter(|_| last_target) else {
+            return Err(Refused { mode, until: Some(until) });
+        };
+        if now < self.next_paced {
+            return Err(Refused { mode, until: Some(self.next_paced.min(until)) });
+        }
+        self.next_paced = now.after(pace);
+        if pass == Pass::Probe {
+            self.out = self.out.saturating_add(1);
+        }
+        Ok((self.generation, pass))
+    }
+
+    // ===== outcomes =====
+
+    /// The small window says open, as far as was seen outside the lock.
+    pub(super) fn count_and_open(&mut self, breaker: &Breaker, generation: u64, seen: Seen, now: Moment) {
+        loop {
+            let word = breaker.word();
+            if word.mode() != Basic::Closed || !word.is_of(generation) {
+                return;
+            }
+            let next = word.with(seen, breaker.small_window);
+            let why = breaker.verdict(next, seen.failed).filter(|_| self.forced.is_none());
+            let Some(why) = why else {
+                // Another call changed the picture, or an operator keeps it closed: only count.
+                if breaker.exchange(word, next).is_ok() {
+                    return;
+                }
+                continue;
+            };
+            // Nobody may count into the word that is being left, so it is taken before the rest changes.
+            if breaker.exchange(word, next).is_ok() {
+                return self.open(breaker, why, now);
+            }
+        }
+    }
+
+    /// A window that lives here.
+    pub(super) fn count_large(&mut self, breaker: &Breaker, generation: u64, seen: Seen, now: Moment) {
+        let word = breaker.word();
+        if word.mode() != Basic::Closed || !word.is_of(generation) {
+            return;
+        }
+        let Some(large) = &mut self.large else { return };
+        let warned = seen.failed && large.wary;
+        large.wary &= seen.failed;
+        large.streak = if seen.failed { large.streak.saturating_add(1) } else { 0 };
+        let tally = large.window.push(seen, now);
+        let why = if warned { Some(Why::Warned) } else { breaker.judge(large.streak, tally) };
+        if let Some(why) = why.filter(|_| self.forced.is_none()) {
+            self.open(breaker, why, now);
+        }
+    }
+
+    pub(super) fn probed(
+        &mut self,
+        breaker: &Breaker,
+        generation: u64,
+        pass: Pass,
+        outcome: Outcome,
+        now: Moment,
+    ) {
+        let word = breaker.word();
+        if !word.is_of(generation) || self.forced.is_some() {
+            return;
+        }
+        if pass == Pass::Probe {
+            self.out = self.out.saturating_sub(1);
+        }
+        match (outcome, word.mode()) {
+            (Outcome::Success, Basic::Open) if breaker.policy.probe.successes > 1 => {
+                self.enter(breaker, Basic::Probing, Why::ProbesSucceeded, now);
+                self.good = 1;
+            }
+            (Outcome::Success, Basic::Open | Basic::Probing) => {
+                self.good = self.good.saturating_add(1);
+                if self.good >= breaker.policy.probe.successes {
+                    self.close(breaker, Why::ProbesSucceeded, now);
+                }
+            }
+            (Outcome::Failure, Basic::Probing) => self.open(breaker, Why::ProbeFailed, now),
+            // A paced call that failed tells nothing new of an open target; a 429 on a probe tells nothing at all.
+            _ => {}
+        }
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.out = self.out.saturating_sub(1);
+    }
+
+    pub(super) fn warn(&mut self) {
+        if let Some(large) = &mut self.large {
+            large.wary = true;
+        }
+    }
+
+    // ===== changes of mode =====
+
+    fn open(&mut self, breaker: &Breaker, why: Why, now: Moment) {
+        self.openings = self.openings.saturating_add(1);
+        self.open_until(breaker, why, now, now.after(self.open_time(&breaker.policy)));
+    }
+
+    fn open_until(&mut self, breaker: &Breaker, why: Why, now: Moment, until: Moment) {
+        self.until = until;
+        breaker.retry_at.store(until.nanos(), Ordering::Release);
+        self.enter(breaker, Basic::Open, why, now);
+    }
+
+    /// Grows with each opening up to the cap; chance only shortens it.
+    fn open_time(&self, policy: &BreakerPolicy) -> Duration {
+        let open = &policy.open;
+        let steps = i32::try_from(self.openings.saturating_sub(1)).unwrap_or(i32::MAX);
+        let seconds = open.first.as_secs_f64() * open.growth.powi(steps);
+        let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(open.cap);
+        self.seed.nth(self.generation).between(most.mul_f64(1.0 - open.jitter), most)
+    }
+
+    fn close(&mut self, breaker: &Breaker, why: Why, now: Moment) {
+        self.openings = 0;
+        self.enter(breaker, Basic::Closed, why, now);
+    }
+
+    pub(super) fn force(&mut self, breaker: &Breaker, forced: Forced, now: Moment) {
+        let from = self.mode(breaker.word());
+        self.forced = Some(forced);
+        match forced {
+            Forced::Open => {
+                self.until = Moment::from_nanos(u64::MAX);
+                breaker.retry_at.store(FORCED, Ordering::Release);
+                self.enter_from(breaker, from, Basic::Open, Why::Forced, now);
+            }
+            Forced::Closed => self.enter_from(breaker, from, Basic::Closed, Why::Forced, now),
+            Forced::Disabled => self.enter_from(breaker, from, Basic::Disabled, Why::Forced, now),
+        }
+    }
+
+    pub(super) fn release(&mut self, breaker: &Breaker, now: Moment) {
+        let from = self.mode(breaker.word());
+        if self.forced.take().is_some() {
+            self.openings = 0;
+            self.enter_from(breaker, from, Basic::Closed, Why::Released, now);
+        }
+    }
+
+    fn enter(&mut self, breaker: &Breaker, mode: Basic, why: Why, now: Moment) {
+        let from = self.mode(breaker.word());
+        self.enter_from(breaker, from, mode, why, now);
+    }
+
+    /// Starts a new generation: no evidence, no probes out, and no outcome of before counts any more.
+    fn enter_from(&mut self, breaker: &Breaker, from: Mode, mode: Basic, why: Why, now: Moment) {
+        self.generation = self.generation.wrapping_add(1);
+        self.since = now;
+        (self.out, self.good) = (0, 0);
+        self.last_probe = now;
+        // The first paced call waits its turn: whoever opened the breaker has just been there.
+        self.next_paced = now.after(breaker.policy.probe.last_target_every.unwrap_or(Duration::MAX));
+        if let Some(large) = &mut self.large {
+            large.window.clear();
+            (large.streak, large.wary) = (0, false);
+        }
+        let word = Word::new(mode, self.generation);
+        breaker.word.store(word.bits(), Ordering::Release);
+        let to = self.mode(word);
+        let until = matches!(to, Mode::Open).then_some(self.until);
+        if breaker.watcher.is_some() {
+            self.told.push(Transition { from, to, why, generation: self.generation, at: now, until });
+        }
+    }
+
+    // ===== snapshots =====
+
+    pub(super) fn snapshot(&self, breaker: &Breaker, now: Moment, wall: Timestamp) -> BreakerSnapshot {
+        let mode = self.mode(breaker.word());
+        let ago = now.since(self.since);
+        let until = (mode == Mode::Open)
+            .then(|| wall.saturating_add(self.until.since(now)).unwrap_or(Timestamp::MAX));
+        BreakerSnapshot {
+            at: wall,
+            mode,
+            since: wall.saturating_sub(ago).unwrap_or(Timestamp::MIN),
+            until,
+            openings: self.openings,
+        }
+    }
+
+    pub(super) fn restore(
+        &mut self,
+        breaker: &Breaker,
+        snapshot: &BreakerSnapshot,
+        now: Moment,
+        wall: Timestamp,
+    ) {
+        match snapshot.mode {
+            Mode::Closed => {}
+            Mode::Open | Mode::Probing => {
+                self.openings = snapshot.openings.max(1);
+                let left = snapshot.until.map(|until| until.duration_since(wall));
+                let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(Duration::ZERO);
+                let until = now.after(left.min(breaker.policy.open.cap));
+                self.forced = None;
+                self.open_until(breaker, Why::Restored, now, until);
+            }
+            Mode::ForcedOpen => self.force(breaker, Forced::Open, now),
+            Mode::ForcedClosed => self.force(breaker, Forced::Closed, now),
+            Mode::Disabled => self.force(breaker, Forced::Disabled, now),
+        }
+    }
+}
