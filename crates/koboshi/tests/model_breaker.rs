@@ -1,0 +1,325 @@
+//! The breaker against a naive model: random schedules, every answer compared.
+//!
+//! The model keeps the whole history of its generation in a list and works everything out anew at each step; it shares
+//! no code with the breaker.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "helpers of tests"
+)]
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::breaker::{
+    Breaker, BreakerPolicy, BreakerSnapshot, Forced, Mode, OpenPolicy, Outcome, Permit, ProbePolicy,
+    SlowPolicy, Span, WindowPolicy,
+};
+use koboshi::chance::Seed;
+use koboshi::time::Moment;
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Admit { last: bool },
+    Record { which: usize, outcome: Outcome },
+    Drop { which: usize },
+    Advance { millis: u64 },
+    Force(Forced),
+    Release,
+    Hint,
+}
+
+/// A call that was let through.
+struct Sent {
+    generation: u64,
+    probe: bool,
+    paced: bool,
+    at: Moment,
+}
+
+struct Model {
+    policy: BreakerPolicy,
+    generation: u64,
+    mode: Mode,
+    until: Moment,
+    openings: u32,
+    /// Calls that ended in this generation: when, failed, slow.
+    ended: Vec<(Moment, bool, bool)>,
+    wary: bool,
+    out: u32,
+    good: u32,
+    last_probe: Moment,
+    next_paced: Option<Moment>,
+}
+
+impl Model {
+    fn new(policy: BreakerPolicy) -> Self {
+        Self {
+            policy,
+            generation: 0,
+            mode: Mode::Closed,
+            until: Moment::START,
+            openings: 0,
+            ended: Vec::new(),
+            wary: false,
+            out: 0,
+            good: 0,
+            last_probe: Moment::START,
+            next_paced: None,
+        }
+    }
+
+    fn enter(&mut self, mode: Mode, now: Moment) {
+        self.generation += 1;
+        self.mode = mode;
+        self.ended.clear();
+        self.wary = false;
+        (self.out, self.good, self.last_probe) = (0, 0, now);
+        self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
+    }
+
+    fn open(&mut self, now: Moment) {
+        self.openings += 1;
+        let mut length = self.policy.open.first;
+        for _ in 1..self.openings {
+            length = length.mul_f64(self.policy.open.growth).min(self.policy.open.cap);
+        }
+        self.until = now.after(length);
+        self.enter(Mode::Open, now);
+    }
+
+    fn admit(&mut self, last: bool, now: Moment) -> Option<Sent> {
+        let sent =
+            |model: &Self, probe, paced| Some(Sent { generation: model.generation, probe, paced, at: now });
+        match self.mode {
+            Mode::Closed | Mode::ForcedClosed | Mode::Disabled => return sent(self, false, false),
+            Mode::ForcedOpen => return None,
+            Mode::Open if now < self.until => {
+                if last && self.next_paced.is_some_and(|next| now >= next) {
+                    self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
+                    return sent(self, false, true);
+                }
+                return None;
+            }
+            Mode::Open => self.enter(Mode::Probing, now),
+            _ => {}
+        }
+        if self.out >= self.policy.probe.permits && now >= self.last_probe.after(self.policy.probe.longest) {
+            self.enter(Mode::Probing, now);
+        }
+        if self.out >= self.policy.probe.permits {
+            if !last || !self.next_paced.is_some_and(|next| now >= next) {
+                return None;
+            }
+            self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
+            self.out += 1;
+            return sent(self, true, false);
+        }
+        self.out += 1;
+        self.last_probe = now;
+        sent(self, true, false)
+    }
+
+    fn record(&mut self, sent: &Sent, outcome: Outcome, now: Moment) {
+        if sent.generation != self.generation || matches!(self.mode, Mode::Disabled | Mode::ForcedOpen) {
+            return;
+        }
+        let slow = self.policy.window.and_then(|window| window.slow);
+        let slow = slow.is_some_and(|slow| now.since(sent.at) > slow.longer_than);
+        if sent.probe || sent.paced {
+            self.out -= u32::from(sent.probe);
+            match outcome {
+                Outcome::Success if !slow => {
+                    self.good += 1;
+                    let good = self.good;
+                    if good >= self.policy.probe.successes {
+                        self.openings = 0;
+                        self.enter(Mode::Closed, now);
+                    } else if self.mode == Mode::Open {
+                        self.enter(Mode::Probing, now);
+                        self.good = good;
+                    }
+                }
+                Outcome::Ignored => {}
+                _ if self.mode == Mode::Probing => self.open(now),
+                _ => {}
+            }
+            return;
+        }
+        if outcome == Outcome::Ignored {
+            return;
+        }
+        let failed = outcome == Outcome::Failure;
+        self.ended.push((now, failed, slow));
+        let warned = self.wary && failed;
+        self.wary &= failed;
+        if (warned || self.is_bad(now)) && self.mode == Mode::Closed {
+            self.open(now);
+        }
+    }
+
+    fn is_bad(&self, now: Moment) -> bool {
+        let streak = self.ended.iter().rev().take_while(|call| call.1).count() as u32;
+        if self.policy.consecutive.is_some_and(|most| streak >= most) && !self.wary {
+            return true;
+        }
+        let Some(window) = self.policy.window else { return false };
+        let last: Vec<_> = match window.span {
+            Span::Calls(calls) => self.ended.iter().rev().take(calls as usize).collect(),
+            Span::Time(length) => {
+                let part = |at: Moment| at.nanos() / (length.as_nanos() as u64 / 10);
+                self.ended.iter().filter(|call| part(now) - part(call.0) < 10).collect()
+            }
+            _ => unreachable!(),
+        };
+        let share = |count: usize| count as f64 / last.len() as f64;
+        last.len() >= window.least_calls as usize
+            && (share(last.iter().filter(|call| call.1).count()) >= window.failure_rate
+                || window
+                    .slow
+                    .is_some_and(|slow| share(last.iter().filter(|call| call.2).count()) >= slow.rate))
+    }
+}
+
+fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
+    let span = prop_oneof![
+        (1_u32..=16).prop_map(Span::Calls),
+        (17_u32..30).prop_map(Span::Calls),
+        (1_u64..20).prop_map(|seconds| Span::Time(Duration::from_secs(seconds))),
+    ];
+    let rate = prop_oneof![Just(0.25), Just(0.5), Just(1.0)];
+    let slow = proptest::option::of((1_u64..5, rate.clone()));
+    let window = proptest::option::of((span, 1_u32..8, rate, slow));
+    let consecutive = proptest::option::of(1_u32..6);
+    let probe = (1_u32..4, 1_u32..4, 1_u64..8, proptest::option::of(1_u64..3));
+    let open = (1_u64..6, prop_oneof![Just(1.0), Just(2.0)], 6_u64..20);
+    (consecutive, window, open, probe).prop_map(|(consecutive, window, open, probe)| {
+        let window = window.map(|(span, least, failure_rate, slow)| WindowPolicy {
+            span,
+            least_calls: if let Span::Calls(calls) = span { least.min(calls) } else { least },
+            failure_rate,
+            slow: slow.map(|(seconds, rate)| SlowPolicy { longer_than: Duration::from_secs(seconds), rate }),
+        });
+        BreakerPolicy {
+            consecutive: consecutive.or(window.is_none().then_some(3)),
+            window,
+            open: OpenPolicy {
+                first: Duration::from_secs(open.0),
+                growth: open.1,
+                cap: Duration::from_secs(open.2),
+                jitter: 0.0,
+            },
+            probe: ProbePolicy {
+                permits: probe.0,
+                successes: probe.1,
+                longest: Duration::from_secs(probe.2),
+                last_target_every: probe.3.map(Duration::from_secs),
+            },
+        }
+    })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let outcome =
+        prop_oneof![4 => Just(Outcome::Failure), 4 => Just(Outcome::Success), 1 => Just(Outcome::Ignored)];
+    prop_oneof![
+        12 => any::<bool>().prop_map(|last| Step::Admit { last }),
+        12 => (any::<usize>(), outcome).prop_map(|(which, outcome)| Step::Record { which, outcome }),
+        2 => any::<usize>().prop_map(|which| Step::Drop { which }),
+        6 => (1_u64..4000).prop_map(|millis| Step::Advance { millis }),
+        1 => prop_oneof![Just(Forced::Open), Just(Forced::Closed), Just(Forced::Disabled)].prop_map(Step::Force),
+        2 => Just(Step::Release),
+        1 => Just(Step::Hint),
+    ]
+}
+
+fn remote_opening() -> BreakerSnapshot {
+    let at = Timestamp::UNIX_EPOCH;
+    BreakerSnapshot { at, mode: Mode::Open, since: at, until: None, openings: 1 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_breaker_does_what_the_model_does(policy in any_policy(), steps in proptest::collection::vec(any_step(), 1..150)) {
+        let breaker = Breaker::new(policy, Seed::new(1), Moment::START).unwrap();
+        let mut model = Model::new(policy);
+        let mut now = Moment::START;
+        let mut sent: Vec<(Permit<&Breaker>, Sent)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Admit { last } => {
+                    let answer = if last { breaker.admit_last(now) } else { breaker.admit(now) };
+                    let expected = model.admit(last, now);
+                    prop_assert_eq!(answer.is_ok(), expected.is_some());
+                    if let (Ok(permit), Some(call)) = (answer, expected) {
+                        prop_assert_eq!(permit.is_probe(), call.probe || call.paced);
+                        sent.push((permit, call));
+                    }
+                }
+                Step::Record { which, outcome } if !sent.is_empty() => {
+                    let (permit, call) = sent.swap_remove(which % sent.len());
+                    permit.record(outcome, now);
+                    model.record(&call, outcome, now);
+                }
+                Step::Drop { which } if !sent.is_empty() => {
+                    let (permit, call) = sent.swap_remove(which % sent.len());
+                    drop(permit);
+                    if call.probe && call.generation == model.generation {
+                        model.out -= 1;
+                    }
+                }
+                Step::Advance { millis } => now = now.after(Duration::from_millis(millis)),
+                Step::Force(forced) => {
+                    breaker.force(forced, now);
+                    let mode = match forced {
+                        Forced::Open => Mode::ForcedOpen,
+                        Forced::Closed => Mode::ForcedClosed,
+                        _ => Mode::Disabled,
+                    };
+                    model.enter(mode, now);
+                }
+                Step::Release => {
+                    breaker.release(now);
+                    if matches!(model.mode, Mode::ForcedOpen | Mode::ForcedClosed | Mode::Disabled) {
+                        model.openings = 0;
+                        model.enter(Mode::Closed, now);
+                    }
+                }
+                Step::Hint => {
+                    breaker.hint(&remote_opening());
+                    model.wary |= matches!(model.mode, Mode::Closed | Mode::ForcedClosed);
+                }
+                _ => {}
+            }
+            prop_assert_eq!(breaker.mode(), model.mode);
+        }
+    }
+
+    #[test]
+    fn a_breaker_is_never_stuck(policy in any_policy(), steps in proptest::collection::vec(any_step(), 1..100)) {
+        let breaker = Breaker::new(policy, Seed::new(1), Moment::START).unwrap();
+        let mut now = Moment::START;
+        let mut sent: Vec<Permit<&Breaker>> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Admit { .. } => sent.extend(breaker.admit(now)),
+                Step::Record { which, outcome } if !sent.is_empty() => {
+                    let index = which % sent.len();
+                    sent.swap_remove(index).record(outcome, now);
+                }
+                // The worst caller: it loses its permits.
+                Step::Drop { which } if !sent.is_empty() => std::mem::forget(sent.swap_remove(which % sent.len())),
+                Step::Advance { millis } => now = now.after(Duration::from_millis(millis)),
+                _ => {}
+            }
+        }
+        let patience = policy.open.cap + policy.probe.longest;
+        now = now.after(patience);
+        prop_assert!(breaker.admit(now).is_ok(), "{:?}", breaker.mode());
+    }
+}
