@@ -164,17 +164,12 @@ impl State {
                 return;
             }
             let next = word.with(seen, breaker.small_window);
-            let why = breaker.verdict(next, seen.failed).filter(|_| self.forced.is_none());
-            let Some(why) = why else {
-                // Another call changed the picture, or an operator keeps it closed: only count.
-                if breaker.exchange(word, next).is_ok() {
-                    return;
-                }
-                continue;
-            };
-            // Nobody may count into the word that is being left, so it is taken before the rest changes.
-            if breaker.exchange(word, next).is_ok() {
+            if let Some(why) = breaker.verdict(next, seen.failed).filter(|_| self.forced.is_none()) {
                 return self.open(breaker, why, now);
+            }
+            // Another call changed the picture, or an operator keeps it closed: only count.
+            if breaker.exchange(word, next).is_ok() {
+                return;
             }
         }
     }
@@ -305,7 +300,8 @@ impl State {
             (large.streak, large.wary) = (0, false);
         }
         let word = Word::new(mode, self.generation);
-        breaker.word.store(word.bits(), Ordering::Release);
+        // A swap, no store: others may be exchanging the closed word at this moment.
+        breaker.word.swap(word.bits(), Ordering::AcqRel);
         let to = self.mode(word);
         let until = matches!(to, Mode::Open).then_some(self.until);
         if breaker.watcher.is_some() {
