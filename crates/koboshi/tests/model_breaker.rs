@@ -111,7 +111,7 @@ impl Model {
             self.enter(Mode::Probing, now);
         }
         if self.out >= self.policy.probe.permits {
-            if !last || !self.next_paced.is_some_and(|next| now >= next) {
+            if !last || self.next_paced.is_none_or(|next| now < next) {
                 return None;
             }
             self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));

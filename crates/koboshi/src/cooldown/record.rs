@@ -65,6 +65,13 @@ impl Rest {
         now.saturating_add(length).unwrap_or(self.until).min(self.until)
     }
 
+    /// Counts the rest from now if the clock was set back since it was set.
+    pub(super) fn follow_clock(&mut self, now: Timestamp) {
+        if !self.fixed && now < self.set {
+            (self.until, self.set) = (self.ends(now), now);
+        }
+    }
+
     /// The order that decides between two rests of one epoch.
     fn rank(&self) -> (bool, Timestamp, Timestamp, Timestamp, Class, bool, &str) {
         (self.parked, self.until, self.set, self.since, self.class, self.fixed, &self.detail)

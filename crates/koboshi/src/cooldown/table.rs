@@ -1,0 +1,354 @@
+//! All keys of one process: who rests, who may start.
+//!
+//! Beside each record it keeps what is nobody else's business: the probe that is out, the order in which the others
+//! follow it, and the recent starts. A look at one key is one hash lookup, however many there are.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::chance::Seed;
+use crate::fault::Fault;
+use crate::key::ScopeKey;
+
+use super::{
+    Class, Cooldown, CooldownEvent, CooldownPolicy, CooldownPolicyError, Failure, Happened, Rest, Standing,
+};
+
+/// A key that has been quiet for so long is forgotten.
+const FORGET_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub struct RunEnd<'a> {
+    /// Exit status; none where it ended by a signal.
+    pub exit_code: Option<i32>,
+    /// How long it ran, if known.
+    pub ran: Option<Duration>,
+    /// What was read from it.
+    pub fault: Option<&'a Fault>,
+}
+
+/// A start that may go ahead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// It is the first one after a rest: the others wait for what becomes of it.
+    pub probe: bool,
+    /// The rest that is over by this start.
+    pub ended: Option<CooldownEvent>,
+}
+
+/// Why a start must wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeldFor {
+    /// The key rests.
+    Rest,
+    /// A person must resume it.
+    Parked,
+    /// The rest is over, and one goes first: its end is waited for.
+    Probe,
+    /// All is well again, and the others follow one by one.
+    Turn,
+}
+
+/// A start that must wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Why.
+    pub why: HeldFor,
+    /// Until when; none where a person must resume it.
+    pub until: Option<Timestamp>,
+    /// The line for the log.
+    pub event: CooldownEvent,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    record: Cooldown,
+    /// Until when the probe that is out is waited for.
+    probe: Option<Timestamp>,
+    /// After a probe's success: when the next one may follow, and when all may.
+    release: Option<(Timestamp, Timestamp)>,
+    /// The latest starts, oldest first.
+    starts: VecDeque<Timestamp>,
+}
+
+/// All keys of one process.
+#[derive(Debug)]
+pub struct Cooldowns {
+    policy: CooldownPolicy,
+    slots: HashMap<ScopeKey, Slot>,
+}
+
+impl Cooldowns {
+    /// Nobody rests.
+    ///
+    /// # Errors
+    /// The policy makes no sense.
+    pub fn new(policy: CooldownPolicy) -> Result<Self, CooldownPolicyError> {
+        policy.validate()?;
+        Ok(Self { policy, slots: HashMap::new() })
+    }
+
+    /// Where a key stands. This is the question of every request: one lookup, nothing is changed.
+    #[must_use]
+    pub fn standing(&self, key: &ScopeKey, now: Timestamp) -> Standing<'_> {
+        self.slots.get(key).map_or(Standing::Free, |slot| slot.record.standing(now))
+    }
+
+    /// The rest of a key that rests or is parked now.
+    #[must_use]
+    pub fn check(&self, key: &ScopeKey, now: Timestamp) -> Option<&Rest> {
+        match self.standing(key, now) {
+            Standing::Cooling { rest, .. } | Standing::Parked(rest) => Some(rest),
+            Standing::Free | Standing::Due(_) => None,
+        }
+    }
+
+    // ===== what happened =====
+
+    /// Something failed.
+    pub fn fail(
+        &mut self,
+        key: &ScopeKey,
+        failure: &Failure,
+        now: Timestamp,
+        seed: Seed,
+    ) -> Option<CooldownEvent> {
+        if !self.policy.enabled {
+            return None;
+        }
+        let policy = self.policy;
+        let slot = self.slot(key);
+        slot.record.fail(failure, &policy, now, seed);
+        (slot.probe, slot.release) = (None, None);
+        slot.record.rest.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
+    }
+
+    /// Something succeeded that began then, if known. If it was the first after a rest, the others follow one by one.
+    pub fn succeed(
+        &mut self,
+        key: &ScopeKey,
+        started: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<CooldownEvent> {
+        let policy = self.policy;
+        let slot = self.slots.get_mut(key)?;
+        if !slot.record.succeed(started, now) {
+            return None;
+        }
+        slot.probe = None;
+        slot.release = Some((later(now, policy.stagger), later(now, policy.release)));
+        Some(CooldownEvent { key: key.clone(), what: Happened::Ended })
+    }
+
+    /// A run ended. Exit 0 is a success only if it lasted: "nothing to do" in a second would be started for ever.
+    /// A fault that was read counts whatever the exit status.
+    pub fn run_ended(
+        &mut self,
+        key: &ScopeKey,
+        end: &RunEnd<'_>,
+        now: Timestamp,
+        seed: Seed,
+    ) -> Option<CooldownEvent> {
+        let started = end.ran.and_then(|ran| now.checked_sub(ran).ok());
+        if let Some(fault) = end.fault {
+            return self.fail(key, &Failure { ran: end.ran, ..Failure::of(fault) }, now, seed);
+        }
+        if end.exit_code != Some(0) {
+            let failure = Failure { ran: end.ran, ..Failure::of_class(Class::Error) };
+            return self.fail(key, &failure, now, seed);
+        }
+        if end.ran.is_some_and(|ran| ran < self.policy.least_run) {
+            self.give_up_probe(key);
+            return None;
+        }
+        self.succeed(key, started, now)
+    }
+
+    /// The probe was called off: the next one may go.
+    pub fn give_up_probe(&mut self, key: &ScopeKey) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.probe = None;
+        }
+    }
+
+    // ===== who may start =====
+
+    /// May something start now? Counts the start if so. `may_probe` is false where somebody else (another process of a
+    /// fleet) holds the right to go first.
+    ///
+    /// # Errors
+    /// Not now: it rests, is parked, waits for the probe or its turn, or was started too often.
+    pub fn start(
+        &mut self,
+        key: &ScopeKey,
+        may_probe: bool,
+        now: Timestamp,
+        seed: Seed,
+    ) -> Result<Started, Held> {
+        let policy = self.policy;
+        let slot = self.slot(key);
+        slot.follow_clock(&policy, now);
+        let held = |why, class: Class, until| {
+            let event = CooldownEvent::skipped(key, class, until, now);
+            Err(Held { why, until: Some(until), event })
+        };
+        let probe = match slot.record.standing(now) {
+            Standing::Parked(rest) => return Err(Held::parked(key, rest)),
+            Standing::Cooling { rest, until } => return held(HeldFor::Rest, rest.class, until),
+            Standing::Due(rest) => match slot.probe.filter(|until| now < *until) {
+                Some(until) => return held(HeldFor::Probe, rest.class, until),
+                None if !may_probe => {
+                    return held(HeldFor::Probe, rest.class, later(now, policy.stagger));
+                }
+                None => true,
+            },
+            Standing::Free => {
+                if let Some(until) = slot.turn(&policy, now) {
+                    let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
+                    let event = CooldownEvent { key: key.clone(), what };
+                    return Err(Held { why: HeldFor::Turn, until: Some(until), event });
+                }
+                false
+            }
+        };
+        if policy.enabled && slot.started_too_often(&policy, now) {
+            let failure = Failure {
+                detail: format!(
+                    "started {} times within {} s",
+                    policy.starts,
+                    policy.starts_within.as_secs()
+                ),
+                ..Failure::of_class(Class::Error)
+            };
+            slot.record.fail(&failure, &policy, now, seed);
+            slot.starts.clear();
+            return self.start(key, may_probe, now, seed);
+        }
+        slot.starts.push_back(now);
+        if probe {
+            slot.probe = Some(later(now, policy.longest_probe));
+        }
+        let ended = probe.then(|| CooldownEvent { key: key.clone(), what: Happened::Ended });
+        Ok(Started { probe, ended })
+    }
+
+    // ===== what people and others say =====
+
+    /// A person resumes a key.
+    pub fn resume(&mut self, key: &ScopeKey, now: Timestamp) -> Option<CooldownEvent> {
+        let slot = self.slot(key);
+        let rested = slot.record.resume(now);
+        (slot.probe, slot.release) = (None, None);
+        slot.starts.clear();
+        rested.then(|| CooldownEvent { key: key.clone(), what: Happened::Resumed })
+    }
+
+    /// A person lets a key rest.
+    pub fn cool(
+        &mut self,
+        key: &ScopeKey,
+        until: Timestamp,
+        detail: &str,
+        now: Timestamp,
+    ) -> Option<CooldownEvent> {
+        let slot = self.slot(key);
+        slot.record.cool(until, detail, now);
+        slot.record.rest.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
+    }
+
+    /// What is known about a key, to be stored and shared.
+    #[must_use]
+    pub fn record(&self, key: &ScopeKey) -> Option<&Cooldown> {
+        self.slots.get(key).map(|slot| &slot.record)
+    }
+
+    /// Takes in what another process knows. Says whether we know more, so that it must be told.
+    pub fn adopt(&mut self, key: &ScopeKey, other: &Cooldown) -> bool {
+        let slot = self.slot(key);
+        let epoch = slot.record.epoch;
+        let tell = slot.record.reconcile(other);
+        if slot.record.epoch != epoch {
+            (slot.probe, slot.release) = (None, None);
+        }
+        tell
+    }
+
+    /// Every key that rests, is due or parked.
+    pub fn resting(&self) -> impl Iterator<Item = (&ScopeKey, &Rest)> {
+        self.slots.iter().filter_map(|(key, slot)| slot.record.rest.as_ref().map(|rest| (key, rest)))
+    }
+
+    /// Forgets keys that have been quiet for a week, so that the table does not grow for ever.
+    pub fn forget_quiet(&mut self, now: Timestamp) {
+        self.slots.retain(|_, slot| !slot.is_quiet(now));
+    }
+
+    /// How many keys are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether no key is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    fn slot(&mut self, key: &ScopeKey) -> &mut Slot {
+        self.slots.entry(key.clone()).or_default()
+    }
+}
+
+impl Slot {
+    /// After a probe's success: when this one may follow, if not now. Takes the turn if it is now.
+    fn turn(&mut self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
+        let (next, all) = self.release.filter(|(_, all)| now < *all)?;
+        if now < next {
+            return Some(next);
+        }
+        self.release = Some((later(now, policy.stagger), all));
+        None
+    }
+
+    /// A clock that was set back must not keep anybody longer than the policy says.
+    fn follow_clock(&mut self, policy: &CooldownPolicy, now: Timestamp) {
+        if let Some(rest) = &mut self.record.rest {
+            rest.follow_clock(now);
+        }
+        self.probe = self.probe.map(|until| until.min(later(now, policy.longest_probe)));
+        let (stagger, release) = (later(now, policy.stagger), later(now, policy.release));
+        self.release = self.release.map(|(next, all)| (next.min(stagger), all.min(release)));
+    }
+
+    fn started_too_often(&mut self, policy: &CooldownPolicy, now: Timestamp) -> bool {
+        // Starts from the future are left over from before the clock was set back.
+        self.starts.retain(|start| *start <= now && later(*start, policy.starts_within) > now);
+        self.starts.len() >= usize::try_from(policy.starts).unwrap_or(usize::MAX)
+    }
+
+    fn is_quiet(&self, now: Timestamp) -> bool {
+        let last = match &self.record.rest {
+            Some(rest) if rest.parked => return false,
+            Some(rest) => rest.ends(now),
+            None => self.record.cleared.map_or(Timestamp::MIN, |cleared| cleared.at),
+        };
+        let last = self.starts.back().map_or(last, |start| last.max(*start));
+        later(last, FORGET_AFTER) <= now
+    }
+}
+
+impl Held {
+    fn parked(key: &ScopeKey, rest: &Rest) -> Self {
+        let what = Happened::SkippedParked { class: rest.class };
+        Self { why: HeldFor::Parked, until: None, event: CooldownEvent { key: key.clone(), what } }
+    }
+}
+
+fn later(from: Timestamp, length: Duration) -> Timestamp {
+    from.saturating_add(length).unwrap_or(Timestamp::MAX)
+}
