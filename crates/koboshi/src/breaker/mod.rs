@@ -23,7 +23,6 @@ mod tests;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -68,6 +67,8 @@ pub struct Breaker {
     small_window: u32,
     /// The window does not fit the word.
     large: bool,
+    /// A call that takes longer is slow, in nanoseconds.
+    slow_after: u64,
     word: AtomicU64,
     /// When an open breaker begins to probe, in nanoseconds: refusing needs no lock.
     retry_at: AtomicU64,
@@ -87,9 +88,13 @@ impl Breaker {
             _ => 0,
         };
         let large = policy.window.is_some() && small_window == 0;
+        let slow = policy.window.and_then(|window| window.slow);
+        let slow_after =
+            slow.and_then(|slow| u64::try_from(slow.longer_than.as_nanos()).ok()).unwrap_or(u64::MAX);
         Ok(Self {
             small_window,
             large,
+            slow_after,
             word: AtomicU64::new(Word::new(Basic::Closed, 0).bits()),
             retry_at: AtomicU64::new(0),
             state: Mutex::new(State::new(&policy, large, seed, now)),
@@ -165,13 +170,13 @@ impl Breaker {
     }
 
     #[inline]
-    fn record_ordinary(&self, generation: u64, outcome: Outcome, took: Duration, now: Moment) {
+    fn record_ordinary(&self, generation: u64, outcome: Outcome, since: Moment, now: Moment) {
         let failed = match outcome {
             Outcome::Success => false,
             Outcome::Failure => true,
             Outcome::Ignored => return,
         };
-        let seen = Seen { failed, slow: self.is_slow(took) };
+        let seen = Seen { failed, slow: self.is_slow(since, now) };
         if self.large {
             return self.change(|breaker, state| state.count_large(breaker, generation, seen, now));
         }
@@ -184,7 +189,9 @@ impl Breaker {
             if next == word && !failed {
                 return;
             }
-            if self.verdict(next, failed).is_some() {
+            // A good call in a full window only makes it better.
+            let worse = failed || seen.slow || !word.is_full(self.small_window);
+            if worse && self.verdict(next, failed).is_some() {
                 return self.change(|breaker, state| state.count_and_open(breaker, generation, seen, now));
             }
             match self.exchange(word, next) {
@@ -194,10 +201,10 @@ impl Breaker {
         }
     }
 
-    fn record_probe(&self, generation: u64, pass: Pass, outcome: Outcome, took: Duration, now: Moment) {
+    fn record_probe(&self, generation: u64, pass: Pass, outcome: Outcome, since: Moment, now: Moment) {
         // A target that answers its probes too slowly is not back.
         let outcome =
-            if outcome == Outcome::Success && self.is_slow(took) { Outcome::Failure } else { outcome };
+            if outcome == Outcome::Success && self.is_slow(since, now) { Outcome::Failure } else { outcome };
         self.change(|breaker, state| state.probed(breaker, generation, pass, outcome, now));
     }
 
@@ -291,9 +298,8 @@ impl Breaker {
     }
 
     #[inline]
-    fn is_slow(&self, took: Duration) -> bool {
-        let slow = self.policy.window.and_then(|window| window.slow);
-        slow.is_some_and(|slow| took > slow.longer_than)
+    const fn is_slow(&self, since: Moment, now: Moment) -> bool {
+        now.nanos().saturating_sub(since.nanos()) > self.slow_after
     }
 
     /// Whether this evidence opens the breaker.

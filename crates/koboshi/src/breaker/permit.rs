@@ -81,10 +81,9 @@ impl<B: Deref<Target = Breaker>> Permit<B> {
     #[inline]
     pub fn record(mut self, outcome: Outcome, now: Moment) {
         self.recorded = true;
-        let took = now.since(self.since);
         match self.pass {
-            Pass::Ordinary => self.breaker.record_ordinary(self.generation, outcome, took, now),
-            pass => self.breaker.record_probe(self.generation, pass, outcome, took, now),
+            Pass::Ordinary => self.breaker.record_ordinary(self.generation, outcome, self.since, now),
+            pass => self.breaker.record_probe(self.generation, pass, outcome, self.since, now),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Promises of the breaker, one by one. The whole against a naive model: `tests/model_breaker.rs`.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::*;
 use crate::fault::{Fault, Kind};

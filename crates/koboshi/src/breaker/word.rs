@@ -120,6 +120,12 @@ impl Word {
         }
     }
 
+    /// Whether a window of so many calls has no room left; one of none always is.
+    #[inline]
+    pub(super) const fn is_full(self, window: u32) -> bool {
+        window == 0 || self.0 >> window & 1 == 1
+    }
+
     /// One more call, in a window of so many (0: no window).
     #[inline]
     pub(super) const fn with(self, seen: Seen, window: u32) -> Self {
