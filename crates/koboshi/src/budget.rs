@@ -107,6 +107,11 @@ impl RetryShare {
         taken.is_ok()
     }
 
+    /// Puts a retry back that was taken out and not made.
+    pub fn refund(&self) {
+        self.add(ONE);
+    }
+
     /// Whole retries that could be taken out now.
     #[must_use]
     pub fn left(&self, now: Moment) -> u64 {

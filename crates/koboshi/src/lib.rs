@@ -13,6 +13,7 @@
 pub mod backoff;
 pub mod breaker;
 pub mod budget;
+pub mod call;
 pub mod chance;
 pub mod classify;
 pub mod cooldown;
@@ -23,4 +24,6 @@ pub mod redact;
 pub mod remedy;
 mod sync;
 pub mod time;
+#[cfg(feature = "tower")]
+pub mod tower;
 pub mod wait;
