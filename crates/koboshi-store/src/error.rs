@@ -1,0 +1,80 @@
+//! What can go wrong with a store, said with the place and the next step.
+//!
+//! Every message names the file or the server (without its password), what was being done, and what a person can do
+//! about it. Text of a driver is redacted before it comes here.
+
+/// Why a store could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A newer Koboshi wrote it.
+    #[error(
+        "{place} was written by a newer Koboshi (schema {found}, this one knows up to {known}): \
+         update this Koboshi or use another file; nothing was changed"
+    )]
+    Newer {
+        /// Which file.
+        place: String,
+        /// The schema of the file.
+        found: i64,
+        /// The newest schema that this program knows.
+        known: i64,
+    },
+    /// It is broken, or no store at all.
+    #[error(
+        "{place} cannot be read as a Koboshi store ({why}): move it away, a new one is made at the next start; \
+         nothing was changed"
+    )]
+    Damaged {
+        /// Which file.
+        place: String,
+        /// What was seen.
+        why: String,
+    },
+    /// Others kept it locked for too long.
+    #[error("{place} is in use by others, gave up while trying to {doing}: try again")]
+    Busy {
+        /// Which file.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+    },
+    /// It cannot be reached now.
+    #[error(
+        "{place} is away, could not {doing} ({why}): Koboshi works on with what it knows and tries again"
+    )]
+    Away {
+        /// Which server.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What was seen.
+        why: String,
+    },
+    /// A setting that cannot work.
+    #[error("the store `{place}` cannot be used: {why}")]
+    Setting {
+        /// What was given.
+        place: String,
+        /// Why not, and what to write instead.
+        why: String,
+    },
+    /// Anything else.
+    #[error("{place}: could not {doing}: {why}")]
+    Failed {
+        /// Which file or server.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What was seen.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may succeed later without anybody's help.
+    #[must_use]
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Away { .. })
+    }
+}

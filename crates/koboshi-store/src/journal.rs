@@ -1,0 +1,259 @@
+//! The journal: what happened, when, to what.
+//!
+//! Faults, remedies and changes of state are noted as entries that people and programs can ask for by time, kind,
+//! target and agent. An entry is small and free of secrets: every store passes what it is given through [`tidy`]
+//! before it keeps it, even though writers redact too, so that one forgetful writer cannot fill a file with keys.
+//! The journal may lose entries under overload; it never slows anyone down. State is kept elsewhere.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::key::ScopeKey;
+use koboshi::redact::{Redactor, shorten};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::Node;
+use crate::times;
+
+/// The most characters of an entry's text.
+pub const LONGEST_TEXT: usize = 500;
+/// The most bytes of an entry's data, as JSON.
+pub const LARGEST_DATA: usize = 4096;
+/// The most characters of a name in an entry.
+const LONGEST_WORD: usize = 200;
+
+/// What an entry tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum What {
+    /// Something failed.
+    Fault,
+    /// What was done about it.
+    Remedy,
+    /// A breaker changed its mode.
+    Breaker,
+    /// A gate closed or opened.
+    Gate,
+    /// A rest began, grew or ended.
+    Cooldown,
+    /// A lease was taken or lost.
+    Lease,
+    /// The store itself has something to say.
+    Store,
+    /// A person did something.
+    Operator,
+}
+
+impl What {
+    /// Everything there is.
+    pub const ALL: &[Self] = &[
+        Self::Fault,
+        Self::Remedy,
+        Self::Breaker,
+        Self::Gate,
+        Self::Cooldown,
+        Self::Lease,
+        Self::Store,
+        Self::Operator,
+    ];
+
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fault => "fault",
+            Self::Remedy => "remedy",
+            Self::Breaker => "breaker",
+            Self::Gate => "gate",
+            Self::Cooldown => "cooldown",
+            Self::Lease => "lease",
+            Self::Store => "store",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|what| what.name() == name)
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When; kept to the microsecond.
+    pub at: Timestamp,
+    /// Who noted it.
+    pub node: Node,
+    /// What it tells of.
+    pub what: What,
+    /// The kind of fault or the name of the step, such as `rate_limited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Cow<'static, str>>,
+    /// What it happened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<ScopeKey>,
+    /// Which agent it happened to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// One sentence for people.
+    #[serde(default)]
+    pub text: String,
+    /// Details for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl Entry {
+    /// An entry without details.
+    #[must_use]
+    pub fn new(at: Timestamp, node: &Node, what: What, text: impl Into<String>) -> Self {
+        Self {
+            at,
+            node: node.clone(),
+            what,
+            kind: None,
+            key: None,
+            agent: None,
+            text: text.into(),
+            data: None,
+        }
+    }
+}
+
+/// Which entries are asked for. What is not set matches all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// Not before this.
+    pub from: Option<Timestamp>,
+    /// Before this.
+    pub to: Option<Timestamp>,
+    /// Telling of this.
+    pub what: Option<What>,
+    /// Of this kind.
+    pub kind: Option<String>,
+    /// About this key.
+    pub key: Option<ScopeKey>,
+    /// About this agent.
+    pub agent: Option<String>,
+    /// At most so many, the newest.
+    pub limit: usize,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self { from: None, to: None, what: None, kind: None, key: None, agent: None, limit: 1000 }
+    }
+}
+
+impl Query {
+    /// Whether this entry is asked for.
+    #[must_use]
+    pub fn matches(&self, entry: &Entry) -> bool {
+        self.from.is_none_or(|from| entry.at >= from)
+            && self.to.is_none_or(|to| entry.at < to)
+            && self.what.is_none_or(|what| entry.what == what)
+            && self.kind.as_deref().is_none_or(|kind| entry.kind.as_deref() == Some(kind))
+            && self.key.as_ref().is_none_or(|key| entry.key.as_ref() == Some(key))
+            && self.agent.as_deref().is_none_or(|agent| entry.agent.as_deref() == Some(agent))
+    }
+}
+
+/// How long things are remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Entries of the journal.
+    pub journal: Duration,
+    /// The most entries of the journal, whatever their age.
+    pub entries: u64,
+    /// Snapshots of breakers after their node fell silent.
+    pub breakers: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        Self { journal: DAY.saturating_mul(30), entries: 1_000_000, breakers: DAY }
+    }
+}
+
+/// An entry fit to be kept: redacted, bounded, to the microsecond.
+pub(crate) fn tidy(entry: &Entry) -> Entry {
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
+    Entry {
+        at: times::from_micros(entry.at.as_microsecond()),
+        node: entry.node.clone(),
+        what: entry.what,
+        kind: entry.kind.clone().map(|kind| match kind {
+            Cow::Borrowed(name) => Cow::Borrowed(name),
+            Cow::Owned(name) => Cow::Owned(shorten(&name, LONGEST_WORD).into_owned()),
+        }),
+        key: entry.key.clone(),
+        agent: entry.agent.as_deref().map(|agent| shorten(agent, LONGEST_WORD).into_owned()),
+        text: REDACTOR.excerpt(&entry.text, LONGEST_TEXT),
+        data: entry.data.as_ref().map(|data| tidy_data(&REDACTOR, data)),
+    }
+}
+
+/// Data without secrets. What is too large, or no longer JSON without its secrets, becomes a text.
+fn tidy_data(redactor: &Redactor, data: &Value) -> Value {
+    let json = data.to_string();
+    if json.len() > LARGEST_DATA {
+        return Value::String(redactor.excerpt(&json, LARGEST_DATA / 8));
+    }
+    match redactor.redact(&json) {
+        Cow::Borrowed(_) => data.clone(),
+        Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &str, data: Option<Value>) -> Entry {
+        let node = "n1".parse().unwrap();
+        Entry { data, ..Entry::new(Timestamp::UNIX_EPOCH, &node, What::Fault, text) }
+    }
+
+    #[test]
+    fn secrets_do_not_get_into_the_journal() {
+        let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        let data = serde_json::json!({"password": "hunter2hunter2", "nested": [format!("Authorization: Bearer {key}")]});
+        let kept = tidy(&entry(&format!("refused: {key}"), Some(data)));
+        let all = serde_json::to_string(&kept).unwrap();
+        assert!(!all.contains(key) && !all.contains("hunter2"), "{all}");
+        assert!(all.contains("refused"), "{all}");
+    }
+
+    #[test]
+    fn an_entry_is_bounded() {
+        let data = serde_json::json!({"long": "x y ".repeat(100_000)});
+        let mut long = entry(&"word ".repeat(100_000), Some(data));
+        long.agent = Some("a".repeat(100_000));
+        long.kind = Some(Cow::Owned("k".repeat(100_000)));
+        assert!(serde_json::to_string(&tidy(&long)).unwrap().len() < 8 * 1024);
+    }
+
+    #[test]
+    fn tidying_twice_changes_nothing() {
+        let once = tidy(&entry(
+            "password=hunter2hunter2 and more",
+            Some(serde_json::json!({"token": "abcdefghijklmnop1234"})),
+        ));
+        assert_eq!(tidy(&once), once);
+    }
+
+    #[test]
+    fn names_are_what_is_stored() {
+        for what in What::ALL {
+            assert_eq!(serde_json::to_value(what).unwrap(), what.name());
+            assert_eq!(What::from_name(what.name()), Some(*what));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The working copy: everything that is known, by key, in memory.
+//!
+//! One lookup finds all that is known about a key. The map is cut into shards, each under its own lock that is held only
+//! to look or to change a record, never across a wait; records are shared, not copied, so a reader leaves at once.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jiff::Timestamp;
+use koboshi::breaker::BreakerSnapshot;
+use koboshi::cooldown::Cooldown;
+use koboshi::gate::Holds;
+use koboshi::key::ScopeKey;
+
+use crate::record::{Node, Record, RecordKind, Slot};
+
+/// Enough that a few cores rarely meet; one more stands apart, so that every key has a shard without a doubt.
+const SHARDS: usize = 63;
+
+/// All that is known about one key.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) holds: Option<Arc<Holds>>,
+    pub(super) cooldown: Option<Arc<Cooldown>>,
+    pub(super) breakers: Vec<(Node, Arc<BreakerSnapshot>)>,
+}
+
+/// What came of taking in what somebody else knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct TakenIn {
+    /// We learned something.
+    pub(super) learned: bool,
+    /// We know something that they do not.
+    pub(super) knows_more: bool,
+}
+
+type Shard = RwLock<HashMap<ScopeKey, Known>>;
+
+/// Everything that is known.
+pub(super) struct WorkingCopy {
+    shards: Box<[Shard]>,
+    last: Shard,
+    hasher: RandomState,
+}
+
+impl WorkingCopy {
+    pub(super) fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Shard::default()).collect();
+        Self { shards, last: Shard::default(), hasher: RandomState::new() }
+    }
+
+    fn shard(&self, key: &ScopeKey) -> &Shard {
+        let hash = usize::try_from(self.hasher.hash_one(key) >> 32).unwrap_or(0);
+        self.shards.get(hash % (SHARDS + 1)).unwrap_or(&self.last)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Shard> {
+        self.shards.iter().chain([&self.last])
+    }
+
+    /// Looks at what is known about a key.
+    pub(super) fn read<R>(&self, key: &ScopeKey, look: impl FnOnce(&Known) -> R) -> Option<R> {
+        let shard = self.shard(key).read().unwrap_or_else(PoisonError::into_inner);
+        shard.get(key).map(look)
+    }
+
+    /// Changes what is known about a key.
+    pub(super) fn write<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut Known) -> R) -> R {
+        let mut shard = self.shard(key).write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shard.get_mut(key) {
+            return change(known);
+        }
+        change(shard.entry(key.clone()).or_default())
+    }
+
+    /// The record in a slot.
+    pub(super) fn record(&self, slot: &Slot) -> Option<Record> {
+        self.read(slot.key(), |known| known.record(slot.kind(), slot.node())).flatten()
+    }
+
+    /// Takes in what a store knows about a slot.
+    pub(super) fn take_in(&self, slot: &Slot, theirs: &Record) -> TakenIn {
+        self.write(slot.key(), |known| known.take_in(slot, theirs))
+    }
+
+    /// Every slot that this node would tell a store that lost its memory: all facts, and the breakers of its own.
+    pub(super) fn to_tell(&self, own: &Node) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for shard in self.all() {
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            for (key, known) in shard.iter().filter(|(key, _)| key.is_shared()) {
+                slots.extend(known.holds.iter().map(|_| Slot::holds(key.clone())));
+                slots.extend(known.cooldown.iter().map(|_| Slot::cooldown(key.clone())));
+                let mine = known.breakers.iter().filter(|(node, _)| node == own);
+                slots.extend(mine.map(|(node, _)| Slot::breaker(key.clone(), node.clone())));
+            }
+        }
+        slots
+    }
+
+    /// Every key of which something is known.
+    pub(super) fn keys(&self) -> Vec<ScopeKey> {
+        let mut keys = Vec::new();
+        for shard in self.all() {
+            keys.extend(shard.read().unwrap_or_else(PoisonError::into_inner).keys().cloned());
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Forgets the breakers of nodes that fell silent.
+    pub(super) fn forget_breakers(&self, own: &Node, before: Timestamp) {
+        for shard in self.all() {
+            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            for known in shard.values_mut() {
+                known.breakers.retain(|(node, breaker)| node == own || breaker.at >= before);
+            }
+        }
+    }
+}
+
+impl Known {
+    fn record(&self, kind: RecordKind, node: Option<&Node>) -> Option<Record> {
+        match kind {
+            RecordKind::Holds => self.holds.as_deref().cloned().map(Record::Holds),
+            RecordKind::Cooldown => self.cooldown.as_deref().cloned().map(Record::Cooldown),
+            RecordKind::Breaker => {
+                let found = self.breakers.iter().find(|(owner, _)| Some(owner) == node);
+                found.map(|(_, breaker)| Record::Breaker(breaker.as_ref().clone()))
+            }
+        }
+    }
+
+    fn take_in(&mut self, slot: &Slot, theirs: &Record) -> TakenIn {
+        match (theirs, slot.node()) {
+            (Record::Holds(theirs), None) => {
+                let merged = self.holds.as_deref().map_or_else(|| theirs.clone(), |mine| mine.merge(theirs));
+                let knows_more = merged != *theirs;
+                TakenIn { learned: set(&mut self.holds, merged), knows_more }
+            }
+            (Record::Cooldown(theirs), None) => {
+                let mut mine = self.cooldown.as_deref().cloned();
+                let knows_more = mine.as_mut().is_some_and(|mine| mine.reconcile(theirs));
+                TakenIn {
+                    learned: set(&mut self.cooldown, mine.unwrap_or_else(|| theirs.clone())),
+                    knows_more,
+                }
+            }
+            (Record::Breaker(theirs), Some(node)) => self.take_in_breaker(node, theirs),
+            _ => TakenIn::default(),
+        }
+    }
+
+    pub(super) fn take_in_breaker(&mut self, node: &Node, theirs: &BreakerSnapshot) -> TakenIn {
+        let Some((_, mine)) = self.breakers.iter_mut().find(|(owner, _)| owner == node) else {
+            self.breakers.push((node.clone(), Arc::new(theirs.clone())));
+            return TakenIn { learned: true, knows_more: false };
+        };
+        let merged = mine.merge(theirs);
+        let taken = TakenIn { learned: merged != **mine, knows_more: merged != *theirs };
+        if taken.learned {
+            *mine = Arc::new(merged);
+        }
+        taken
+    }
+}
+
+/// Puts a value in place; says whether it is another one.
+fn set<T: PartialEq>(place: &mut Option<Arc<T>>, value: T) -> bool {
+    if place.as_deref() == Some(&value) {
+        return false;
+    }
+    *place = Some(Arc::new(value));
+    true
+}

@@ -1,0 +1,241 @@
+//! The keeper: the one thread that talks to the store for a ledger.
+//!
+//! Each round it takes in what others changed, writes what changed here, looks after leases, writes the journal and now
+//! and then forgets what is old. Whatever fails is tried again after a pause that grows; until then the ledger works on
+//! with what it knows, and nothing that waits to be written is given up.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use koboshi::time::Moment;
+
+use crate::error::StoreError;
+use crate::journal::{Entry, What};
+use crate::record::Slot;
+use crate::store::{Loaded, News, Unreadable, Wake, Watch};
+use crate::times;
+
+use super::Shared;
+use super::claim::Errand;
+use super::outbox::Woken;
+
+/// So many records or entries are written at once: other processes need the lock too.
+const BATCH: usize = 8192;
+
+/// The first pause after a failure, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
+    watch: Option<Box<dyn Watch>>,
+    /// Entries that were taken from the queue, and how many of them have been written.
+    batch: Vec<Entry>,
+    written: usize,
+    /// Dropped entries that the journal already tells of.
+    told_dropped: u64,
+    told_unreadable: HashSet<String>,
+    next_prune: Option<Moment>,
+}
+
+impl Keeper {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            watch: None,
+            batch: Vec::new(),
+            written: 0,
+            told_dropped: 0,
+            told_unreadable: HashSet::new(),
+            next_prune: None,
+        }
+    }
+
+    /// Works until the ledger is closed.
+    pub(super) fn work(mut self) {
+        let outbox = &Arc::clone(&self.shared).outbox;
+        let mut pause: Option<Duration> = None;
+        let mut answered = 0;
+        let mut woken = Woken { asked: 0, closing: false };
+        loop {
+            let done = self.guarded_round(woken.closing);
+            match &done {
+                Ok(()) => {
+                    pause = None;
+                    outbox.done(woken.asked);
+                }
+                Err(_) => pause = Some(pause.map_or(PAUSE.0, |pause| (pause * 2).min(PAUSE.1))),
+            }
+            answered = woken.asked.max(answered);
+            self.shared.set_trouble(done.err());
+            if woken.closing {
+                break;
+            }
+            let longest = pause.unwrap_or(self.shared.options.look_every);
+            woken = outbox.wait(longest, pause.is_some(), answered);
+        }
+        outbox.set_gone();
+    }
+
+    /// A round that cannot end the thread: a store that panics is a store that failed.
+    fn guarded_round(&mut self, closing: bool) -> Result<(), StoreError> {
+        catch_unwind(AssertUnwindSafe(|| self.round(closing))).unwrap_or_else(|_| {
+            self.watch = None;
+            let place = self.shared.store.place().to_owned();
+            Err(StoreError::Failed { place, doing: "keep the ledger", why: "it panicked".to_owned() })
+        })
+    }
+
+    fn round(&mut self, closing: bool) -> Result<(), StoreError> {
+        self.take_in_news()?;
+        self.write_changes()?;
+        self.run_errands(closing)?;
+        self.write_journal()?;
+        self.forget_what_is_old()
+    }
+
+    fn take_in_news(&mut self) -> Result<(), StoreError> {
+        let mut watch = match self.watch.take() {
+            Some(watch) => watch,
+            None => self.shared.store.watch(self.wake())?,
+        };
+        // A watch that fails is not used again: the next one begins by telling everything.
+        let news = watch.news()?;
+        self.watch = Some(watch);
+        match news {
+            News::Quiet => {}
+            News::Changed(loaded) => self.take_in(loaded, &mut HashSet::new()),
+            News::All(loaded) => {
+                let mut missing: HashSet<Slot> =
+                    self.shared.copy.to_tell(&self.shared.options.node).into_iter().collect();
+                self.take_in(loaded, &mut missing);
+                self.shared.outbox.put_back(missing);
+                self.shared.outbox.set_loaded();
+            }
+        }
+        Ok(())
+    }
+
+    /// What the store calls when it has news. It must not keep the ledger alive.
+    fn wake(&self) -> Wake {
+        let shared = Arc::downgrade(&self.shared);
+        Arc::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.outbox.ring();
+            }
+        })
+    }
+
+    /// Takes in what a store holds; `missing` loses what it holds.
+    fn take_in(&mut self, loaded: Loaded, missing: &mut HashSet<Slot>) {
+        for (slot, record) in loaded.records.iter().filter(|(slot, _)| slot.is_shared()) {
+            missing.remove(slot);
+            let taken = self.shared.copy.take_in(slot, record);
+            if taken.knows_more && self.shared.may_tell(slot) {
+                self.shared.outbox.put_back([slot.clone()]);
+            }
+            if taken.learned {
+                self.shared.tell_listeners(slot);
+            }
+        }
+        self.report_unreadable(loaded.unreadable);
+    }
+
+    fn write_changes(&mut self) -> Result<(), StoreError> {
+        // Bounded: what others tell in answer may give us something to tell again, but never for ever.
+        for _ in 0..1000 {
+            let slots = self.shared.outbox.take_changed(BATCH);
+            if slots.is_empty() {
+                return Ok(());
+            }
+            let known = |slot: &Slot| self.shared.copy.record(slot).map(|record| (slot.clone(), record));
+            let changes: Vec<_> = slots.iter().filter_map(known).collect();
+            let merged = self
+                .shared
+                .store
+                .merge(&changes)
+                .inspect_err(|_| self.shared.outbox.put_back(slots.iter().cloned()))?;
+            self.take_in(
+                Loaded { records: merged.beyond, unreadable: merged.unreadable },
+                &mut HashSet::new(),
+            );
+        }
+        Ok(())
+    }
+
+    fn run_errands(&mut self, closing: bool) -> Result<(), StoreError> {
+        let shared = &self.shared;
+        for errand in shared.claims.errands(shared.clock.moment(), closing) {
+            let (asked, now) = (shared.clock.moment(), shared.clock.wall());
+            match errand {
+                Errand::Take { name, ttl } => {
+                    let lease = shared.store.lease(&name, shared.options.node.name(), ttl, now)?;
+                    shared.claims.settle(&name, lease, asked);
+                }
+                Errand::Renew { lease, ttl } => {
+                    let renewed = shared.store.renew(&lease, ttl, now)?;
+                    shared.claims.settle(&lease.name, renewed, asked);
+                }
+                Errand::Release { lease } => {
+                    shared.store.release(&lease, now)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_journal(&mut self) -> Result<(), StoreError> {
+        if self.written >= self.batch.len() {
+            self.batch.clear();
+            self.written = 0;
+            self.shared.outbox.take_entries(&mut self.batch);
+        }
+        while let Some(rest) = self.batch.get(self.written..).filter(|rest| !rest.is_empty()) {
+            let chunk = rest.get(..BATCH).unwrap_or(rest);
+            self.shared.store.append(chunk)?;
+            self.shared.outbox.written(chunk.len());
+            self.written += chunk.len();
+        }
+        let (_, dropped) = self.shared.outbox.journal();
+        if dropped > self.told_dropped {
+            let lost = dropped - self.told_dropped;
+            self.note(format!(
+                "{lost} entries of the journal were dropped: they came faster than they could be kept"
+            ))?;
+            self.told_dropped = dropped;
+        }
+        Ok(())
+    }
+
+    /// Says something about the store in its journal, past the queue.
+    fn note(&self, text: String) -> Result<(), StoreError> {
+        let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, What::Store, text);
+        self.shared.store.append(&[entry])
+    }
+
+    fn report_unreadable(&mut self, unreadable: Vec<Unreadable>) {
+        for Unreadable { slot, why } in unreadable {
+            if self.told_unreadable.insert(slot.clone()) {
+                let text = format!("`{slot}` cannot be read and was left aside: {why}");
+                let node = &self.shared.options.node;
+                self.shared.outbox.note(Entry::new(self.shared.clock.wall(), node, What::Store, text));
+            }
+        }
+        self.shared.set_unreadable(self.told_unreadable.len());
+    }
+
+    fn forget_what_is_old(&mut self) -> Result<(), StoreError> {
+        let options = &self.shared.options;
+        let now = self.shared.clock.moment();
+        // Not at once: a command that lives for a second has better things to do.
+        let due = *self.next_prune.get_or_insert_with(|| now.after(options.prune_every));
+        if now < due {
+            return Ok(());
+        }
+        let wall = self.shared.clock.wall();
+        self.next_prune = Some(now.after(options.prune_every));
+        self.shared.copy.forget_breakers(&options.node, times::before(wall, options.keep.breakers));
+        self.shared.store.prune(&options.keep, wall).map(|_| ())
+    }
+}

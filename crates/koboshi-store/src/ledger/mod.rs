@@ -1,0 +1,340 @@
+//! The ledger: the working copy that everyone reads, and the thread that keeps it in step with a store.
+//!
+//! Callers look and change in memory; nothing they call waits for a store. One background thread writes what changed,
+//! takes in what others changed and writes the journal. If the store is away, the ledger works on with what it knows, and
+//! both sides merge when it is back. Records of keys that are not shared stay in the working copy.
+//!
+//! It deliberately does not decide: it hands records to the core's functions and keeps what they return.
+
+mod claim;
+mod copy;
+mod keeper;
+mod outbox;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use koboshi::breaker::BreakerSnapshot;
+use koboshi::cooldown::Cooldown;
+use koboshi::gate::Holds;
+use koboshi::key::ScopeKey;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::StoreError;
+use crate::journal::{Entry, Retention};
+use crate::record::{Node, Slot};
+use crate::store::Store;
+
+use claim::Claims;
+use copy::WorkingCopy;
+use keeper::Keeper;
+use outbox::Outbox;
+
+/// How a ledger works.
+#[derive(Debug, Clone)]
+pub struct LedgerOptions {
+    /// The name of this process. Two processes must not use one name at the same time.
+    pub node: Node,
+    /// How often the store is asked for changes by others.
+    pub look_every: Duration,
+    /// Entries of the journal that may wait to be written; more are dropped and counted.
+    pub journal_room: usize,
+    /// How long things are remembered.
+    pub keep: Retention,
+    /// How often what is old is forgotten.
+    pub prune_every: Duration,
+}
+
+impl LedgerOptions {
+    /// The usual values: looks every 200 ms, 65,536 waiting entries, forgets every ten minutes.
+    #[must_use]
+    pub fn new(node: Node) -> Self {
+        Self {
+            node,
+            look_every: Duration::from_millis(200),
+            journal_room: 65_536,
+            keep: Retention::default(),
+            prune_every: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// How a ledger and its store are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Which store.
+    pub place: String,
+    /// The last exchange with the store went well.
+    pub connected: bool,
+    /// The store has been read at least once.
+    pub loaded: bool,
+    /// What went wrong last, while it lasts.
+    pub trouble: Option<StoreError>,
+    /// Records that wait to be written.
+    pub pending: usize,
+    /// Entries of the journal that wait to be written.
+    pub journal_waiting: usize,
+    /// Entries of the journal that were dropped since the start.
+    pub journal_dropped: u64,
+    /// Things in the store that this program cannot read.
+    pub unreadable: usize,
+}
+
+type Listener = Arc<dyn Fn(&Slot) + Send + Sync>;
+
+/// What callers and keeper share.
+struct Shared {
+    store: Arc<dyn Store>,
+    options: LedgerOptions,
+    clock: Arc<dyn Clock>,
+    copy: WorkingCopy,
+    outbox: Outbox,
+    claims: Claims,
+    listeners: RwLock<Vec<Listener>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    connected: bool,
+    trouble: Option<StoreError>,
+    unreadable: usize,
+}
+
+impl Shared {
+    /// Whether this node speaks for a slot: facts are everyone's, breakers their node's.
+    fn may_tell(&self, slot: &Slot) -> bool {
+        slot.node().is_none_or(|node| *node == self.options.node)
+    }
+
+    fn tell_listeners(&self, slot: &Slot) {
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for listener in listeners {
+            // Somebody else's bug must not end the sharing.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(slot)));
+        }
+    }
+
+    fn set_trouble(&self, trouble: Option<StoreError>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.connected = trouble.is_none();
+        state.trouble = trouble;
+    }
+
+    fn set_unreadable(&self, count: usize) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).unreadable = count;
+    }
+
+    fn changed(&self, slot: Slot) {
+        if slot.is_shared() {
+            self.outbox.changed(slot);
+        }
+    }
+}
+
+/// The working copy and its keeper. Dropping it writes what waits, as far as the store lets it, and ends the thread.
+pub struct Ledger {
+    shared: Arc<Shared>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl Ledger {
+    /// Begins to keep a working copy of this store. Returns at once; see [`Ledger::wait_loaded`].
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn open(store: Arc<dyn Store>, options: LedgerOptions) -> Result<Self, StoreError> {
+        Self::open_with(store, options, Arc::new(SystemClock))
+    }
+
+    /// The same, with a clock of one's own.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn open_with(
+        store: Arc<dyn Store>,
+        options: LedgerOptions,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let outbox = Outbox::new(options.journal_room);
+        let shared = Arc::new(Shared {
+            store,
+            options,
+            clock,
+            copy: WorkingCopy::new(),
+            outbox,
+            claims: Claims::default(),
+            listeners: RwLock::default(),
+            state: Mutex::default(),
+        });
+        let keeper = Keeper::new(Arc::clone(&shared));
+        let started = std::thread::Builder::new().name("koboshi-ledger".to_owned()).spawn(|| keeper.work());
+        let keeper = started.map_err(|error| StoreError::Failed {
+            place: shared.store.place().to_owned(),
+            doing: "start the ledger's thread",
+            why: error.to_string(),
+        })?;
+        Ok(Self { shared, keeper: Some(keeper) })
+    }
+
+    /// Waits until the store has been read, at most this long. Says whether it was; if not, the ledger works on with
+    /// what it knows.
+    #[must_use]
+    pub fn wait_loaded(&self, patience: Duration) -> bool {
+        self.shared.outbox.wait_loaded(patience)
+    }
+
+    /// The name of this process.
+    #[must_use]
+    pub fn node(&self) -> &Node {
+        &self.shared.options.node
+    }
+
+    // ===== what is known =====
+
+    /// The cooldown of a key.
+    #[must_use]
+    pub fn cooldown(&self, key: &ScopeKey) -> Option<Arc<Cooldown>> {
+        self.shared.copy.read(key, |known| known.cooldown.clone()).flatten()
+    }
+
+    /// The holds of a key.
+    #[must_use]
+    pub fn holds(&self, key: &ScopeKey) -> Option<Arc<Holds>> {
+        self.shared.copy.read(key, |known| known.holds.clone()).flatten()
+    }
+
+    /// The breakers that nodes have for a key; those of others are hints.
+    #[must_use]
+    pub fn breakers(&self, key: &ScopeKey) -> Vec<(Node, Arc<BreakerSnapshot>)> {
+        self.shared.copy.read(key, |known| known.breakers.clone()).unwrap_or_default()
+    }
+
+    /// Every key of which something is known, in order.
+    #[must_use]
+    pub fn keys(&self) -> Vec<ScopeKey> {
+        self.shared.copy.keys()
+    }
+
+    // ===== what changes =====
+
+    /// Changes the cooldown of a key, atomically for all callers; others learn of it in the background.
+    /// The change must be short: it keeps other callers away from the key.
+    pub fn update_cooldown<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut Cooldown) -> R) -> R {
+        let (result, changed) = self.shared.copy.write(key, |known| update(&mut known.cooldown, change));
+        if changed {
+            self.shared.changed(Slot::cooldown(key.clone()));
+        }
+        result
+    }
+
+    /// Changes the holds of a key, atomically for all callers; others learn of it in the background.
+    /// The change must be short: it keeps other callers away from the key.
+    pub fn update_holds<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut Holds) -> R) -> R {
+        let (result, changed) = self.shared.copy.write(key, |known| update(&mut known.holds, change));
+        if changed {
+            self.shared.changed(Slot::holds(key.clone()));
+        }
+        result
+    }
+
+    /// Shows what this node's breaker for a key looks like.
+    pub fn show_breaker(&self, key: &ScopeKey, snapshot: &BreakerSnapshot) {
+        let node = self.node();
+        let taken = self.shared.copy.write(key, |known| known.take_in_breaker(node, snapshot));
+        if taken.learned {
+            self.shared.changed(Slot::breaker(key.clone(), node.clone()));
+        }
+    }
+
+    /// Calls this for every slot that somebody else changed. It runs on the ledger's thread and must return at once.
+    pub fn on_change(&self, listener: impl Fn(&Slot) + Send + Sync + 'static) {
+        self.shared.listeners.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(listener));
+    }
+
+    /// Notes what happened. Never waits: a full queue drops the entry and counts it.
+    pub fn journal(&self, entry: Entry) {
+        self.shared.outbox.note(entry);
+    }
+
+    // ===== leases =====
+
+    /// Wants to be the only one of the fleet to do this, from now on. See [`Ledger::held`].
+    pub fn claim(&self, name: &str, ttl: Duration) {
+        self.shared.claims.claim(name, ttl, self.shared.clock.moment());
+        self.shared.outbox.ring();
+    }
+
+    /// No longer wants it.
+    pub fn give_up(&self, name: &str) {
+        self.shared.claims.give_up(name, self.shared.clock.moment());
+        self.shared.outbox.ring();
+    }
+
+    /// The fence of a claimed lease, while this node holds it.
+    #[must_use]
+    pub fn held(&self, name: &str) -> Option<u64> {
+        self.shared.claims.held(name, self.shared.clock.moment())
+    }
+
+    // ===== the keeper =====
+
+    /// Waits until everything so far is in the store, at most this long. Says whether it is. Not for request paths.
+    #[must_use]
+    pub fn flush(&self, patience: Duration) -> bool {
+        self.shared.outbox.flush(patience)
+    }
+
+    /// How the ledger and its store are.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let (journal_waiting, journal_dropped) = self.shared.outbox.journal();
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Health {
+            place: self.shared.store.place().to_owned(),
+            connected: state.connected,
+            loaded: self.shared.outbox.is_loaded(),
+            trouble: state.trouble.clone(),
+            pending: self.shared.outbox.pending(),
+            journal_waiting,
+            journal_dropped,
+            unreadable: state.unreadable,
+        }
+    }
+
+    /// Writes what waits, as far as the store lets it, ends the thread, and says how it went.
+    #[must_use]
+    pub fn close(mut self) -> Health {
+        self.end();
+        self.health()
+    }
+
+    fn end(&mut self) {
+        self.shared.outbox.close();
+        if let Some(keeper) = self.keeper.take() {
+            drop(keeper.join());
+        }
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Changes a shared record; says whether it is another one then.
+fn update<T: Clone + Default + PartialEq, R>(
+    place: &mut Option<Arc<T>>,
+    change: impl FnOnce(&mut T) -> R,
+) -> (R, bool) {
+    let mut record = place.as_deref().cloned().unwrap_or_default();
+    let result = change(&mut record);
+    let changed = place.as_deref().map_or(record != T::default(), |known| *known != record);
+    if changed {
+        *place = Some(Arc::new(record));
+    }
+    (result, changed)
+}

@@ -1,0 +1,25 @@
+//! What Koboshi remembers and shares.
+//!
+//! Memory is the working copy: everyone reads the [`Ledger`](ledger::Ledger), and nothing on a request path waits for a
+//! store. A [`Store`](store::Store) makes it durable and shared: [`memory`] for tests and drills, [`sqlite`] for the
+//! processes of one machine. The merge of two copies is the core's; a store decides nothing.
+//! What happened is noted in the [`journal`].
+
+pub mod clock;
+pub mod error;
+pub mod journal;
+pub mod ledger;
+pub mod memory;
+pub mod record;
+pub mod sqlite;
+pub mod store;
+mod times;
+
+pub use clock::{Clock, SystemClock};
+pub use error::StoreError;
+pub use journal::{Entry, Query, Retention, What};
+pub use ledger::{Health, Ledger, LedgerOptions};
+pub use memory::{MemoryPolicy, MemoryStore};
+pub use record::{Node, Record, RecordKind, Slot};
+pub use sqlite::{SqlitePolicy, SqliteStore};
+pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};

@@ -1,0 +1,256 @@
+//! The store that forgets: everything in this process, for tests, drills and `store: memory`.
+//!
+//! Clones share one memory, so several ledgers in one process can meet in it as processes meet in a file. It is also
+//! the plainest reading of what a store does, against which the contract tests hold the two others.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::error::StoreError;
+use crate::journal::{Entry, Query, Retention, tidy};
+use crate::record::{Record, Slot};
+use crate::store::{Lease, Loaded, Merged, Named, News, Store, Wake, Watch};
+use crate::times;
+
+/// How much a memory keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryPolicy {
+    /// The most bytes of cached answers.
+    pub cache_bytes: usize,
+    /// The most entries of the journal.
+    pub entries: usize,
+}
+
+impl Default for MemoryPolicy {
+    fn default() -> Self {
+        Self { cache_bytes: 16 * 1024 * 1024, entries: 100_000 }
+    }
+}
+
+/// Bytes that are kept until then.
+struct Kept {
+    body: Vec<u8>,
+    until: Timestamp,
+}
+
+struct Held {
+    fence: u64,
+    until: Timestamp,
+}
+
+#[derive(Default)]
+struct Inner {
+    records: BTreeMap<Slot, (Record, u64)>,
+    /// Counts the changes, so that a watch can ask for those after its last look.
+    seq: u64,
+    leases: BTreeMap<String, Held>,
+    fence: u64,
+    cache: BTreeMap<String, Kept>,
+    sessions: BTreeMap<String, Kept>,
+    journal: VecDeque<Entry>,
+    wakes: Vec<Wake>,
+}
+
+/// The store that forgets.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    policy: MemoryPolicy,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl MemoryStore {
+    /// A memory of this size.
+    #[must_use]
+    pub fn new(policy: MemoryPolicy) -> Self {
+        Self { policy, inner: Arc::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn merge(&mut self, slot: &Slot, record: &Record) -> Option<Record> {
+        let merged = match self.records.get(slot) {
+            Some((known, _)) => known.merge(record),
+            None => record.clone(),
+        };
+        if self.records.get(slot).is_none_or(|(known, _)| *known != merged) {
+            self.seq += 1;
+            self.records.insert(slot.clone(), (merged.clone(), self.seq));
+        }
+        (merged != *record).then_some(merged)
+    }
+
+    fn make_room(&mut self, needed: usize, most: usize, now: Timestamp) {
+        self.cache.retain(|_, kept| kept.until > now);
+        let mut bytes: usize = self.cache.values().map(|kept| kept.body.len()).sum();
+        while bytes.saturating_add(needed) > most {
+            let first = self.cache.iter().min_by_key(|(_, kept)| kept.until).map(|(key, _)| key.clone());
+            let Some(gone) = first.and_then(|key| self.cache.remove(&key)) else { return };
+            bytes = bytes.saturating_sub(gone.body.len());
+        }
+    }
+}
+
+struct MemoryWatch {
+    store: MemoryStore,
+    seen: Option<u64>,
+}
+
+impl Watch for MemoryWatch {
+    fn news(&mut self) -> Result<News, StoreError> {
+        let inner = self.store.lock();
+        let after = self.seen.replace(inner.seq);
+        if after == Some(inner.seq) {
+            return Ok(News::Quiet);
+        }
+        let changed = inner.records.iter().filter(|(_, (_, seq))| after.is_none_or(|after| *seq > after));
+        let records = changed.map(|(slot, (record, _))| (slot.clone(), record.clone())).collect();
+        let loaded = Loaded { records, unreadable: Vec::new() };
+        Ok(if after.is_none() { News::All(loaded) } else { News::Changed(loaded) })
+    }
+}
+
+impl Store for MemoryStore {
+    fn place(&self) -> &str {
+        "memory"
+    }
+
+    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+        let mut inner = self.lock();
+        let before = inner.seq;
+        let mut beyond = Vec::new();
+        for (slot, record) in changes.iter().filter(|(slot, _)| slot.is_shared()) {
+            if let Some(merged) = inner.merge(slot, record) {
+                beyond.push((slot.clone(), merged));
+            }
+        }
+        let wakes = if inner.seq > before { inner.wakes.clone() } else { Vec::new() };
+        drop(inner);
+        for wake in wakes {
+            wake();
+        }
+        Ok(Merged { beyond, unreadable: Vec::new() })
+    }
+
+    fn load(&self) -> Result<Loaded, StoreError> {
+        let inner = self.lock();
+        let records = inner.records.iter().map(|(slot, (record, _))| (slot.clone(), record.clone()));
+        Ok(Loaded { records: records.collect(), unreadable: Vec::new() })
+    }
+
+    fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
+        self.lock().wakes.push(wake);
+        Ok(Box::new(MemoryWatch { store: self.clone(), seen: None }))
+    }
+
+    fn lease(
+        &self,
+        name: &str,
+        _holder: &str,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Option<Lease>, StoreError> {
+        let mut inner = self.lock();
+        if inner.leases.get(name).is_some_and(|held| held.until > now) {
+            return Ok(None);
+        }
+        let fence = times::next_fence(inner.fence, now);
+        let until = times::after(now, ttl);
+        inner.fence = fence;
+        inner.leases.insert(name.to_owned(), Held { fence, until });
+        Ok(Some(Lease { name: name.to_owned(), fence, until }))
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
+        let mut inner = self.lock();
+        let held =
+            inner.leases.get_mut(&lease.name).filter(|held| held.fence == lease.fence && held.until > now);
+        Ok(held.map(|held| {
+            held.until = times::after(now, ttl);
+            Lease { until: held.until, ..lease.clone() }
+        }))
+    }
+
+    fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError> {
+        let mut inner = self.lock();
+        let Some(held) = inner.leases.get(&lease.name).filter(|held| held.fence == lease.fence) else {
+            return Ok(false);
+        };
+        let was_held = held.until > now;
+        inner.leases.remove(&lease.name);
+        Ok(was_held)
+    }
+
+    fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
+        let mut inner = self.lock();
+        inner.cache.remove(key);
+        if body.len() > self.policy.cache_bytes {
+            return Ok(false);
+        }
+        inner.make_room(body.len(), self.policy.cache_bytes, now);
+        inner.cache.insert(key.to_owned(), Kept { body: body.to_vec(), until: times::after(now, ttl) });
+        Ok(true)
+    }
+
+    fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().cache.get(key).filter(|kept| kept.until > now).map(|kept| kept.body.clone()))
+    }
+
+    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+        let kept = Kept { body: body.to_vec(), until: times::after(now, ttl) };
+        self.lock().sessions.insert(id.to_owned(), kept);
+        Ok(())
+    }
+
+    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().sessions.get(id).filter(|kept| kept.until > now).map(|kept| kept.body.clone()))
+    }
+
+    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().sessions.remove(id).is_some())
+    }
+
+    fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
+        let mut inner = self.lock();
+        inner.journal.extend(entries.iter().map(tidy));
+        while inner.journal.len() > self.policy.entries {
+            inner.journal.pop_front();
+        }
+        Ok(())
+    }
+
+    fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
+        let inner = self.lock();
+        let mut found: Vec<Entry> =
+            inner.journal.iter().filter(|entry| query.matches(entry)).cloned().collect();
+        drop(inner);
+        found.sort_by_key(|entry| entry.at);
+        Ok(found.split_off(found.len().saturating_sub(query.limit)))
+    }
+
+    fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
+        let mut inner = self.lock();
+        let before = |inner: &Inner| {
+            inner.records.len() + inner.journal.len() + inner.cache.len() + inner.sessions.len()
+        };
+        let had = before(&inner);
+        let (old_entry, old_breaker) = (times::before(now, keep.journal), times::before(now, keep.breakers));
+        inner.journal.retain(|entry| entry.at >= old_entry);
+        let most = usize::try_from(keep.entries).unwrap_or(usize::MAX);
+        let too_many = inner.journal.len().saturating_sub(most);
+        inner.journal.drain(..too_many);
+        inner
+            .records
+            .retain(|_, (record, _)| !matches!(record, Record::Breaker(breaker) if breaker.at < old_breaker));
+        inner.cache.retain(|_, kept| kept.until > now);
+        inner.sessions.retain(|_, kept| kept.until > now);
+        inner.leases.retain(|_, held| held.until > now);
+        Ok(u64::try_from(had.saturating_sub(before(&inner))).unwrap_or(u64::MAX))
+    }
+}

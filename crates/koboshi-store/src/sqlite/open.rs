@@ -1,0 +1,157 @@
+//! Opens the file: makes it, checks that it is ours and not newer, and brings it to the newest schema.
+//!
+//! Nothing is written before the file is known to be ours: a damaged, foreign or newer one is looked at through a
+//! connection that cannot write, and left as it is. A new schema is put in place inside one transaction, so
+//! several processes may start at once and one of them does it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::StoreError;
+
+use super::SqlitePolicy;
+use super::trouble::{Doing, told};
+
+/// "KBSI": says that a file is a Koboshi store.
+const APPLICATION: i64 = 0x4b42_5349;
+
+/// What makes each schema from the one before.
+const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+
+/// How every file of SQLite begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// How often a file that others hold is tried again while it is set up; SQLite itself does not wait there.
+const TRIES: u32 = 100;
+
+/// The newest schema.
+pub(super) fn newest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+/// A connection to a file that is ours and up to date.
+pub(super) fn open(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Connection, StoreError> {
+    let io = |why: io::Error| StoreError::Failed {
+        place: place.to_owned(),
+        doing: "open the file",
+        why: why.to_string(),
+    };
+    make(path).map_err(io)?;
+    if !begins_like_sqlite(path).map_err(io)? {
+        let why = "it is no SQLite file".to_owned();
+        return Err(StoreError::Damaged { place: place.to_owned(), why });
+    }
+    let mut tries = 0;
+    loop {
+        match look(path, place).and_then(|()| set_up(path, place, policy)) {
+            Err(StoreError::Busy { .. }) if tries < TRIES => {
+                tries += 1;
+                pause(Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Makes the file, and its folder, for this user's eyes only.
+fn make(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// An empty file is one that is about to be filled.
+fn begins_like_sqlite(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::new();
+    let limit = u64::try_from(MAGIC.len()).unwrap_or(0);
+    fs::File::open(path)?.take(limit).read_to_end(&mut head)?;
+    Ok(head.is_empty() || head == MAGIC)
+}
+
+/// Looks whether the file is ours, without being able to change it.
+fn look(path: &Path, place: &str) -> Result<(), StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
+    connection.busy_timeout(Duration::from_secs(1)).doing(place, "open the file")?;
+    check(&connection, place).map(|_| ())
+}
+
+/// The schema of the file; an error if it is not ours or newer.
+fn check(connection: &Connection, place: &str) -> Result<i64, StoreError> {
+    let number = |name: &str| -> Result<i64, StoreError> {
+        connection.pragma_query_value(None, name, |row| row.get(0)).doing(place, "read the file")
+    };
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .doing(place, "read the file")?;
+    if application != APPLICATION && (application != 0 || version != 0 || tables != 0) {
+        let why = "it is the file of another program".to_owned();
+        return Err(StoreError::Damaged { place: place.to_owned(), why });
+    }
+    if version > newest() {
+        return Err(StoreError::Newer { place: place.to_owned(), found: version, known: newest() });
+    }
+    Ok(version)
+}
+
+fn set_up(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Connection, StoreError> {
+    let doing = "set up the file";
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
+    connection.busy_timeout(policy.patience).doing(place, doing)?;
+    connection.pragma_update(None, "journal_mode", "wal").doing(place, doing)?;
+    // In WAL mode a killed process loses nothing with this; a machine that loses power may lose its last commits.
+    connection.pragma_update(None, "synchronous", "normal").doing(place, doing)?;
+    connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024).doing(place, doing)?;
+    if check(&connection, place)? < newest() {
+        migrate(&mut connection, place)?;
+    }
+    Ok(connection)
+}
+
+/// Takes the steps that are missing, all or none.
+fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
+    let doing = "bring the file to the newest schema";
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).doing(place, doing)?;
+    // Read again: another process may have done it while we waited for the lock.
+    let version = check(&transaction, place)?;
+    let done = usize::try_from(version).unwrap_or(0);
+    for step in STEPS.iter().skip(done) {
+        transaction.execute_batch(step).doing(place, doing)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION).doing(place, doing)?;
+    transaction.pragma_update(None, "user_version", newest()).doing(place, doing)?;
+    transaction.commit().doing(place, doing)
+}
+
+/// Waits a little without a clock: nobody rings this bell.
+fn pause(length: Duration) {
+    let never = Mutex::new(());
+    let guard = never.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(Condvar::new().wait_timeout(guard, length));
+}
+
+/// Whether SQLite says that others hold the file.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        || told(error).contains("locking protocol")
+}

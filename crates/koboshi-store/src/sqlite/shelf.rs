@@ -1,0 +1,141 @@
+//! Leases, cached answers and sessions in SQLite.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::store::Lease;
+use crate::times;
+
+/// A length in the file's unit.
+fn until(now: Timestamp, ttl: Duration) -> i64 {
+    times::after(now, ttl).as_millisecond()
+}
+
+pub(super) fn lease(
+    transaction: &Transaction<'_>,
+    name: &str,
+    holder: &str,
+    ttl: Duration,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Lease>> {
+    let held: Option<i64> = transaction
+        .query_row("SELECT until FROM lease WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?;
+    if held.is_some_and(|held| held > now.as_millisecond()) {
+        return Ok(None);
+    }
+    let last: i64 =
+        transaction.query_row("SELECT value FROM counter WHERE name = 'fence'", [], |row| row.get(0))?;
+    let fence = times::next_fence(u64::try_from(last).unwrap_or(0), now);
+    let kept = i64::try_from(fence).unwrap_or(i64::MAX);
+    transaction.execute("UPDATE counter SET value = ?1 WHERE name = 'fence'", [kept])?;
+    transaction.execute(
+        "INSERT OR REPLACE INTO lease (name, holder, fence, until) VALUES (?1, ?2, ?3, ?4)",
+        params![name, holder, kept, until(now, ttl)],
+    )?;
+    Ok(Some(Lease { name: name.to_owned(), fence, until: times::after(now, ttl) }))
+}
+
+pub(super) fn renew(
+    connection: &Connection,
+    lease: &Lease,
+    ttl: Duration,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Lease>> {
+    let fence = i64::try_from(lease.fence).unwrap_or(i64::MAX);
+    let renewed = connection.execute(
+        "UPDATE lease SET until = ?1 WHERE name = ?2 AND fence = ?3 AND until > ?4",
+        params![until(now, ttl), lease.name, fence, now.as_millisecond()],
+    )?;
+    Ok((renewed > 0).then(|| Lease { until: times::after(now, ttl), ..lease.clone() }))
+}
+
+pub(super) fn release(connection: &Connection, lease: &Lease, now: Timestamp) -> rusqlite::Result<bool> {
+    let fence = i64::try_from(lease.fence).unwrap_or(i64::MAX);
+    let ended: Option<i64> = connection
+        .query_row(
+            "DELETE FROM lease WHERE name = ?1 AND fence = ?2 RETURNING until",
+            params![lease.name, fence],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(ended.is_some_and(|until| until > now.as_millisecond()))
+}
+
+pub(super) fn cache_put(
+    transaction: &Transaction<'_>,
+    key: &str,
+    body: &[u8],
+    ttl: Duration,
+    now: Timestamp,
+    most: u64,
+) -> rusqlite::Result<bool> {
+    transaction.execute("DELETE FROM cache WHERE key = ?1", [key])?;
+    let (size, most) =
+        (i64::try_from(body.len()).unwrap_or(i64::MAX), i64::try_from(most).unwrap_or(i64::MAX));
+    if size > most {
+        return Ok(false);
+    }
+    transaction.execute("DELETE FROM cache WHERE until <= ?1", [now.as_millisecond()])?;
+    let mut soonest = transaction
+        .prepare("DELETE FROM cache WHERE key = (SELECT key FROM cache ORDER BY until, key LIMIT 1)")?;
+    while bytes(transaction)?.saturating_add(size) > most {
+        if soonest.execute([])? == 0 {
+            break;
+        }
+    }
+    transaction.execute(
+        "INSERT INTO cache (key, body, until) VALUES (?1, ?2, ?3)",
+        params![key, body, until(now, ttl)],
+    )?;
+    Ok(true)
+}
+
+fn bytes(transaction: &Transaction<'_>) -> rusqlite::Result<i64> {
+    transaction.query_row("SELECT value FROM counter WHERE name = 'cache_bytes'", [], |row| row.get(0))
+}
+
+pub(super) fn cache_get(
+    connection: &Connection,
+    key: &str,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    let select = "SELECT body FROM cache WHERE key = ?1 AND until > ?2";
+    connection.query_row(select, params![key, now.as_millisecond()], |row| row.get(0)).optional()
+}
+
+pub(super) fn session_put(
+    connection: &Connection,
+    id: &str,
+    body: &[u8],
+    ttl: Duration,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let insert = "INSERT OR REPLACE INTO session (id, body, until) VALUES (?1, ?2, ?3)";
+    connection.execute(insert, params![id, body, until(now, ttl)]).map(|_| ())
+}
+
+pub(super) fn session_get(
+    connection: &Connection,
+    id: &str,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    let select = "SELECT body FROM session WHERE id = ?1 AND until > ?2";
+    connection.query_row(select, params![id, now.as_millisecond()], |row| row.get(0)).optional()
+}
+
+pub(super) fn session_delete(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    Ok(connection.execute("DELETE FROM session WHERE id = ?1", [id])? > 0)
+}
+
+/// Forgets what has ended.
+pub(super) fn prune(transaction: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<usize> {
+    let now = now.as_millisecond();
+    let mut gone = 0;
+    for table in ["cache", "session", "lease"] {
+        gone += transaction.execute(&format!("DELETE FROM {table} WHERE until <= ?1"), [now])?;
+    }
+    Ok(gone)
+}

@@ -1,0 +1,53 @@
+//! Sees what other connections commit, by asking for `data_version`.
+//!
+//! The number changes whenever another connection commits, be it of this process or of another one, and asking costs
+//! no more than a look at shared memory. What changed is then read by its place in the order of changes.
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+use crate::store::{Loaded, News, Watch};
+
+use super::records::load_after;
+use super::trouble::Doing;
+
+pub(super) struct SqliteWatch {
+    pub(super) connection: Connection,
+    pub(super) place: String,
+    pub(super) seen: Option<Seen>,
+}
+
+/// The state of the file at the last look.
+pub(super) struct Seen {
+    version: i64,
+    seq: i64,
+}
+
+impl Watch for SqliteWatch {
+    fn news(&mut self) -> Result<News, StoreError> {
+        let (place, doing) = (self.place.as_str(), "look for changes");
+        let version: i64 =
+            self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).doing(place, doing)?;
+        if self.seen.as_ref().is_some_and(|seen| seen.version == version) {
+            return Ok(News::Quiet);
+        }
+        // One transaction: the number of changes and the changes belong together.
+        let transaction = self.connection.unchecked_transaction().doing(place, doing)?;
+        let seq: i64 = transaction
+            .query_row("SELECT value FROM counter WHERE name = 'seq'", [], |row| row.get(0))
+            .doing(place, doing)?;
+        // A file that was put back from a copy has fewer changes than we saw: then everything is news.
+        let after = self.seen.as_ref().map(|seen| seen.seq).filter(|after| *after <= seq);
+        let loaded = match after {
+            Some(after) if after == seq => Loaded::default(),
+            after => load_after(&transaction, place, after.unwrap_or(-1))?,
+        };
+        transaction.finish().doing(place, doing)?;
+        self.seen = Some(Seen { version, seq });
+        Ok(match after {
+            None => News::All(loaded),
+            Some(_) if loaded == Loaded::default() => News::Quiet,
+            Some(_) => News::Changed(loaded),
+        })
+    }
+}

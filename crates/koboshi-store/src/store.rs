@@ -1,0 +1,178 @@
+//! What every store can do.
+//!
+//! One trait for memory, SQLite and Redis. All calls block until the store answered or gave up, so they are for
+//! background threads and the command line; whatever serves requests reads the [`Ledger`](crate::ledger::Ledger).
+//! A store is told the time, merges with the core's functions and decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::error::StoreError;
+use crate::journal::{Entry, Query, Retention};
+use crate::record::{Record, Slot};
+
+/// A record and its name.
+pub type Named = (Slot, Record);
+
+/// Something in a store that this program cannot read. It stays where it is, or in a place of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The slot, as it is written in the store.
+    pub slot: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Everything a store holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// What could be read.
+    pub records: Vec<Named>,
+    /// What could not.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// What came of a merge.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Slots of which the store now holds something else than it was told: it knew more.
+    /// Whoever told it must take this in, and may have to tell again.
+    pub beyond: Vec<Named>,
+    /// What stood in the way and was set aside.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// What a watch has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News {
+    /// Nothing changed.
+    Quiet,
+    /// These changed.
+    Changed(Loaded),
+    /// This is all that the store holds: what is known here and missing there must be told.
+    All(Loaded),
+}
+
+/// Sees what others change.
+pub trait Watch: Send {
+    /// What changed since the last call. The first call, and the first after the store was away, gives everything.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    fn news(&mut self) -> Result<News, StoreError>;
+}
+
+/// Called by a watch when there may be news, from a thread of its own; must return at once.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// The right to do something alone, until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// What for.
+    pub name: String,
+    /// Grows with every lease that is given out; whoever acts under a lease hands it on, so that a late one is refused.
+    pub fence: u64,
+    /// When it ends, on the clock of the caller.
+    pub until: Timestamp,
+}
+
+/// Where state is kept and shared.
+pub trait Store: Send + Sync {
+    /// What to call it in messages; never holds a password.
+    fn place(&self) -> &str;
+
+    /// Merges records into what is there, all or nothing where the store can. Slots that are not shared are left out.
+    ///
+    /// # Errors
+    /// The store cannot be written now; what was not merged must be given again.
+    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError>;
+
+    /// Everything there is.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    fn load(&self) -> Result<Loaded, StoreError>;
+
+    /// Begins to watch for changes by others. `wake` is called where the store can tell; a store that must be asked
+    /// never calls it.
+    ///
+    /// # Errors
+    /// The store cannot be opened for it.
+    fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError>;
+
+    /// Takes a lease; none while it is held, by whomever. Its holder is for people to see.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn lease(
+        &self,
+        name: &str,
+        holder: &str,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Option<Lease>, StoreError>;
+
+    /// Makes a lease last longer; none if it has ended or been given to somebody else.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError>;
+
+    /// Gives a lease back. Says whether it was still held.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Keeps an answer for a while. What ends soonest makes room; says no if it is larger than all the room.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// The answer that was kept, if it still is.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Keeps a session.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError>;
+
+    /// The session that was kept, if it still is.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Forgets a session. Says whether there was one.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn session_delete(&self, id: &str) -> Result<bool, StoreError>;
+
+    /// Adds entries to the journal, each redacted and bounded.
+    ///
+    /// # Errors
+    /// The store cannot be written now. A store behind a network may have written them all the same.
+    fn append(&self, entries: &[Entry]) -> Result<(), StoreError>;
+
+    /// The newest entries that match, newest last.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError>;
+
+    /// Forgets what is older than it need be. Facts are never forgotten here: a clear must outlive what it cleared.
+    /// Says how many things went.
+    ///
+    /// # Errors
+    /// The store cannot be written now.
+    fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError>;
+}

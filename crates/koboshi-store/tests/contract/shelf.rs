@@ -1,0 +1,97 @@
+//! Leases, cached answers and sessions.
+
+use std::time::Duration;
+
+use crate::subject::{CACHE_BYTES, Subject};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+pub(crate) fn a_lease_is_held_by_one(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let first = store.lease("probe", "n1", LONG, now).unwrap().unwrap();
+    assert_eq!(store.lease("probe", "n2", LONG, now).unwrap(), None);
+    assert_eq!(
+        store.lease("probe", "n1", LONG, now).unwrap(),
+        None,
+        "a second process of that name is another one"
+    );
+    let other = store.lease("prune", "n2", LONG, now).unwrap().unwrap();
+    assert!(other.fence > first.fence, "no fence is given out twice");
+}
+
+pub(crate) fn a_lease_ends_and_the_fence_grows(subject: &Subject) {
+    let first = subject.store.lease("probe", "n1", subject.soon, subject.now()).unwrap().unwrap();
+    subject.after_soon("the next one gets it", |now| {
+        let next = subject.store.lease("probe", "n2", LONG, now).unwrap();
+        next.is_some_and(|next| next.fence > first.fence)
+    });
+    assert_eq!(subject.store.renew(&first, LONG, subject.now()).unwrap(), None, "it is somebody else's");
+    assert!(!subject.store.release(&first, subject.now()).unwrap());
+    assert_eq!(subject.store.lease("probe", "n1", LONG, subject.now()).unwrap(), None, "and stays so");
+}
+
+pub(crate) fn a_lease_is_renewed_only_by_its_holder(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let mine = store.lease("probe", "n1", LONG, now).unwrap().unwrap();
+    let renewed = store.renew(&mine, LONG * 2, now).unwrap().unwrap();
+    assert_eq!(renewed.fence, mine.fence);
+    assert!(renewed.until > mine.until);
+    let forged = koboshi_store::Lease { fence: mine.fence + 1, ..mine };
+    assert_eq!(store.renew(&forged, LONG, now).unwrap(), None);
+    let short = store.lease("short", "n1", subject.soon, now).unwrap().unwrap();
+    subject
+        .after_soon("what has ended is not renewed", |now| store.renew(&short, LONG, now).unwrap().is_none());
+}
+
+pub(crate) fn a_released_lease_is_free(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let mine = store.lease("probe", "n1", LONG, now).unwrap().unwrap();
+    assert!(store.release(&mine, now).unwrap());
+    assert!(!store.release(&mine, now).unwrap(), "only once");
+    let next = store.lease("probe", "n2", LONG, now).unwrap().unwrap();
+    assert!(next.fence > mine.fence);
+}
+
+pub(crate) fn an_answer_is_kept_for_its_time(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let body = [0, 159, 146, 150, b'\n'];
+    assert!(store.cache_put("a", &body, LONG, now).unwrap());
+    assert_eq!(store.cache_get("a", now).unwrap().as_deref(), Some(&body[..]), "any bytes");
+    assert_eq!(store.cache_get("b", now).unwrap(), None);
+    assert!(store.cache_put("a", b"new", subject.soon, now).unwrap());
+    assert_eq!(store.cache_get("a", now).unwrap().as_deref(), Some(&b"new"[..]));
+    subject.after_soon("it is gone", |now| store.cache_get("a", now).unwrap().is_none());
+}
+
+pub(crate) fn the_cache_has_a_bound_and_what_ends_soonest_makes_room(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let third = vec![7; CACHE_BYTES / 3];
+    let put = |key: &str, hours: u32| store.cache_put(key, &third, LONG * hours, now).unwrap();
+    assert!(put("long", 9) && put("short", 1) && put("middle", 5));
+    assert!(put("new", 3), "there is always room for a new one");
+    let kept = ["long", "short", "middle", "new"].map(|key| store.cache_get(key, now).unwrap().is_some());
+    assert_eq!(kept, [true, false, true, true]);
+    for _ in 0..10 {
+        assert!(put("new", 3), "the same one again takes up its own room");
+    }
+    assert!(store.cache_get("long", now).unwrap().is_some());
+    assert!(
+        !store.cache_put("long", &vec![7; CACHE_BYTES + 1], LONG, now).unwrap(),
+        "larger than all the room"
+    );
+    assert_eq!(store.cache_get("long", now).unwrap(), None, "and the older answer is not given for it");
+    assert!(store.cache_put("all", &vec![7; CACHE_BYTES], LONG, now).unwrap());
+    assert_eq!(store.cache_get("middle", now).unwrap(), None);
+}
+
+pub(crate) fn sessions_are_kept_replaced_and_forgotten(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    store.session_put("s1", b"one", LONG, now).unwrap();
+    store.session_put("s1", b"two", LONG, now).unwrap();
+    assert_eq!(store.session_get("s1", now).unwrap().as_deref(), Some(&b"two"[..]));
+    assert!(store.session_delete("s1").unwrap());
+    assert!(!store.session_delete("s1").unwrap());
+    assert_eq!(store.session_get("s1", now).unwrap(), None);
+    store.session_put("s2", b"short", subject.soon, now).unwrap();
+    subject.after_soon("it is gone", |now| store.session_get("s2", now).unwrap().is_none());
+}

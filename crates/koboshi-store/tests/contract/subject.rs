@@ -1,0 +1,59 @@
+//! A store under test, with the time it lives in.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi_store::{MemoryPolicy, MemoryStore, SqlitePolicy, SqliteStore, Store, Wake};
+
+use crate::common::{at, until};
+
+/// Room for cached answers in every store under test.
+pub(crate) const CACHE_BYTES: usize = 1000;
+
+pub(crate) struct Subject {
+    pub store: Arc<dyn Store>,
+    /// A length that ends soon, in the time that the store lives in.
+    pub soon: Duration,
+    /// The time that the store is told; none for a store with a clock of its own.
+    told: Option<Cell<i64>>,
+    _place: Box<dyn std::any::Any>,
+}
+
+impl Subject {
+    pub(crate) fn memory() -> Self {
+        let store = MemoryStore::new(MemoryPolicy { cache_bytes: CACHE_BYTES, entries: 1000 });
+        Self::told(Arc::new(store), Box::new(()))
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = SqlitePolicy { cache_bytes: CACHE_BYTES as u64, ..SqlitePolicy::default() };
+        let store = SqliteStore::open(&folder.path().join("koboshi.db"), policy).unwrap();
+        Self::told(Arc::new(store), Box::new(folder))
+    }
+
+    fn told(store: Arc<dyn Store>, place: Box<dyn std::any::Any>) -> Self {
+        Self { store, soon: Duration::from_secs(60), told: Some(Cell::new(0)), _place: place }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        at(self.told.as_ref().map_or(0, Cell::get))
+    }
+
+    /// What must hold once `soon` is over.
+    pub(crate) fn after_soon(&self, what: &str, holds: impl Fn(Timestamp) -> bool) {
+        match &self.told {
+            Some(second) => {
+                second.set(second.get() + 60);
+                assert!(holds(self.now()), "{what}");
+            }
+            None => until(what, || holds(self.now()).then_some(())),
+        }
+    }
+
+    pub(crate) fn nobody() -> Wake {
+        Arc::new(|| {})
+    }
+}

@@ -1,0 +1,392 @@
+//! The ledger over a memory, and over a store that fails when it is told to. No real time passes that anything depends on.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::breaker::Mode;
+use koboshi::cooldown::Cleared;
+use koboshi::gate::Limit;
+use koboshi::time::Moment;
+use koboshi_store::{
+    Clock, Entry, Lease, Ledger, LedgerOptions, Loaded, MemoryStore, Merged, Named, Query, Record, Retention,
+    Slot, Store, StoreError, Wake, Watch, What,
+};
+
+use common::{DEADLINE, at, entry, held, key, node, rest, resting, slot, snapshot, until};
+
+/// Stands still until it is moved.
+#[derive(Default)]
+struct TestClock(AtomicI64);
+
+impl Clock for TestClock {
+    fn wall(&self) -> Timestamp {
+        at(self.0.load(Ordering::SeqCst))
+    }
+
+    fn moment(&self) -> Moment {
+        Moment::START.after(Duration::from_secs(self.0.load(Ordering::SeqCst).try_into().unwrap()))
+    }
+}
+
+fn ledger(store: &(impl Store + Clone + 'static), name: &str) -> Ledger {
+    with_clock(store, name, &Arc::default())
+}
+
+fn with_clock(store: &(impl Store + Clone + 'static), name: &str, clock: &Arc<TestClock>) -> Ledger {
+    let options = LedgerOptions { look_every: Duration::from_millis(10), ..LedgerOptions::new(node(name)) };
+    let clock: Arc<TestClock> = Arc::clone(clock);
+    Ledger::open_with(Arc::new(store.clone()), options, clock).unwrap()
+}
+
+#[test]
+fn what_one_learns_the_other_knows() {
+    let store = MemoryStore::default();
+    let (one, two) = (ledger(&store, "n1"), ledger(&store, "n2"));
+    let heard = Arc::new(Mutex::new(Vec::<Slot>::new()));
+    let ears = Arc::clone(&heard);
+    two.on_change(|_| panic!("a listener's bug is its own"));
+    two.on_change(move |slot| ears.lock().unwrap().push(slot.clone()));
+    let account = key("account:main");
+    one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    one.update_holds(&account, |holds| holds.hold(Limit::Quota, at(500)));
+    one.show_breaker(&key("target:a/b/c"), &snapshot(5, Mode::Open));
+    assert_eq!(one.cooldown(&account).as_deref(), Some(&resting(0, 100)), "at once for its own callers");
+    until("the other knows", || {
+        let knows = two.cooldown(&account).as_deref() == Some(&resting(0, 100))
+            && two.holds(&account).as_deref() == Some(&held(Limit::Quota, 500))
+            && two.breakers(&key("target:a/b/c")).first().is_some_and(|(owner, _)| *owner == node("n1"));
+        knows.then_some(())
+    });
+    until("its listener heard", || (heard.lock().unwrap().len() == 3).then_some(()));
+    assert_eq!(two.keys(), [account, key("target:a/b/c")]);
+}
+
+#[test]
+fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
+    let store = MemoryStore::default();
+    let account = key("account:main");
+    let (one, two) = (ledger(&store, "n1"), ledger(&store, "n2"));
+    one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000, 1)));
+    until("both know", || two.cooldown(&account));
+    two.update_cooldown(&account, |cooldown| cooldown.clear(Cleared { at: at(10), by_person: true }));
+    until("the stale one hears", || one.cooldown(&account).filter(|cooldown| cooldown.rest.is_none()));
+    assert!(one.flush(DEADLINE) && two.flush(DEADLINE));
+    assert_eq!(two.cooldown(&account).unwrap().rest, None);
+}
+
+#[test]
+fn a_failure_after_a_success_elsewhere_survives_it_everywhere() {
+    let store = MemoryStore::default();
+    let account = key("account:main");
+    let mut cleared = koboshi::cooldown::Cooldown::default();
+    cleared.clear(Cleared { at: at(50), by_person: false });
+    store.merge(&[(slot("cooldown account:main"), Record::Cooldown(cleared))]).unwrap();
+    // This node fails before it has heard of the success: its record belongs to the epoch before.
+    let store = Flaky { inner: store, ..Flaky::default() };
+    store.fail.store(true, Ordering::SeqCst);
+    let one = ledger(&store, "n1");
+    one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(60, 500, 1)));
+    store.fail.store(false, Ordering::SeqCst);
+    assert!(one.flush(DEADLINE));
+    let stored = store.load().unwrap().records;
+    let [(_, Record::Cooldown(stored))] = &stored[..] else { panic!("{stored:?}") };
+    assert_eq!((stored.epoch, stored.rest.as_ref().map(|rest| rest.until)), (1, Some(at(500))));
+}
+
+#[test]
+fn what_is_not_shared_stays_in_the_working_copy() {
+    let store = MemoryStore::default();
+    let ledger = ledger(&store, "n1");
+    let network = key("network:local");
+    ledger.update_cooldown(&network, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    ledger.update_holds(&network, |holds| holds.hold(Limit::Quota, at(500)));
+    ledger.show_breaker(&network, &snapshot(5, Mode::Open));
+    assert!(ledger.flush(DEADLINE));
+    assert_eq!(ledger.health().pending, 0);
+    assert_eq!(store.load().unwrap(), Loaded::default());
+    assert_eq!(ledger.cooldown(&network).as_deref(), Some(&resting(0, 100)));
+}
+
+#[test]
+fn a_change_that_changes_nothing_is_not_written() {
+    let store = Flaky::default();
+    let ledger = ledger(&store, "n1");
+    let account = key("account:main");
+    let kept: u32 = ledger.update_cooldown(&account, |_| 7);
+    assert_eq!(kept, 7, "the caller's answer comes back");
+    ledger.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    assert!(ledger.flush(DEADLINE));
+    let merges = store.merges.load(Ordering::SeqCst);
+    ledger.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    assert!(ledger.flush(DEADLINE));
+    assert_eq!((merges, store.merges.load(Ordering::SeqCst)), (1, 1));
+}
+
+#[test]
+fn while_the_store_is_away_callers_go_on_and_nothing_is_lost() {
+    let store = Flaky::default();
+    store.fail.store(true, Ordering::SeqCst);
+    let ledger = ledger(&store, "n1");
+    assert!(!ledger.wait_loaded(Duration::from_millis(1)));
+    for n in 0..1000 {
+        let key = key(&format!("account:{n}"));
+        ledger.update_holds(&key, |holds| holds.hold(Limit::Quota, at(n)));
+        ledger.journal(entry(n, What::Gate, "closed"));
+    }
+    assert!(!ledger.flush(Duration::from_millis(1)));
+    let health = until("trouble is told", || Some(ledger.health()).filter(|health| health.trouble.is_some()));
+    assert_eq!((health.connected, health.loaded, health.pending), (false, false, 1000));
+    assert_eq!((health.journal_waiting, health.journal_dropped), (1000, 0));
+    store.fail.store(false, Ordering::SeqCst);
+    assert!(ledger.flush(DEADLINE));
+    let health = until("it is well", || Some(ledger.health()).filter(|health| health.connected));
+    assert_eq!((health.trouble, health.pending, health.journal_waiting), (None, 0, 0));
+    assert_eq!(store.load().unwrap().records.len(), 1000);
+    assert_eq!(store.query(&Query { limit: 5000, ..Query::default() }).unwrap().len(), 1000);
+}
+
+#[test]
+fn a_store_that_lost_its_memory_is_told_everything_again() {
+    let store = Flaky::default();
+    let one = ledger(&store, "n1");
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    one.show_breaker(&key("target:a"), &snapshot(5, Mode::Open));
+    let hint = (slot("breaker n2 target:a"), Record::Breaker(snapshot(6, Mode::Open)));
+    store.merge(&[hint]).unwrap();
+    until("the hint is known", || (one.breakers(&key("target:a")).len() == 2).then_some(()));
+    assert!(one.flush(DEADLINE));
+    store.forget_everything();
+    until("it knows again", || (store.load().unwrap().records.len() == 2).then_some(()));
+    let slots: Vec<String> = store.load().unwrap().records.iter().map(|(slot, _)| slot.to_string()).collect();
+    assert_eq!(
+        slots,
+        ["cooldown account:main", "breaker n1 target:a"],
+        "but not of what is another node's to tell"
+    );
+}
+
+#[test]
+fn what_the_journal_drops_is_counted_and_told() {
+    let store = Flaky::default();
+    store.fail.store(true, Ordering::SeqCst);
+    let options = LedgerOptions { journal_room: 10, ..LedgerOptions::new(node("n1")) };
+    let ledger = Ledger::open_with(Arc::new(store.clone()), options, Arc::new(TestClock::default())).unwrap();
+    for n in 0..25 {
+        ledger.journal(entry(n, What::Gate, "closed"));
+    }
+    assert_eq!(ledger.health().journal_dropped, 15);
+    store.fail.store(false, Ordering::SeqCst);
+    assert!(ledger.flush(DEADLINE));
+    let told = store.query(&Query { what: Some(What::Store), ..Query::default() }).unwrap();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].text.contains("15"), "{}", told[0].text);
+    assert_eq!(store.query(&Query { what: Some(What::Gate), ..Query::default() }).unwrap().len(), 10);
+}
+
+#[test]
+fn a_claimed_lease_is_held_by_one_and_handed_on() {
+    let (store, clock) = (MemoryStore::default(), Arc::default());
+    let (one, two) = (with_clock(&store, "n1", &clock), with_clock(&store, "n2", &clock));
+    let ttl = Duration::from_secs(30);
+    one.claim("probe", ttl);
+    let first = until("one has it", || one.held("probe"));
+    two.claim("probe", ttl);
+    assert!(two.flush(DEADLINE));
+    assert_eq!(two.held("probe"), None);
+    one.give_up("probe");
+    assert_eq!(one.held("probe"), None, "at once");
+    assert!(one.flush(DEADLINE));
+    clock.0.store(11, Ordering::SeqCst);
+    let second = until("two has it", || two.held("probe"));
+    assert!(second > first);
+    let clock = Arc::clone(&clock);
+    clock.0.store(22, Ordering::SeqCst);
+    assert!(two.flush(DEADLINE));
+    clock.0.store(45, Ordering::SeqCst);
+    assert_eq!(two.held("probe"), Some(second), "it was renewed on the way");
+    drop(two);
+    assert!(store.lease("probe", "n3", ttl, at(45)).unwrap().is_some(), "given back at the end");
+}
+
+#[test]
+fn a_lease_that_cannot_be_renewed_goes_off_in_time() {
+    let (store, clock) = (Flaky::default(), Arc::<TestClock>::default());
+    let one = with_clock(&store, "n1", &clock);
+    one.claim("probe", Duration::from_secs(30));
+    until("one has it", || one.held("probe"));
+    store.fail.store(true, Ordering::SeqCst);
+    clock.0.store(29, Ordering::SeqCst);
+    assert!(one.held("probe").is_some());
+    clock.0.store(30, Ordering::SeqCst);
+    assert_eq!(one.held("probe"), None, "from here on somebody else may have it");
+}
+
+#[test]
+fn what_waits_is_written_when_the_ledger_goes() {
+    let store = MemoryStore::default();
+    let one = ledger(&store, "n1");
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    one.journal(entry(1, What::Cooldown, "rests"));
+    let health = one.close();
+    assert_eq!((health.pending, health.journal_waiting), (0, 0));
+    assert_eq!(store.load().unwrap().records.len(), 1);
+    assert_eq!(store.query(&Query::default()).unwrap().len(), 1);
+}
+
+#[test]
+fn old_things_are_forgotten_now_and_then() {
+    let (store, clock) = (MemoryStore::default(), Arc::<TestClock>::default());
+    let one = with_clock(&store, "n1", &clock);
+    store.merge(&[(slot("breaker n2 target:a"), Record::Breaker(snapshot(0, Mode::Open)))]).unwrap();
+    until("the hint is known", || (one.breakers(&key("target:a")).len() == 1).then_some(()));
+    one.show_breaker(&key("target:a"), &snapshot(0, Mode::Open));
+    one.journal(entry(0, What::Gate, "long ago"));
+    assert!(one.flush(DEADLINE));
+    clock.0.store(40 * 24 * 3600, Ordering::SeqCst);
+    until("both are forgotten", || {
+        let gone =
+            store.query(&Query::default()).unwrap().is_empty() && store.load().unwrap() == Loaded::default();
+        gone.then_some(())
+    });
+    assert_eq!(
+        one.breakers(&key("target:a")).len(),
+        1,
+        "its own stays: only the gateway knows whether it is in use"
+    );
+}
+
+#[test]
+fn a_store_that_panics_is_a_store_that_failed() {
+    let store = Flaky::default();
+    store.panic.store(true, Ordering::SeqCst);
+    let one = ledger(&store, "n1");
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    until("it is told", || one.health().trouble);
+    store.panic.store(false, Ordering::SeqCst);
+    until("and got over", || (store.load().unwrap().records.len() == 1).then_some(()));
+}
+
+/// A memory that fails when it is told to.
+#[derive(Clone, Default)]
+struct Flaky {
+    inner: MemoryStore,
+    fail: Arc<AtomicBool>,
+    panic: Arc<AtomicBool>,
+    forgotten: Arc<AtomicUsize>,
+    merges: Arc<AtomicUsize>,
+    afresh: Arc<Mutex<Option<MemoryStore>>>,
+}
+
+impl Flaky {
+    fn forget_everything(&self) {
+        *self.afresh.lock().unwrap() = Some(MemoryStore::default());
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn try_now(&self) -> Result<MemoryStore, StoreError> {
+        assert!(!self.panic.load(Ordering::SeqCst), "as it was told");
+        if self.fail.load(Ordering::SeqCst) {
+            let (place, why) = ("flaky".to_owned(), "as it was told".to_owned());
+            return Err(StoreError::Away { place, doing: "anything", why });
+        }
+        Ok(self.afresh.lock().unwrap().clone().unwrap_or_else(|| self.inner.clone()))
+    }
+}
+
+struct FlakyWatch {
+    store: Flaky,
+    watch: Box<dyn Watch>,
+    forgotten: usize,
+}
+
+impl Watch for FlakyWatch {
+    fn news(&mut self) -> Result<koboshi_store::News, StoreError> {
+        let store = self.store.try_now()?;
+        let forgotten = self.store.forgotten.load(Ordering::SeqCst);
+        if forgotten != self.forgotten {
+            self.forgotten = forgotten;
+            self.watch = store.watch(Arc::new(|| {}))?;
+        }
+        self.watch.news()
+    }
+}
+
+impl Store for Flaky {
+    fn place(&self) -> &str {
+        "flaky"
+    }
+
+    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+        self.merges.fetch_add(1, Ordering::SeqCst);
+        // What fails in the middle of a merge may have happened all the same.
+        let merged = self.try_now()?.merge(changes);
+        self.try_now()?;
+        merged
+    }
+
+    fn load(&self) -> Result<Loaded, StoreError> {
+        self.try_now()?.load()
+    }
+
+    fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
+        let watch = self.try_now()?.watch(wake)?;
+        let forgotten = self.forgotten.load(Ordering::SeqCst);
+        Ok(Box::new(FlakyWatch { store: self.clone(), watch, forgotten }))
+    }
+
+    fn lease(
+        &self,
+        name: &str,
+        holder: &str,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Option<Lease>, StoreError> {
+        self.try_now()?.lease(name, holder, ttl, now)
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
+        self.try_now()?.renew(lease, ttl, now)
+    }
+
+    fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError> {
+        self.try_now()?.release(lease, now)
+    }
+
+    fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
+        self.try_now()?.cache_put(key, body, ttl, now)
+    }
+
+    fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        self.try_now()?.cache_get(key, now)
+    }
+
+    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+        self.try_now()?.session_put(id, body, ttl, now)
+    }
+
+    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        self.try_now()?.session_get(id, now)
+    }
+
+    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
+        self.try_now()?.session_delete(id)
+    }
+
+    fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
+        self.try_now()?.append(entries)
+    }
+
+    fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
+        self.try_now()?.query(query)
+    }
+
+    fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
+        self.try_now()?.prune(keep, now)
+    }
+}

@@ -1,0 +1,222 @@
+//! The file itself: who may read it, what happens to a damaged, foreign, older or newer one.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use koboshi_store::{Query, Record, SqlitePolicy, SqliteStore, Store, StoreError, What};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use common::{entry, resting, slot};
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("koboshi.db");
+    (folder, file)
+}
+
+fn open(file: &Path) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(file, SqlitePolicy::default())
+}
+
+fn refused(file: &Path) -> StoreError {
+    open(file).err().expect("it must be refused")
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_and_its_folder_are_for_this_user_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("new/deep/koboshi.db");
+    let store = open(&file).unwrap();
+    store.append(&[entry(1, What::Gate, "x")]).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(file.parent().unwrap()), 0o700);
+    for name in ["koboshi.db", "koboshi.db-wal", "koboshi.db-shm"] {
+        assert_eq!(mode(&file.with_file_name(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn what_was_written_is_there_after_closing() {
+    let (_folder, file) = place();
+    let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
+    open(&file).unwrap().merge(std::slice::from_ref(&named)).unwrap();
+    let store = open(&file).unwrap();
+    assert_eq!(store.load().unwrap().records, [named]);
+    store.check().unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    for bytes in
+        [&b"agents:\n  - name: reviewer\n"[..], b"SQLite format 3", b"SQLite format 3\0 and then nonsense"]
+    {
+        let (_folder, file) = place();
+        fs::write(&file, bytes).unwrap();
+        let error = refused(&file);
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        assert!(
+            error.to_string().contains("koboshi.db") && error.to_string().contains("move it away"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_left_as_it_is() {
+    let (_folder, file) = place();
+    drop(open(&file).unwrap());
+    let mut bytes = fs::read(&file).unwrap();
+    // The page with the list of tables: nothing can be found without it.
+    bytes[100..2000].fill(0xa5);
+    fs::write(&file, &bytes).unwrap();
+    let error = refused(&file);
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+}
+
+#[test]
+fn damage_further_inside_is_told_when_it_is_met() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let entries: Vec<_> =
+        (0..2000).map(|n| entry(n, What::Gate, "a text of some length for many pages")).collect();
+    store.append(&entries).unwrap();
+    drop(store);
+    let mut bytes = fs::read(&file).unwrap();
+    let length = bytes.len();
+    bytes[length / 2..].fill(0xa5);
+    fs::write(&file, &bytes).unwrap();
+    let store = open(&file).unwrap();
+    let error = store.check().and_then(|()| store.query(&Query::default()).map(|_| ())).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn the_file_of_another_program_is_refused_and_left_as_it_is() {
+    let (_folder, file) = place();
+    Connection::open(&file).unwrap().execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let error = refused(&file);
+    assert!(error.to_string().contains("another program"), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+}
+
+#[test]
+fn a_newer_file_is_refused_with_both_versions_and_left_as_it_is() {
+    let (_folder, file) = place();
+    drop(open(&file).unwrap());
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let error = refused(&file);
+    let StoreError::Newer { found, known, .. } = &error else { panic!("{error}") };
+    assert_eq!((*found, *known), (99, 2));
+    let text = error.to_string();
+    assert!(text.contains("koboshi.db") && text.contains("99") && text.contains("update"), "{text}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+}
+
+/// A file as the first schema left it.
+fn first_schema(file: &Path) -> Connection {
+    let connection = Connection::open(file).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.execute_batch(include_str!("../src/sqlite/schema/1.sql")).unwrap();
+    connection.pragma_update(None, "application_id", 0x4b42_5349).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    connection
+}
+
+#[test]
+fn an_older_file_is_brought_forward_with_all_it_holds() {
+    let (_folder, file) = place();
+    let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
+    let Record::Cooldown(cooldown) = &named.1 else { unreachable!() };
+    let old = first_schema(&file);
+    old.execute(
+        "INSERT INTO record (kind, key, node, body, seq) VALUES ('cooldown', 'account:main', '', ?1, 1)",
+        [serde_json::to_string(cooldown).unwrap()],
+    )
+    .unwrap();
+    old.execute(
+        "INSERT INTO journal (at_us, node, what, text) VALUES (?1, 'n1', 'gate', 'from before')",
+        [common::at(1).as_microsecond()],
+    )
+    .unwrap();
+    drop(old);
+    let store = open(&file).unwrap();
+    assert_eq!(store.load().unwrap().records, [named]);
+    store.append(&[koboshi_store::Entry { data: Some(1.into()), ..entry(2, What::Gate, "now") }]).unwrap();
+    let journal = store.query(&Query::default()).unwrap();
+    assert_eq!(journal.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["from before", "now"]);
+    let plain = Connection::open(&file).unwrap();
+    let version: i64 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 2);
+}
+
+#[test]
+fn a_step_forward_that_fails_leaves_the_older_file() {
+    let (_folder, file) = place();
+    // Something of that name is in the way of the second step.
+    first_schema(&file).execute_batch("CREATE TABLE quarantine (x)").unwrap();
+    let error = refused(&file);
+    assert!(error.to_string().contains("newest schema"), "{error}");
+    let plain = Connection::open(&file).unwrap();
+    let version: i64 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 1);
+    let columns: i64 = plain
+        .query_row("SELECT count(*) FROM pragma_table_info('journal') WHERE name = 'data'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(columns, 0, "the half that worked was undone");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let good = (slot("cooldown account:good"), Record::Cooldown(resting(0, 100)));
+    store.merge(std::slice::from_ref(&good)).unwrap();
+    let plain = Connection::open(&file).unwrap();
+    let strange = r#"{"epoch": "from the future"}"#;
+    plain
+        .execute(
+            "INSERT INTO record (kind, key, node, body, seq) VALUES ('cooldown', 'account:main', '', ?1, 2),
+                                                                  ('mood', 'account:main', '', '{}', 2)",
+            [strange],
+        )
+        .unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.records, [good]);
+    let slots: Vec<&str> = loaded.unreadable.iter().map(|unreadable| unreadable.slot.as_str()).collect();
+    assert!(slots.iter().any(|slot| slot.contains("cooldown") && slot.contains("account:main")), "{slots:?}");
+    assert_eq!(slots.len(), 2, "{slots:?}");
+    // Writing to that slot sets the strange one aside, byte for byte, and goes on.
+    let new = (slot("cooldown account:main"), Record::Cooldown(resting(5, 200)));
+    let merged = store.merge(std::slice::from_ref(&new)).unwrap();
+    assert_eq!(merged.unreadable.len(), 1);
+    assert_eq!(merged.unreadable[0].slot, "cooldown account:main");
+    assert!(store.load().unwrap().records.contains(&new));
+    let kept: String = plain.query_row("SELECT body FROM quarantine", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, strange);
+}
+
+#[test]
+fn people_can_read_the_journal_with_any_tool() {
+    let (_folder, file) = place();
+    open(&file).unwrap().append(&[entry(0, What::Operator, "resumed")]).unwrap();
+    let plain = Connection::open(&file).unwrap();
+    let row: (String, String, String) = plain
+        .query_row("SELECT at, what, text FROM journal_readable", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!(row, (format!("{:.3}", common::at(0)), "operator".to_owned(), "resumed".to_owned()));
+}
