@@ -64,7 +64,7 @@ fn what_one_learns_the_other_knows() {
         knows.then_some(())
     });
     until("its listener heard", || (heard.lock().unwrap().len() == 3).then_some(()));
-    assert_eq!(two.keys(), [account, key("target:a/b/c")]);
+    assert_eq!(two.keys(), [key("target:a/b/c"), account]);
 }
 
 #[test]

@@ -186,17 +186,10 @@ impl Keeper {
     }
 
     fn write_journal(&mut self) -> Result<(), StoreError> {
-        if self.written >= self.batch.len() {
-            self.batch.clear();
-            self.written = 0;
-            self.shared.outbox.take_entries(&mut self.batch);
-        }
-        while let Some(rest) = self.batch.get(self.written..).filter(|rest| !rest.is_empty()) {
-            let chunk = rest.get(..BATCH).unwrap_or(rest);
-            self.shared.store.append(chunk)?;
-            self.shared.outbox.written(chunk.len());
-            self.written += chunk.len();
-        }
+        // First what an earlier round could not write.
+        self.write_batch()?;
+        self.shared.outbox.take_entries(&mut self.batch);
+        self.write_batch()?;
         let (_, dropped) = self.shared.outbox.journal();
         if dropped > self.told_dropped {
             let lost = dropped - self.told_dropped;
@@ -205,6 +198,18 @@ impl Keeper {
             ))?;
             self.told_dropped = dropped;
         }
+        Ok(())
+    }
+
+    fn write_batch(&mut self) -> Result<(), StoreError> {
+        while let Some(rest) = self.batch.get(self.written..).filter(|rest| !rest.is_empty()) {
+            let chunk = rest.get(..BATCH).unwrap_or(rest);
+            self.shared.store.append(chunk)?;
+            self.shared.outbox.written(chunk.len());
+            self.written += chunk.len();
+        }
+        self.batch.clear();
+        self.written = 0;
         Ok(())
     }
 
