@@ -1,0 +1,133 @@
+//! The whole configuration as plain data: the core's policies, and what the shells need besides.
+//!
+//! Whoever reads a setting reads it here; the form of the file is nobody else's business. Every field can be
+//! set by a key of the file (a test sets each key and looks for the change), so nothing is configured in vain.
+
+use std::path::PathBuf;
+
+use koboshi::breaker::BreakerPolicy;
+use koboshi::budget::SharePolicy;
+use koboshi::cooldown::CooldownPolicy;
+use koboshi::gate::GatePolicy;
+use koboshi::remedy::RemedyPolicy;
+
+use crate::secret::Secret;
+
+/// Everything that Koboshi is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// What one request may try, and the pauses between attempts: `retry` and `request`.
+    pub remedy: RemedyPolicy,
+    /// How much of the traffic may be retries.
+    pub retry_share: SharePolicy,
+    /// When a target is left alone.
+    pub breaker: BreakerPolicy,
+    /// How close to a limit traffic may go.
+    pub gate: GatePolicy,
+    /// How long things rest: `cooldown` and `error_protection`.
+    pub cooldown: CooldownPolicy,
+    /// Where what was learned is kept.
+    pub store: StoreConfig,
+    /// Rule files of the user, in order.
+    pub rules: Vec<PathBuf>,
+    /// Language of texts for people; none takes it from the environment.
+    pub language: Option<Language>,
+    /// Prefix of the fault codes.
+    pub code_prefix: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            remedy: RemedyPolicy::default(),
+            retry_share: SharePolicy::default(),
+            breaker: BreakerPolicy::default(),
+            gate: GatePolicy::default(),
+            cooldown: CooldownPolicy::default(),
+            store: StoreConfig::default(),
+            rules: Vec::new(),
+            language: None,
+            code_prefix: koboshi::fault::DEFAULT_PREFIX.to_owned(),
+        }
+    }
+}
+
+/// Language of texts for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Language {
+    /// English.
+    En,
+    /// Japanese.
+    Ja,
+}
+
+impl Language {
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Ja => "ja",
+        }
+    }
+}
+
+/// Where what was learned is kept, and how much of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Where.
+    pub place: StorePlace,
+    /// How long the journal reaches back.
+    pub journal: JournalConfig,
+    /// How large the response cache may grow.
+    pub cache: CacheConfig,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            place: StorePlace::Memory,
+            journal: JournalConfig { keep_days: 30, keep_entries: 100_000 },
+            cache: CacheConfig { most_bytes: 64 * 1024 * 1024 },
+        }
+    }
+}
+
+/// Where what was learned is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StorePlace {
+    /// In this process only, until it ends.
+    Memory,
+    /// In a file that the processes of one machine share.
+    File(PathBuf),
+    /// In a server that a fleet shares.
+    Redis {
+        /// Its address, which may hold a password.
+        url: Secret,
+        /// What every key of ours begins with.
+        prefix: String,
+    },
+}
+
+impl StorePlace {
+    /// What keys in a shared server begin with unless told otherwise.
+    pub const DEFAULT_PREFIX: &str = "koboshi:";
+}
+
+/// How long the journal reaches back; whichever limit is reached first holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalConfig {
+    /// Days.
+    pub keep_days: u32,
+    /// Entries.
+    pub keep_entries: u64,
+}
+
+/// How large the response cache may grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// Bytes of answers; zero keeps none.
+    pub most_bytes: u64,
+}

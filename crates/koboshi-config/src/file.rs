@@ -1,0 +1,164 @@
+//! Finds the file, reads it, and looks at the rule files that it names.
+//!
+//! This is the shell around [`load`](crate::load::load): it touches the disk and decides nothing. At most a mebibyte is
+//! read, whatever the file claims to be.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use koboshi::classify::{RuleSource, Rules};
+
+use crate::check::{Problem, Problems, Source};
+use crate::config::Config;
+use crate::load::{LARGEST, Loaded, load_located, too_large};
+use crate::tree::Spot;
+
+/// The name of the file.
+pub const FILE_NAME: &str = "koboshi.yaml";
+/// The variable that names the file.
+pub const VARIABLE: &str = "KOBOSHI_CONFIG";
+/// A rule file is written by hand; one larger than this is something else.
+const LARGEST_RULES: usize = 4 * 1024 * 1024;
+
+/// Which file to read: the one asked for, else the one that `KOBOSHI_CONFIG` names, else `./koboshi.yaml`, else
+/// `koboshi/koboshi.yaml` in `$XDG_CONFIG_HOME` or `~/.config`. None: there is no file, and the defaults hold.
+///
+/// A file that was named must be there; of the usual places, the first that exists is taken. One that exists but cannot
+/// be read is taken too, so that it is complained of and not passed over.
+#[must_use]
+pub fn locate(asked: Option<&Path>, lookup: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = || lookup(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let usual = || usual_places(lookup).into_iter().find(|path| path.symlink_metadata().is_ok());
+    asked.map(Path::to_path_buf).or_else(named).or_else(usual)
+}
+
+/// Where the file is looked for when none is named, in order.
+#[must_use]
+pub fn usual_places(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let folder = |name: &str| lookup(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    // A relative one is invalid by the word of its specification.
+    let home = folder("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| folder("HOME").map(|home| home.join(".config")));
+    let mut places = vec![PathBuf::from(FILE_NAME)];
+    places.extend(home.map(|home| home.join("koboshi").join(FILE_NAME)));
+    places
+}
+
+/// Reads a config file and the rule files that it names.
+///
+/// # Errors
+/// Everything that is wrong, with its place; [`Problems::is_unreadable`] when the file itself could not be read.
+pub fn load_file(path: &Path, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+    load_bytes(path, &read(path)?, lookup)
+}
+
+/// Reads the bytes of a config file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problems> {
+    let name = path.display().to_string();
+    match read_at_most(path, LARGEST) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(Problems::unreadable(too_large(&name))),
+        Err(error) => {
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound => Some("is the path right? It is relative to the current folder".to_owned()),
+                io::ErrorKind::PermissionDenied => Some("the user that runs koboshi must be able to read it".to_owned()),
+                _ => None,
+            };
+            Err(Problems::unreadable(Problem::of_file(&name, format!("cannot be read: {}", reason(&error)), hint)))
+        }
+    }
+}
+
+/// Loads a config from the bytes of its file, and checks the rule files that it names.
+pub(crate) fn load_bytes(
+    path: &Path,
+    bytes: &[u8],
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, Problems> {
+    let name = path.display().to_string();
+    let text = as_text(&name, bytes)?;
+    let Loaded { config, rules } = load_located(&name, text, lookup)?;
+    let problems = check_rules(&Source::new(&name, text), &config.rules, &rules);
+    if problems.is_empty() { Ok(config) } else { Err(Problems::new(problems)) }
+}
+
+fn as_text<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Problems> {
+    let nothing = bytes.iter().position(|byte| *byte == 0);
+    let error = match (std::str::from_utf8(bytes), nothing) {
+        (Ok(text), None) => return Ok(text),
+        (Ok(_), Some(at)) => at,
+        (Err(error), at) => at.map_or(error.valid_up_to(), |at| at.min(error.valid_up_to())),
+    };
+    let before = bytes.get(..error).unwrap_or_default();
+    let text = String::from_utf8_lossy(before);
+    let line = u64::try_from(text.matches('\n').count()).unwrap_or(u64::MAX).saturating_add(1);
+    let column = text.rsplit('\n').next().map_or(0, |last| last.chars().count());
+    let column = u64::try_from(column).unwrap_or(u64::MAX).saturating_add(1);
+    let spot = Spot { line, column, start: None, chars: 1 };
+    // The line is not shown: what is in it is no text.
+    let problem = Source::new(name, "").problem(
+        spot,
+        "",
+        "this is no text in UTF-8",
+        Some("is this the right file? If it is, save it as UTF-8 in your editor".to_owned()),
+        false,
+    );
+    Err(Problems::new(vec![problem]))
+}
+
+/// Reads and compiles the rule files: a config that names a broken one is broken.
+fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Problem> {
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    let mut texts = Vec::new();
+    for (path, spot) in paths.iter().zip(spots) {
+        let name = path.display().to_string();
+        match read_at_most(path, LARGEST_RULES) {
+            Ok(Some(bytes)) => match String::from_utf8(bytes) {
+                Ok(text) => texts.push((name, text)),
+                Err(_) => problems.push(unusable(source, *spot, &name, "it is no text in UTF-8")),
+            },
+            Ok(None) => problems.push(unusable(source, *spot, &name, "it is too large for a rule file")),
+            Err(error) => problems.push(unusable(source, *spot, &name, &reason(&error))),
+        }
+    }
+    let sources: Vec<_> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
+    if let Err(error) = Rules::with_user(&sources) {
+        let text = texts.iter().find(|(name, _)| *name == error.file).map_or("", |(_, text)| text.as_str());
+        let spot = Spot { line: error.line.max(1), column: error.column.max(1), start: None, chars: 1 };
+        problems.push(Source::new(&error.file, text).problem(spot, "rules", error.message, None, false));
+    }
+    problems
+}
+
+fn unusable(source: &Source<'_>, spot: Spot, name: &str, reason: &str) -> Problem {
+    let message = format!("the rule file {name} cannot be used: {reason}");
+    let hint = Some("paths are relative to the folder of the config file".to_owned());
+    source.problem(spot, "rules", message, hint, false)
+}
+
+/// The whole file, or none if it is larger.
+fn read_at_most(path: &Path, most: usize) -> io::Result<Option<Vec<u8>>> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit).read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= most).then_some(bytes))
+}
+
+/// Why, in words that do not differ between systems.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => error.to_string(),
+    }
+}

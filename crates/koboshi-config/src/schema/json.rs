@@ -1,0 +1,112 @@
+//! The table as a JSON Schema, so that editors complete keys, show their meaning and mark mistakes while typing.
+//!
+//! It says what one key alone may be. What depends on other keys or on the environment is found by `koboshi check`.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::length::LENGTH;
+use super::range::{ENDLESS, Range};
+use super::{EXCLUSIVE, Form, Key, Shape, Value};
+use crate::config::Config;
+
+/// A text with a variable in it: what it will look like is not known yet.
+const VARIABLE: &str = r"\$\{";
+
+/// The schema of `koboshi.yaml`.
+#[must_use]
+pub fn json_schema() -> Json {
+    let mut schema = section("");
+    if let Some(root) = schema.as_object_mut() {
+        root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        root.insert("title".to_owned(), json!("koboshi.yaml"));
+        root.insert("description".to_owned(), json!("Configuration of Koboshi; every key is optional"));
+    }
+    schema
+}
+
+/// A section, also one whose keys are all commented out.
+fn section(path: &str) -> Json {
+    let properties: Map<String, Json> =
+        Key::of_section(path).map(|key| (key.name().to_owned(), property(key))).collect();
+    let mut schema = json!({"type": ["object", "null"], "additionalProperties": false, "properties": properties});
+    let clashes: Vec<Json> = EXCLUSIVE
+        .iter()
+        .filter_map(|(one, two, _)| Some((Key::find(one)?, Key::find(two)?)))
+        .filter(|(one, two)| one.section() == path && two.section() == path)
+        .map(|(one, two)| json!({"not": {"required": [one.name(), two.name()]}}))
+        .collect();
+    if let (Some(object), false) = (schema.as_object_mut(), clashes.is_empty()) {
+        object.insert("allOf".to_owned(), Json::Array(clashes));
+    }
+    schema
+}
+
+fn property(key: &Key) -> Json {
+    let mut schema = match &key.shape {
+        Shape::Section { word: Some(word) } => json!({"anyOf": [{"const": word}, section(key.path)]}),
+        Shape::Section { word: None } => section(key.path),
+        Shape::Length { off, .. } => or_off(json!({"type": "string", "pattern": LENGTH}), *off),
+        Shape::Seconds { range, .. } => {
+            json!({"type": "integer", "minimum": range.least.as_secs(), "maximum": range.most.as_secs()})
+        }
+        Shape::Count { range, off, .. } => {
+            or_off(json!({"type": "integer", "minimum": range.least, "maximum": range.most}), *off)
+        }
+        Shape::Number { range, .. } => number(*range),
+        Shape::Flag { .. } => json!({"type": "boolean"}),
+        Shape::Word { words, .. } => json!({"enum": words}),
+        Shape::Text { form, .. } | Shape::Secret { form, .. } => text(*form),
+        Shape::Path { .. } => json!({"type": "string", "minLength": 1}),
+        Shape::Paths { .. } => {
+            json!({"type": ["array", "null"], "items": {"type": "string", "minLength": 1}})
+        }
+    };
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("description".to_owned(), json!(description(key)));
+        if let Some(default) = default(key) {
+            object.insert("default".to_owned(), default);
+        }
+    }
+    schema
+}
+
+fn description(key: &Key) -> String {
+    match &key.shape {
+        Shape::Section { .. } => key.meaning.to_owned(),
+        _ => format!("{} ({})", key.meaning, key.range_text().replace('`', "")),
+    }
+}
+
+fn default(key: &Key) -> Option<Json> {
+    Some(match key.get(&Config::default())? {
+        Value::Off if matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. }) => {
+            json!("off")
+        }
+        Value::Off => return None,
+        Value::Count(count) => json!(count),
+        Value::Number(number) => json!(number),
+        Value::Flag(flag) => json!(flag),
+        Value::Paths(_) => json!([]),
+        other => json!(other.to_string()),
+    })
+}
+
+fn or_off(schema: Json, off: bool) -> Json {
+    if off { json!({"anyOf": [schema, {"const": "off"}]}) } else { schema }
+}
+
+fn text(form: Form) -> Json {
+    json!({"type": "string", "anyOf": [{"pattern": form.pattern}, {"pattern": VARIABLE}]})
+}
+
+fn number(range: Range<f64>) -> Json {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("number"));
+    let least = if range.above { "exclusiveMinimum" } else { "minimum" };
+    schema.insert(least.to_owned(), json!(range.least));
+    if range.most < ENDLESS {
+        let most = if range.below { "exclusiveMaximum" } else { "maximum" };
+        schema.insert(most.to_owned(), json!(range.most));
+    }
+    Json::Object(schema)
+}

@@ -1,0 +1,68 @@
+//! The rows of the table. They are applied from top to bottom: a preset comes before what refines it, the longest
+//! rest before the rests that must fit under it.
+
+mod build;
+mod guards;
+mod requests;
+mod store;
+
+use std::sync::LazyLock;
+
+use super::{Field, Form, Key, Shape};
+use crate::config::Language;
+use build::word;
+
+/// Every key of the file, sections before their keys, in the order of the documentation.
+pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    [requests::keys(), guards::breaker(), guards::gate(), guards::cooldown(), store::keys(), top()]
+        .into_iter()
+        .flatten()
+        .collect()
+});
+
+fn top() -> Vec<Key> {
+    vec![
+        Key {
+            path: "rules",
+            shape: Shape::Paths {
+                field: Field {
+                    get: |c| Some(c.rules.clone()),
+                    set: |c, paths| c.rules = paths.unwrap_or_default(),
+                },
+            },
+            meaning: "Rule files of your own, in order (see rules.md)",
+        },
+        word(
+            "language",
+            &["en", "ja"],
+            Field {
+                get: |c| c.language.map(Language::name),
+                set: |c, name| c.language = [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name),
+            },
+            "Language of texts for people",
+        ),
+        Key {
+            path: "code_prefix",
+            shape: Shape::Text {
+                form: Form {
+                    said: "1 to 16 letters and digits, a letter first",
+                    pattern: "^[A-Za-z][A-Za-z0-9]{0,15}$",
+                    holds: |text| {
+                        text.starts_with(|c: char| c.is_ascii_alphabetic())
+                            && text.len() <= 16
+                            && text.chars().all(|c| c.is_ascii_alphanumeric())
+                    },
+                },
+                field: Field {
+                    get: |c| Some(c.code_prefix.clone()),
+                    set: |c, text| {
+                        if let Some(text) = text {
+                            c.code_prefix = text;
+                        }
+                    },
+                },
+            },
+            meaning: "What the codes of faults begin with, as in `KBS-3001`",
+        },
+    ]
+}
