@@ -8,6 +8,7 @@ use koboshi_report::phrase::Lang;
 const EXAMPLES: &str = "\
 Examples:
   koboshi explain agent.log --exit-code 1    why did this run fail, what to do, until when to wait?
+  koboshi check                              is my koboshi.yaml good?
   koboshi codes                              every kind of fault, with its code
   koboshi help explain                       more about one command";
 
@@ -20,6 +21,18 @@ Examples:
   koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
 
 Exit status: 0 nothing wrong was found, 1 a fault was found, 2 the input or a rule file cannot be read.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  koboshi check                        the config that would be used: is it good, and what differs from the defaults?
+  koboshi check koboshi.yaml           this file
+  koboshi check --format json          for programs
+  koboshi check --schema > koboshi.schema.json   for editors: keys, meanings and mistakes while typing
+
+The file is the one given here, else the one that KOBOSHI_CONFIG names, else ./koboshi.yaml,
+else koboshi/koboshi.yaml in XDG_CONFIG_HOME or ~/.config. Without any the defaults hold.
+
+Exit status: 0 good, 1 something is wrong in the file, 2 the file cannot be read.";
 
 const CORPUS_EXAMPLES: &str = "\
 Examples:
@@ -49,6 +62,9 @@ pub(crate) enum Command {
     /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Check the config and say what is wrong at which line
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(ConfigArgs),
     /// List every kind of fault with its codes; as JSON also what each permits
     #[command(after_help = CODES_EXAMPLES)]
     Codes(CodesArgs),
@@ -156,6 +172,18 @@ impl LangArgs {
         };
         self.lang.or_else(from_environment).unwrap_or(Lang::En)
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// The config file [default: the one that would be used]
+    pub(crate) file: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Print the JSON Schema of the config instead, for editors
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) schema: bool,
 }
 
 #[derive(Debug, Args)]

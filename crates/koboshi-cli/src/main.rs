@@ -5,6 +5,7 @@
 //! carried out.
 
 mod args;
+mod check;
 mod clock;
 mod codes;
 mod corpus;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Explain(args) => explain::run(args),
+        Command::Check(args) => check::run(args),
         Command::Codes(args) => codes::run(args),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
         Command::Completions { shell } => {

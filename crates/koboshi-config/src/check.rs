@@ -98,8 +98,10 @@ pub struct Problems {
 }
 
 impl Problems {
+    /// Sorts them by place; those of the first one's file come first.
     pub(crate) fn new(mut list: Vec<Problem>) -> Self {
-        list.sort_by_key(|problem| problem.place);
+        let first = list.first().map(|problem| problem.file.clone()).unwrap_or_default();
+        list.sort_by_key(|problem| (problem.file != first, problem.place));
         let left_out = list.len().saturating_sub(MOST);
         list.truncate(MOST);
         Self { list, left_out, unreadable: false }
@@ -172,17 +174,22 @@ impl<'a> Source<'a> {
         Self { name, text, redactor: OnceCell::new() }
     }
 
-    /// A problem at a place of the text. With `hide`, the rest of the line from there on is not shown.
+    /// A problem at a place of the text. With `hide`, the line is not shown from that place on.
     pub(crate) fn problem(
         &self,
         spot: Spot,
         path: &str,
         message: impl Into<String>,
         hint: Option<String>,
-        hide: bool,
+        hide: Option<Spot>,
     ) -> Problem {
         let line = usize::try_from(spot.line.saturating_sub(1)).unwrap_or(usize::MAX);
-        let shown = self.text.lines().nth(line).map(|line| self.show(line, spot, hide));
+        let line = self.text.lines().nth(line);
+        let shown = match hide {
+            Some(hide) if hide.line != spot.line => None,
+            Some(hide) => line.map(|line| self.show_until(line, hide)),
+            None => line.map(|line| self.show(line, spot)),
+        };
         Problem {
             file: self.name.to_owned(),
             place: Some(Place { line: spot.line, column: spot.column }),
@@ -203,19 +210,24 @@ impl<'a> Source<'a> {
         self.redactor.get_or_init(Redactor::new)
     }
 
-    fn show(&self, line: &str, spot: Spot, hide: bool) -> Shown {
-        let column = usize::try_from(spot.column.saturating_sub(1)).unwrap_or(usize::MAX);
+    /// The line up to a value that must not be shown.
+    fn show_until(&self, line: &str, spot: Spot) -> Shown {
+        let before: String = line.chars().take(column(spot)).collect();
+        let before = self.redactor().redact(&before);
+        Shown { line: printable(&format!("{before}***")), marks: Some((blank(&before), "^^^".to_owned())) }
+    }
+
+    fn show(&self, line: &str, spot: Spot) -> Shown {
+        let column = column(spot);
         let before: String = line.chars().take(column).collect();
-        if hide {
-            return Shown { line: printable(&format!("{before}***")), marks: Some((blank(&before), "^^^".to_owned())) };
-        }
         let redacted = self.redactor().redact(line);
         let Some(rest) = redacted.strip_prefix(before.as_str()) else {
             return Shown { line: printable(&shorten(&redacted, LINE_CHARS)), marks: None };
         };
         // A long line is shown from a little before the place on.
         let skip = if line.chars().count() > LINE_CHARS { column.saturating_sub(LINE_CHARS / 2) } else { 0 };
-        let lead: String = if skip > 0 { "…".chars().chain(before.chars().skip(skip)).collect() } else { before };
+        let lead: String =
+            if skip > 0 { "…".chars().chain(before.chars().skip(skip)).collect() } else { before };
         let room = LINE_CHARS.saturating_sub(lead.chars().count());
         let mut tail: String = rest.chars().take(room).collect();
         let wrong = usize::try_from(spot.chars).unwrap_or(usize::MAX).clamp(1, tail.chars().count().max(1));
@@ -227,9 +239,16 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Characters before the place.
+fn column(spot: Spot) -> usize {
+    usize::try_from(spot.column.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
 /// Spaces as wide as a text; tabs stay, so that both lines jump alike.
 fn blank(text: &str) -> String {
-    text.chars().map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(width(std::iter::once(c))) }).collect()
+    text.chars()
+        .map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(width(std::iter::once(c))) })
+        .collect()
 }
 
 /// Columns of a terminal. Scripts from Hangul on are drawn two columns wide; that is near enough for a mark.
@@ -251,7 +270,7 @@ mod tests {
     }
 
     fn said(text: &str, spot: Spot) -> String {
-        Source::new("a.yaml", text).problem(spot, "", "wrong", Some("right".to_owned()), false).to_string()
+        Source::new("a.yaml", text).problem(spot, "", "wrong", Some("right".to_owned()), None).to_string()
     }
 
     #[test]

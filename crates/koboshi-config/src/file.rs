@@ -12,7 +12,7 @@ use koboshi::classify::{RuleSource, Rules};
 use crate::check::{Problem, Problems, Source};
 use crate::config::Config;
 use crate::load::{LARGEST, Loaded, load_located, too_large};
-use crate::tree::Spot;
+use crate::tree::{Spot, without_place};
 
 /// The name of the file.
 pub const FILE_NAME: &str = "koboshi.yaml";
@@ -62,11 +62,19 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problems> {
         Ok(None) => Err(Problems::unreadable(too_large(&name))),
         Err(error) => {
             let hint = match error.kind() {
-                io::ErrorKind::NotFound => Some("is the path right? It is relative to the current folder".to_owned()),
-                io::ErrorKind::PermissionDenied => Some("the user that runs koboshi must be able to read it".to_owned()),
+                io::ErrorKind::NotFound => {
+                    Some("is the path right? It is relative to the current folder".to_owned())
+                }
+                io::ErrorKind::PermissionDenied => {
+                    Some("the user that runs koboshi must be able to read it".to_owned())
+                }
                 _ => None,
             };
-            Err(Problems::unreadable(Problem::of_file(&name, format!("cannot be read: {}", reason(&error)), hint)))
+            Err(Problems::unreadable(Problem::of_file(
+                &name,
+                format!("cannot be read: {}", reason(&error)),
+                hint,
+            )))
         }
     }
 }
@@ -103,7 +111,7 @@ fn as_text<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Problems> {
         "",
         "this is no text in UTF-8",
         Some("is this the right file? If it is, save it as UTF-8 in your editor".to_owned()),
-        false,
+        None,
     );
     Err(Problems::new(vec![problem]))
 }
@@ -130,7 +138,9 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
     if let Err(error) = Rules::with_user(&sources) {
         let text = texts.iter().find(|(name, _)| *name == error.file).map_or("", |(_, text)| text.as_str());
         let spot = Spot { line: error.line.max(1), column: error.column.max(1), start: None, chars: 1 };
-        problems.push(Source::new(&error.file, text).problem(spot, "rules", error.message, None, false));
+        let hint = Some("how rule files are written is described in docs/rules.md".to_owned());
+        let message = without_place(&error.message);
+        problems.push(Source::new(&error.file, text).problem(spot, "rules", message, hint, None));
     }
     problems
 }
@@ -138,7 +148,7 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
 fn unusable(source: &Source<'_>, spot: Spot, name: &str, reason: &str) -> Problem {
     let message = format!("the rule file {name} cannot be used: {reason}");
     let hint = Some("paths are relative to the folder of the config file".to_owned());
-    source.problem(spot, "rules", message, hint, false)
+    source.problem(spot, "rules", message, hint, None)
 }
 
 /// The whole file, or none if it is larger.

@@ -55,10 +55,16 @@ pub(crate) fn load_located(
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source::new(name, text);
-    let root = tree::parse(text).map_err(|broken| Problems::new(vec![broken_yaml(&source, broken)]))?;
+    let root = tree::parse(text).map_err(|broken| Problems::new(vec![broken_yaml(&source, &broken)]))?;
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
     let reader = Reader { source: &source, lookup, folder };
-    let mut walk = Walk { reader, given: BTreeMap::new(), failed: BTreeSet::new(), problems: Vec::new(), rules: Vec::new() };
+    let mut walk = Walk {
+        reader,
+        given: BTreeMap::new(),
+        failed: BTreeSet::new(),
+        problems: Vec::new(),
+        rules: Vec::new(),
+    };
     if let Some(root) = &root {
         walk.section("", root);
     }
@@ -72,7 +78,11 @@ pub(crate) fn load_located(
     walk.needs(&config);
     let sense = policy::check(&mut config.clone(), &walk);
     walk.problems.extend(sense);
-    if walk.problems.is_empty() { Ok(Loaded { config, rules: walk.rules }) } else { Err(Problems::new(walk.problems)) }
+    if walk.problems.is_empty() {
+        Ok(Loaded { config, rules: walk.rules })
+    } else {
+        Err(Problems::new(walk.problems))
+    }
 }
 
 pub(crate) fn too_large(name: &str) -> Problem {
@@ -109,7 +119,7 @@ impl Walk<'_> {
     /// A problem at a place of the file.
     pub(crate) fn problem(&self, spot: Spot, path: &str, message: String, hint: Option<String>) -> Problem {
         let secret = Key::find(path).is_some_and(|key| matches!(key.shape, Shape::Secret { .. }));
-        self.reader.source.problem(spot, path, message, hint, secret)
+        self.reader.source.problem(spot, path, message, hint, secret.then_some(spot))
     }
 
     /// Where the file gives this key.
@@ -133,14 +143,18 @@ impl Walk<'_> {
             let spot = name_node.spot;
             let Some(name) = key_name(&name_node.value) else {
                 let message = "a key must be a word".to_owned();
-                self.report(path, Wrong { spot, message, hint: None, hide: false });
+                self.report(path, Wrong { spot, message, hint: None, hide: None });
                 continue;
             };
             let full = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             if let Some(first) = seen.get(&name) {
-                let message = format!("`{}` is set twice; the first time in line {}", self.reader.source.quote(&full), first.line);
+                let message = format!(
+                    "`{}` is set twice; the first time in line {}",
+                    self.reader.source.quote(&full),
+                    first.line
+                );
                 let hint = Some("keep one of the two".to_owned());
-                self.report(&full, Wrong { spot, message, hint, hide: false });
+                self.report(&full, Wrong { spot, message, hint, hide: None });
                 continue;
             }
             seen.insert(name.clone(), spot);
@@ -188,10 +202,10 @@ impl Walk<'_> {
         let message = match (path, word) {
             ("", _) => format!("the file must be a list of `key: value` lines, not {described}"),
             (_, Some(word)) => format!("`{path}` must be `{word}` or hold keys, not {described}"),
-            (_, None) => format!("`{path}` must hold keys, not {described}"),
+            (_, None) => format!("`{path}` is a section: it must hold keys, not {described}"),
         };
         let hint = Some(format!("its keys are {}", names.join(", ")));
-        self.report(path, Wrong { spot: node.spot, message, hint, hide: false });
+        self.report(path, Wrong { spot: node.spot, message, hint, hide: None });
     }
 
     fn unknown(&mut self, section: &str, name: &str, spot: Spot) {
@@ -202,7 +216,7 @@ impl Walk<'_> {
         };
         let hint = Some(hint_for_unknown(section, name));
         let path = if section.is_empty() { quoted } else { format!("{section}.{quoted}") };
-        self.report(&path, Wrong { spot, message, hint, hide: false });
+        self.report(&path, Wrong { spot, message, hint, hide: None });
     }
 
     /// Two keys that set the same thing: the later one of the file is the one that is too much.
@@ -221,10 +235,19 @@ impl Walk<'_> {
     /// Keys that are read only together with another one.
     fn needs(&mut self, config: &Config) {
         let has_redis = matches!(config.store.place, crate::config::StorePlace::Redis { .. });
-        if let (Some(spot), false, false) = (self.spot("store.prefix"), has_redis, self.failed("store.redis")) {
+        if let (Some(spot), false, false) = (self.spot("store.prefix"), has_redis, self.failed("store.redis"))
+        {
             let message = "`store.prefix` is read only together with `store.redis`".to_owned();
             let hint = Some("set `store.redis`, or take `prefix` out".to_owned());
             self.problems.push(self.problem(spot, "store.prefix", message, hint));
+        }
+        let (rate, length) = ("breaker.window.slow.rate", "breaker.window.slow.longer_than");
+        if let (Some(spot), None, false) = (self.spot(rate), self.spot(length), self.failed(length)) {
+            let message = format!("`{rate}` is set, but not from when on a call is slow");
+            let hint = Some(format!("set `{length}` too, such as `30s`"));
+            self.problems.push(self.problem(spot, rate, message, hint));
+            // The core would say the same in its own words.
+            self.failed.insert(length);
         }
     }
 }
@@ -248,40 +271,62 @@ fn hint_for_unknown(section: &str, name: &str) -> String {
         return format!("did you mean `{near}`?");
     }
     // Right name, wrong place: most often the indentation.
-    let elsewhere: Vec<String> =
-        KEYS.iter().filter(|key| key.name() == name).take(3).map(|key| format!("`{}`", key.path)).collect();
-    if !elsewhere.is_empty() {
-        return format!("there is {}: is the indentation right?", elsewhere.join(" and "));
+    let elsewhere = |name: &str| -> Vec<String> {
+        KEYS.iter().filter(|key| key.name() == name).take(3).map(|key| format!("`{}`", key.path)).collect()
+    };
+    match (elsewhere(name), nearest(name, KEYS.iter().map(Key::name))) {
+        (places, _) if !places.is_empty() => {
+            format!("there is {}: is the indentation right?", places.join(" and "))
+        }
+        (_, Some(near)) => format!("did you mean {}?", elsewhere(near).join(" or ")),
+        _ => format!("known here: {}", known.join(", ")),
     }
-    format!("known here: {}", known.join(", "))
 }
 
-/// Broken YAML, with what it most often means.
-fn broken_yaml(source: &Source<'_>, broken: tree::Broken) -> Problem {
-    let text = source.quote(&broken.message);
-    let lower = broken.message.to_lowercase();
-    let (message, hint) = if lower.contains("tab") {
-        ("a tab is used as indentation", "YAML is indented with spaces: replace the tab")
-    } else if lower.contains("did not find expected key") || lower.contains("indentation") {
-        ("the indentation does not fit", "keys of one section begin in the same column; a quote that is not closed does this too")
-    } else if lower.contains("mapping values are not allowed") {
-        ("a second `: ` in one line", "put a value that holds `: ` in quotes, or the key in a line of its own")
-    } else if lower.contains("unclosed") {
-        ("a bracket or quote is not closed", "close it, or put the value in quotes")
-    } else if lower.contains("multiple yaml documents") {
-        ("a second document begins here", "one file holds one config: take the `---` line out")
-    } else if lower.contains("unexpected character") {
-        ("a character that cannot begin a value", "put the value in quotes")
-    } else if lower.contains("unknown anchor") {
-        ("an alias (`*name`) without its anchor (`&name`)", "put a value that begins with `*` in quotes")
-    } else if lower.contains("budget") || lower.contains("limit") {
-        ("too deep, too many values or too many aliases for a config", "is this the right file?")
-    } else {
-        ("this is not YAML", "see the line: quotes, brackets and indentation are what most often goes wrong")
+/// What the library says of broken YAML, what that most often means, and what to do.
+const BROKEN: &[(&str, &str, &str)] = &[
+    ("tab", "a tab is used as indentation", "YAML is indented with spaces: replace the tab"),
+    (
+        "did not find expected key",
+        "the indentation does not fit the lines above",
+        "keys of one section begin in the same column; a quote that is not closed above does this too",
+    ),
+    (
+        "indentation",
+        "the indentation does not fit, or a quote above is not closed",
+        "close the quote, or begin the keys of one section in the same column",
+    ),
+    (
+        "mapping values are not allowed",
+        "a second `: ` in one line",
+        "put a value that holds `: ` in quotes, or the second key in a line of its own",
+    ),
+    ("unclosed", "a bracket or quote is not closed", "close it, or put the whole value in quotes"),
+    (
+        "multiple yaml documents", "a second document begins here",
+        "one file holds one config: take the `---` line above out",
+    ),
+    ("unexpected character", "a character that cannot begin a value", "put the value in quotes"),
+    (
+        "unknown anchor", "an alias (`*name`) without its anchor (`&name`)",
+        "put a value that begins with `*` in quotes",
+    ),
+    ("budget", TOO_MUCH, "is this the right file?"),
+    ("limit", TOO_MUCH, "is this the right file?"),
+];
+const TOO_MUCH: &str = "too deep, too many values or too many aliases for a config";
+
+fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
+    let said = broken.message.to_lowercase();
+    let (message, hint) = match BROKEN.iter().find(|(part, _, _)| said.contains(part)) {
+        Some((_, message, hint)) => ((*message).to_owned(), *hint),
+        None => (
+            format!("this is not YAML: {}", crate::check::printable(&broken.message)),
+            "quotes, brackets and indentation are what most often goes wrong",
+        ),
     };
-    let message = format!("{message} ({text})");
     match broken.spot {
-        Some(spot) => source.problem(spot, "", message, Some(hint.to_owned()), false),
+        Some(spot) => source.problem(spot, "", message, Some(hint.to_owned()), None),
         None => Problem::of_file(source.name, message, Some(hint.to_owned())),
     }
 }

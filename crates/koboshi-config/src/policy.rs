@@ -54,12 +54,16 @@ pub(crate) fn check(config: &mut Config, walk: &Walk<'_>) -> Vec<Problem> {
 }
 
 fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Problem> {
-    let given = |paths: &[String]| paths.iter().find_map(|path| walk.spot(path).map(|spot| (path.clone(), spot)));
+    let given =
+        |paths: &[String]| paths.iter().find_map(|path| walk.spot(path).map(|spot| (path.clone(), spot)));
     match &complaint.what {
         What::Keys(keys) => {
             let (path, spot) = given(keys)?;
             let message = format!("`{path}` does not fit: {}", complaint.said);
-            Some(walk.problem(spot, &path, message, hint_for(&complaint.said)))
+            let never = complaint.said == BreakerPolicyError::NeverOpens.to_string();
+            let hint =
+                never.then(|| "set it to a number, or choose the preset `window` or `both`".to_owned());
+            Some(walk.problem(spot, &path, message, hint))
         }
         What::Above(low, high) => {
             let (low_given, high_given) = (given(low), given(high));
@@ -77,17 +81,6 @@ fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Pr
             let path = if low_given.is_some() { &low } else { &high };
             Some(walk.problem(spot, path, message, Some(hint)))
         }
-    }
-}
-
-/// What to do, where the policy's words alone do not say it.
-fn hint_for(said: &str) -> Option<String> {
-    if said == BreakerPolicyError::NeverOpens.to_string() {
-        Some("set `breaker.consecutive` to a number, or choose the preset `window` or `both`".to_owned())
-    } else if said == BreakerPolicyError::SlowCall.to_string() {
-        Some("set `breaker.window.slow.longer_than` too, such as `30s`".to_owned())
-    } else {
-        None
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct Wrong {
     pub(crate) spot: Spot,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// The value must not be shown.
-    pub(crate) hide: bool,
+    /// Where a value begins that must not be shown.
+    pub(crate) hide: Option<Spot>,
 }
 
 type Read<T> = Result<T, Wrong>;
@@ -42,19 +42,31 @@ impl Reader<'_> {
         }
         match &key.shape {
             Shape::Section { .. } => Ok(Value::Off),
-            Shape::Length { off: true, .. } | Shape::Count { off: true, .. } if is_off(node) => Ok(Value::Off),
+            Shape::Length { off: true, .. } | Shape::Count { off: true, .. } if is_off(node) => {
+                Ok(Value::Off)
+            }
             Shape::Length { range, .. } => self.length(key, node, *range),
             Shape::Seconds { range, .. } => {
                 let range = Range::of(range.least.as_secs(), range.most.as_secs());
-                self.seconds(key, node).and_then(|count| in_range(key, node, &count, range.has(count))).map(Value::Count)
+                self.seconds(key, node)
+                    .and_then(|count| in_range(key, node, &count, range.has(count)))
+                    .map(Value::Count)
             }
             Shape::Count { range, .. } => {
                 let count = self.count(key, node)?;
+                if range.is_endless() && count > range.most {
+                    let message = format!("`{}` must be at most {}, not {count}", key.path, range.most);
+                    return Err(wrong(node, message, Some(format!("the default is {}", key.default_text()))));
+                }
                 in_range(key, node, &count, range.has(count)).map(Value::Count)
             }
             Shape::Number { range, .. } => {
                 let number = self.number(key, node)?;
-                in_range(key, node, &number, range.has(number)).map(Value::Number)
+                in_range(key, node, &number, range.has(number)).map(Value::Number).map_err(|wrong| {
+                    let percent = range.most <= 1.0 && number > 1.0 && number <= 100.0;
+                    let hint = format!("write `{}` for {number} percent", number / 100.0);
+                    Wrong { hint: if percent { Some(hint) } else { wrong.hint }, ..wrong }
+                })
             }
             Shape::Flag { .. } => self.flag(key, node).map(Value::Flag),
             Shape::Word { words, .. } => self.word(key, node, words).map(Value::Word),
@@ -78,7 +90,9 @@ impl Reader<'_> {
             }
             Raw::Text(text) => text,
             Raw::Whole(count) => return Err(without_unit(key, node, &count.to_string())),
-            Raw::Number(number) if *number >= 0.0 => return Err(without_unit(key, node, &number.to_string())),
+            Raw::Number(number) if *number >= 0.0 => {
+                return Err(without_unit(key, node, &number.to_string()));
+            }
             _ => return Err(self.wrong_type(key, node, "a length of time such as `30s`")),
         };
         let Some(length) = parse_length(text) else {
@@ -117,9 +131,15 @@ impl Reader<'_> {
         match &node.value {
             Raw::Whole(count) => Ok(*count as f64),
             Raw::Number(number) => Ok(*number),
-            Raw::Text(text) if text.strip_suffix('%').is_some_and(|rest| rest.trim().parse::<f64>().is_ok()) => {
+            Raw::Text(text)
+                if text.strip_suffix('%').is_some_and(|rest| rest.trim().parse::<f64>().is_ok()) =>
+            {
                 let share = text.trim_end_matches('%').trim().parse::<f64>().unwrap_or_default() / 100.0;
-                let message = format!("`{}` must be a number, not a percentage: `{}`", key.path, self.source.quote(text));
+                let message = format!(
+                    "`{}` must be a number, not a percentage: `{}`",
+                    key.path,
+                    self.source.quote(text)
+                );
                 Err(wrong(node, message, Some(format!("write `{share}`"))))
             }
             _ => Err(self.wrong_type(key, node, "a number")),
@@ -152,7 +172,8 @@ impl Reader<'_> {
         if let Some(word) = words.iter().find(|word| **word == written) {
             return Ok(word);
         }
-        let message = format!("`{}` must be {}, not `{}`", key.path, either(words), self.source.quote(&written));
+        let message =
+            format!("`{}` must be {}, not `{}`", key.path, either(words), self.source.quote(&written));
         let near = nearest(&written.to_lowercase(), words.iter().copied());
         Err(wrong(node, message, near.map(|near| format!("did you mean `{near}`?"))))
     }
@@ -163,11 +184,11 @@ impl Reader<'_> {
             wrong.hint = Some("put it in quotes".to_owned()).filter(|_| is_scalar(node));
             if secret {
                 wrong.message = format!("`{}` must be text", key.path);
-                wrong.hide = true;
+                wrong.hide = Some(node.spot);
             }
             return Err(wrong);
         };
-        let hide = secret && !is_one_variable(written);
+        let hide = (secret && !is_one_variable(written)).then_some(node.spot);
         expand(written, self.lookup).map_err(|error| self.variable(node, &error, hide))
     }
 
@@ -182,7 +203,7 @@ impl Reader<'_> {
             (false, _) => format!("`{}` must be {}, not `{}`", key.path, form.said, self.source.quote(&text)),
         };
         let shown = matches!(&node.value, Raw::Text(written) if is_one_variable(written));
-        Err(Wrong { hide: secret && !shown, ..wrong(node, message, None) })
+        Err(Wrong { hide: (secret && !shown).then_some(node.spot), ..wrong(node, message, None) })
     }
 
     fn path(&self, key: &Key, node: &Node) -> Read<PathBuf> {
@@ -229,7 +250,7 @@ impl Reader<'_> {
     }
 
     /// A variable that cannot be filled in, at its own place within the value.
-    fn variable(&self, node: &Node, error: &ExpandError, hide: bool) -> Wrong {
+    fn variable(&self, node: &Node, error: &ExpandError, hide: Option<Spot>) -> Wrong {
         let (at, mark, message, hint) = match error {
             ExpandError::Unset { name, at } => (
                 at,
@@ -278,7 +299,7 @@ fn count_lines(above: &str) -> u64 {
 }
 
 fn wrong(node: &Node, message: String, hint: Option<String>) -> Wrong {
-    Wrong { spot: node.spot, message, hint, hide: false }
+    Wrong { spot: node.spot, message, hint, hide: None }
 }
 
 fn is_off(node: &Node) -> bool {
@@ -295,7 +316,9 @@ fn is_bare_number(text: &str) -> bool {
 
 fn without_unit(key: &Key, node: &Node, written: &str) -> Wrong {
     let hint = match written.parse::<f64>() {
-        Ok(number) if number >= 100.0 => format!("write `{written}ms` for milliseconds or `{written}s` for seconds"),
+        Ok(number) if number >= 100.0 => {
+            format!("write `{written}ms` for milliseconds or `{written}s` for seconds")
+        }
         _ => format!("write `{written}s` for seconds; ms, s, m, h and d are known"),
     };
     wrong(node, format!("`{}` needs a unit", key.path), Some(hint))

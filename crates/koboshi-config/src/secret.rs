@@ -98,11 +98,7 @@ pub(crate) fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Res
     Ok(out)
 }
 
-fn value_of(
-    inside: &str,
-    at: usize,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, ExpandError> {
+fn value_of(inside: &str, at: usize, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),

@@ -154,7 +154,7 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node>, Broken> {
 }
 
 /// The library's message without its place, which we say ourselves.
-fn without_place(message: &str) -> String {
+pub(crate) fn without_place(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     first.rfind(" at line ").and_then(|end| first.get(..end)).unwrap_or(first).to_owned()
 }
@@ -208,7 +208,9 @@ mod tests {
     #[test]
     fn a_bomb_of_aliases_is_refused() {
         let mut text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-        for (one, two) in ["a", "b", "c", "d", "e", "f", "g", "h"].iter().zip(["b", "c", "d", "e", "f", "g", "h", "i"]) {
+        for (one, two) in
+            ["a", "b", "c", "d", "e", "f", "g", "h"].iter().zip(["b", "c", "d", "e", "f", "g", "h", "i"])
+        {
             text.push_str(&format!("{two}: &{two} [{}]\n", vec![format!("*{one}"); 10].join(", ")));
         }
         assert!(parse(&text).is_err());

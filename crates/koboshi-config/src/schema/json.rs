@@ -28,7 +28,8 @@ pub fn json_schema() -> Json {
 fn section(path: &str) -> Json {
     let properties: Map<String, Json> =
         Key::of_section(path).map(|key| (key.name().to_owned(), property(key))).collect();
-    let mut schema = json!({"type": ["object", "null"], "additionalProperties": false, "properties": properties});
+    let mut schema =
+        json!({"type": ["object", "null"], "additionalProperties": false, "properties": properties});
     let clashes: Vec<Json> = EXCLUSIVE
         .iter()
         .filter_map(|(one, two, _)| Some((Key::find(one)?, Key::find(two)?)))
@@ -50,7 +51,11 @@ fn property(key: &Key) -> Json {
             json!({"type": "integer", "minimum": range.least.as_secs(), "maximum": range.most.as_secs()})
         }
         Shape::Count { range, off, .. } => {
-            or_off(json!({"type": "integer", "minimum": range.least, "maximum": range.most}), *off)
+            let mut schema = json!({"type": "integer", "minimum": range.least});
+            if let (Some(object), false) = (schema.as_object_mut(), range.is_endless()) {
+                object.insert("maximum".to_owned(), json!(range.most));
+            }
+            or_off(schema, *off)
         }
         Shape::Number { range, .. } => number(*range),
         Shape::Flag { .. } => json!({"type": "boolean"}),
@@ -79,7 +84,9 @@ fn description(key: &Key) -> String {
 
 fn default(key: &Key) -> Option<Json> {
     Some(match key.get(&Config::default())? {
-        Value::Off if matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. }) => {
+        Value::Off
+            if matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. }) =>
+        {
             json!("off")
         }
         Value::Off => return None,

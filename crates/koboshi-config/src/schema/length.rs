@@ -55,10 +55,15 @@ mod tests {
 
     #[test]
     fn lengths_have_a_unit_and_nothing_else() {
-        for (text, millis) in [("500ms", 500), ("1.5h", 5_400_000), ("1h30m", 5_400_000), ("1m 30s", 90_000), ("0s", 0)] {
+        for (text, millis) in
+            [("500ms", 500), ("1.5h", 5_400_000), ("1h30m", 5_400_000), ("1m 30s", 90_000), ("0s", 0)]
+        {
             assert_eq!(parse_length(text), Some(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "30", "s", "5 m", "1 hour", "5-10m", "-5s", "1.s", ".5s", "1h ", "1h  5m", "30S", "05:12:30", "5m1h"] {
+        for text in [
+            "", "30", "s", "5 m", "1 hour", "5-10m", "-5s", "1.s", ".5s", "1h ", "1h  5m", "30S", "05:12:30",
+            "5m1h",
+        ] {
             assert_eq!(parse_length(text), None, "{text}");
         }
     }

@@ -43,9 +43,17 @@ impl<T: PartialOrd + Copy> Range<T> {
 /// Beyond any real value: a range that ends here has no end worth saying.
 pub(crate) const ENDLESS: f64 = f64::MAX;
 
+impl Range<u64> {
+    /// Whether it ends only where numbers do.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        self.most >= u64::from(u32::MAX)
+    }
+}
+
 impl fmt::Display for Range<u64> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.most >= u64::from(u32::MAX) {
+        if self.is_endless() {
             write!(f, "{} or more", self.least)
         } else {
             write!(f, "{} to {}", self.least, self.most)
@@ -59,8 +67,8 @@ impl fmt::Display for Range<f64> {
             return write!(f, "{} or more", self.least);
         }
         match (self.above, self.below) {
-            (true, _) => write!(f, "above {}, up to {}", self.least, self.most),
-            (_, true) => write!(f, "{} to below {}", self.least, self.most),
+            (true, _) => write!(f, "above {} and at most {}", self.least, self.most),
+            (_, true) => write!(f, "at least {} and below {}", self.least, self.most),
             _ => write!(f, "{} to {}", self.least, self.most),
         }
     }

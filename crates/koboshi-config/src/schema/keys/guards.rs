@@ -10,8 +10,8 @@ use koboshi::gate::LARGEST_QUEUE;
 
 use super::super::{Field, Key, Range};
 use super::build::{
-    ANY_LENGTH, GROWTH, INSTANT, RATE, SHARE, SOME_COUNT, SOME_LENGTH, at, count, count_at, flag, length, narrow,
-    number, optional_count, optional_count_at, optional_length, seconds, section, word,
+    ANY_LENGTH, GROWTH, INSTANT, RATE, SHARE, SOME_COUNT, SOME_LENGTH, at, count, count_at, flag, length,
+    narrow, number, optional_count, optional_count_at, optional_length, seconds, section, word,
 };
 use crate::config::Config;
 
@@ -106,7 +106,10 @@ pub(super) fn breaker() -> Vec<Key> {
             window!(window => Some(window.failure_rate), rate => window.failure_rate = rate),
             "This share of failures opens it",
         ),
-        section("breaker.window.slow", "Calls that answer, but too slowly; counted once `longer_than` is set"),
+        section(
+            "breaker.window.slow",
+            "Calls that answer, but too slowly; counted once `longer_than` is set",
+        ),
         length(
             "breaker.window.slow.longer_than",
             SOME_LENGTH,
@@ -124,7 +127,9 @@ pub(super) fn breaker() -> Vec<Key> {
             "breaker.window.slow.rate",
             RATE,
             Field {
-                get: |c| Some(c.breaker.window.and_then(|window| window.slow).map_or(SLOW_RATE, |slow| slow.rate)),
+                get: |c| {
+                    Some(c.breaker.window.and_then(|window| window.slow).map_or(SLOW_RATE, |slow| slow.rate))
+                },
                 set: |c, rate| {
                     if let Some(rate) = rate {
                         with_slow(c, |slow| slow.rate = rate);
@@ -134,7 +139,7 @@ pub(super) fn breaker() -> Vec<Key> {
             "This share of slow calls opens it",
         ),
         section("breaker.open", "How long it stays open"),
-        length("breaker.open.first", SOME_LENGTH, at!(breaker.open.first), "The first time"),
+        length("breaker.open.first", SOME_LENGTH, at!(breaker.open.first), "How long it stays open the first time"),
         number(
             "breaker.open.growth",
             GROWTH,
@@ -149,7 +154,12 @@ pub(super) fn breaker() -> Vec<Key> {
             "Up to this share of it is left out by chance, so that breakers do not probe in step",
         ),
         section("breaker.probe", "How it finds out whether the target is back"),
-        count("breaker.probe.permits", SOME_COUNT, count_at!(breaker.probe.permits), "Probes at the same time"),
+        count(
+            "breaker.probe.permits",
+            SOME_COUNT,
+            count_at!(breaker.probe.permits),
+            "Probes at the same time",
+        ),
         count(
             "breaker.probe.successes",
             SOME_COUNT,
@@ -261,7 +271,10 @@ fn limit_rests(cooldown: &mut CooldownPolicy, most: Duration) {
 
 pub(super) fn cooldown() -> Vec<Key> {
     let mut keys = vec![
-        section("error_protection", "The four keys of the spawn protection, in seconds as its design writes them"),
+        section(
+            "error_protection",
+            "The four keys of the spawn protection, in seconds as its design writes them",
+        ),
         flag(
             "error_protection.enabled",
             at!(cooldown.enabled),
@@ -303,14 +316,19 @@ pub(super) fn cooldown() -> Vec<Key> {
 fn rests() -> [Key; 14] {
     [
         section("cooldown.margin", "What is added to a wait that a provider stated"),
-        length("cooldown.margin.least", ANY_LENGTH, at!(cooldown.margin.least), "At least this after a countdown"),
-        number("cooldown.margin.share", SHARE, at!(cooldown.margin.share), "This share of a countdown"),
-        length("cooldown.margin.most", ANY_LENGTH, at!(cooldown.margin.most), "At most this"),
+        length(
+            "cooldown.margin.least",
+            ANY_LENGTH,
+            at!(cooldown.margin.least),
+            "Added to a countdown, at least",
+        ),
+        number("cooldown.margin.share", SHARE, at!(cooldown.margin.share), "Added to a countdown, as a share of it"),
+        length("cooldown.margin.most", ANY_LENGTH, at!(cooldown.margin.most), "Added to a countdown, at most"),
         length(
             "cooldown.margin.instant",
             ANY_LENGTH,
             at!(cooldown.margin.instant),
-            "After a reset that was stated as an instant",
+            "Added to a reset that was stated as an instant",
         ),
         length(
             "cooldown.longest_stated",
@@ -336,12 +354,12 @@ fn rests() -> [Key; 14] {
             at!(cooldown.least_run),
             "A run that ended well sooner than this was no success",
         ),
-        count("cooldown.starts", SOME_COUNT, count_at!(cooldown.starts), "At most so many starts"),
+        count("cooldown.starts", SOME_COUNT, count_at!(cooldown.starts), "At most so many starts within `starts_within`"),
         length(
             "cooldown.starts_within",
             ANY_LENGTH,
             at!(cooldown.starts_within),
-            "in such a stretch, whatever their exit codes",
+            "The stretch that `starts` counts in, whatever the exit codes",
         ),
         length(
             "cooldown.longest_probe",

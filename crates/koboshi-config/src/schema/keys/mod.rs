@@ -37,7 +37,9 @@ fn top() -> Vec<Key> {
             &["en", "ja"],
             Field {
                 get: |c| c.language.map(Language::name),
-                set: |c, name| c.language = [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name),
+                set: |c, name| {
+                    c.language = [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name)
+                },
             },
             "Language of texts for people",
         ),

@@ -4,7 +4,8 @@ use koboshi::backoff::{BackoffPolicy, Jitter};
 
 use super::super::{Field, Key, Range};
 use super::build::{
-    ANY_COUNT, ANY_LENGTH, GROWTH, SHARE, SOME_COUNT, at, count, count_at, flag, length, number, section, word,
+    ANY_COUNT, ANY_LENGTH, GROWTH, SHARE, SOME_COUNT, at, count, count_at, flag, length, number, section,
+    word,
 };
 
 const PRESETS: [(&str, BackoffPolicy); 3] = [
@@ -27,7 +28,9 @@ pub(super) fn keys() -> Vec<Key> {
             "retry.preset",
             &["service", "network", "stream"],
             Field {
-                get: |c| PRESETS.iter().find(|(_, policy)| *policy == c.remedy.backoff).map(|(name, _)| *name),
+                get: |c| {
+                    PRESETS.iter().find(|(_, policy)| *policy == c.remedy.backoff).map(|(name, _)| *name)
+                },
                 set: |c, name| {
                     if let Some((_, policy)) = PRESETS.iter().find(|preset| Some(preset.0) == name) {
                         c.remedy.backoff = *policy;
@@ -59,7 +62,12 @@ pub(super) fn keys() -> Vec<Key> {
             "retry.jitter",
             &["none", "full", "equal", "decorrelated"],
             Field {
-                get: |c| JITTERS.iter().find(|(_, jitter)| *jitter == c.remedy.backoff.jitter).map(|(name, _)| *name),
+                get: |c| {
+                    JITTERS
+                        .iter()
+                        .find(|(_, jitter)| *jitter == c.remedy.backoff.jitter)
+                        .map(|(name, _)| *name)
+                },
                 set: |c, name| {
                     if let Some((_, jitter)) = JITTERS.iter().find(|jitter| Some(jitter.0) == name) {
                         c.remedy.backoff.jitter = *jitter;

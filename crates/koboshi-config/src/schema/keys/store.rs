@@ -38,7 +38,9 @@ pub(super) fn keys() -> Vec<Key> {
                     said: "an address such as `redis://host:6379/0`",
                     pattern: r"^(rediss?|valkeys?|unix|redis\+unix)://.+$",
                     holds: |text| {
-                        SCHEMES.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+                        SCHEMES
+                            .iter()
+                            .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
                     },
                 },
                 field: Field {
