@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use koboshi_config::Config;
 use koboshi_config::check::{Problem, Problems};
 use koboshi_config::file::{load_file, locate, usual_places};
-use koboshi_config::schema::{Difference, Value, differences, json_schema};
+use koboshi_config::schema::{Difference, differences, json_schema};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ConfigArgs, Format};
@@ -75,20 +75,12 @@ fn good(
     }
     writeln!(out, "\nWhat differs from the defaults:")?;
     let wide = |text: fn(&Difference) -> String| changes.iter().map(|one| text(one).len()).max().unwrap_or(0);
-    let (keys, values) = (wide(|one| one.path.to_owned()), wide(|one| said(&one.value)));
+    let (keys, values) = (wide(|one| one.path.to_owned()), wide(|one| one.value.clone()));
     for change in &changes {
-        let (path, value, default) = (change.path, said(&change.value), said(&change.default));
+        let (path, value, default) = (change.path, &change.value, &change.default);
         writeln!(out, "  {path:<keys$}  {value:<values$}  (default {default})")?;
     }
     Ok(())
-}
-
-/// A value as it is shown: what is not set is `none` rather than `off`.
-fn said(value: &Value) -> String {
-    match value {
-        Value::Off => "none".to_owned(),
-        value => value.to_string(),
-    }
 }
 
 fn bad(out: &mut impl Write, problems: &Problems) -> io::Result<()> {
@@ -123,7 +115,7 @@ fn as_json(file: Option<&Path>, loaded: &Result<Config, Problems>) -> Json {
         .map(differences)
         .unwrap_or_default()
         .iter()
-        .map(|one| json!({"key": one.path, "value": said(&one.value), "default": said(&one.default)}))
+        .map(|one| json!({"key": one.path, "value": one.value, "default": one.default}))
         .collect();
     let problems: Vec<Json> =
         loaded.as_ref().err().map(|all| all.iter().map(problem_json).collect()).unwrap_or_default();

@@ -6,8 +6,8 @@
 //! What is shown is safe to paste: lines and quoted values are redacted, the values of secret keys are never
 //! shown, and control characters are replaced, so that a file cannot drive the terminal of whoever checks it.
 
-use std::cell::OnceCell;
 use std::fmt;
+use std::sync::LazyLock;
 
 use koboshi::redact::{Redactor, shorten};
 
@@ -162,16 +162,18 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// Compiled when the first problem is shown.
+static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
+
 /// A text with its name: where problems get their place and their line from.
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
-    redactor: OnceCell<Redactor>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) fn new(name: &'a str, text: &'a str) -> Self {
-        Self { name, text, redactor: OnceCell::new() }
+        Self { name, text }
     }
 
     /// A problem at a place of the text. With `hide`, the line is not shown from that place on.
@@ -181,7 +183,7 @@ impl<'a> Source<'a> {
         path: &str,
         message: impl Into<String>,
         hint: Option<String>,
-        hide: Option<Spot>,
+        hide: Option<Place>,
     ) -> Problem {
         let line = usize::try_from(spot.line.saturating_sub(1)).unwrap_or(usize::MAX);
         let line = self.text.lines().nth(line);
@@ -192,7 +194,7 @@ impl<'a> Source<'a> {
         };
         Problem {
             file: self.name.to_owned(),
-            place: Some(Place { line: spot.line, column: spot.column }),
+            place: Some(spot.place()),
             path: path.to_owned(),
             message: message.into(),
             hint,
@@ -202,25 +204,21 @@ impl<'a> Source<'a> {
 
     /// A value as it can be quoted in a message.
     pub(crate) fn quote(&self, value: &str) -> String {
-        let redacted = self.redactor().redact(value);
+        let redacted = REDACTOR.redact(value);
         printable(&shorten(&redacted, VALUE_CHARS)).replace('\n', " ")
     }
 
-    fn redactor(&self) -> &Redactor {
-        self.redactor.get_or_init(Redactor::new)
-    }
-
     /// The line up to a value that must not be shown.
-    fn show_until(&self, line: &str, spot: Spot) -> Shown {
-        let before: String = line.chars().take(column(spot)).collect();
-        let before = self.redactor().redact(&before);
+    fn show_until(&self, line: &str, hide: Place) -> Shown {
+        let before: String = line.chars().take(chars_before(hide.column)).collect();
+        let before = REDACTOR.redact(&before);
         Shown { line: printable(&format!("{before}***")), marks: Some((blank(&before), "^^^".to_owned())) }
     }
 
     fn show(&self, line: &str, spot: Spot) -> Shown {
-        let column = column(spot);
+        let column = chars_before(spot.column);
         let before: String = line.chars().take(column).collect();
-        let redacted = self.redactor().redact(line);
+        let redacted = REDACTOR.redact(line);
         let Some(rest) = redacted.strip_prefix(before.as_str()) else {
             return Shown { line: printable(&shorten(&redacted, LINE_CHARS)), marks: None };
         };
@@ -239,9 +237,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Characters before the place.
-fn column(spot: Spot) -> usize {
-    usize::try_from(spot.column.saturating_sub(1)).unwrap_or(usize::MAX)
+/// Characters before a column.
+fn chars_before(column: u64) -> usize {
+    usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX)
 }
 
 /// Spaces as wide as a text; tabs stay, so that both lines jump alike.

@@ -119,7 +119,7 @@ impl Walk<'_> {
     /// A problem at a place of the file.
     pub(crate) fn problem(&self, spot: Spot, path: &str, message: String, hint: Option<String>) -> Problem {
         let secret = Key::find(path).is_some_and(|key| matches!(key.shape, Shape::Secret { .. }));
-        self.reader.source.problem(spot, path, message, hint, secret.then_some(spot))
+        self.reader.source.problem(spot, path, message, hint, secret.then_some(spot.place()))
     }
 
     /// Where the file gives this key.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use koboshi::wait::parse_duration;
 
-use crate::check::Source;
+use crate::check::{Place, Source};
 use crate::near::nearest;
 use crate::schema::{Form, Key, Range, Shape, Value, either, parse_length, print_length};
 use crate::secret::{ExpandError, Secret, expand, is_one_variable};
@@ -28,7 +28,7 @@ pub(crate) struct Wrong {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     /// Where a value begins that must not be shown.
-    pub(crate) hide: Option<Spot>,
+    pub(crate) hide: Option<Place>,
 }
 
 type Read<T> = Result<T, Wrong>;
@@ -184,11 +184,11 @@ impl Reader<'_> {
             wrong.hint = Some("put it in quotes".to_owned()).filter(|_| is_scalar(node));
             if secret {
                 wrong.message = format!("`{}` must be text", key.path);
-                wrong.hide = Some(node.spot);
+                wrong.hide = Some(node.spot.place());
             }
             return Err(wrong);
         };
-        let hide = (secret && !is_one_variable(written)).then_some(node.spot);
+        let hide = (secret && !is_one_variable(written)).then_some(node.spot.place());
         expand(written, self.lookup).map_err(|error| self.variable(node, &error, hide))
     }
 
@@ -203,7 +203,7 @@ impl Reader<'_> {
             (false, _) => format!("`{}` must be {}, not `{}`", key.path, form.said, self.source.quote(&text)),
         };
         let shown = matches!(&node.value, Raw::Text(written) if is_one_variable(written));
-        Err(Wrong { hide: (secret && !shown).then_some(node.spot), ..wrong(node, message, None) })
+        Err(Wrong { hide: (secret && !shown).then_some(node.spot.place()), ..wrong(node, message, None) })
     }
 
     fn path(&self, key: &Key, node: &Node) -> Read<PathBuf> {
@@ -250,7 +250,7 @@ impl Reader<'_> {
     }
 
     /// A variable that cannot be filled in, at its own place within the value.
-    fn variable(&self, node: &Node, error: &ExpandError, hide: Option<Spot>) -> Wrong {
+    fn variable(&self, node: &Node, error: &ExpandError, hide: Option<Place>) -> Wrong {
         let (at, mark, message, hint) = match error {
             ExpandError::Unset { name, at } => (
                 at,

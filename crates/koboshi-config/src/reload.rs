@@ -1,15 +1,14 @@
 //! A config that follows its file, and keeps the old one when the new one is bad.
 //!
-//! [`Reloader::check_now`] looks at the file and says what came of it; when to look (a timer, SIGHUP, a file watcher)
-//! is the caller's business, so there is no thread and no clock in here. [`Reloader::current`] is cheap and never waits for
-//! the disk.
+//! When to look is the caller's business, so there is no thread and no clock in here. [`Reloader::poll`] is for timers and
+//! watchers: a new content counts when two looks in a row saw the same, so a file that is being written does no harm, be it cut
+//! in a place where its first half is a good config too. [`Reloader::check_now`] is for SIGHUP and buttons: somebody says
+//! that the file is complete, and it is taken at once. [`Reloader::current`] is cheap and never waits for the disk.
 //!
 //! * What counts is the content, not the time stamp: a file that was touched has not changed.
-//! * A file that is bad, gone or unreadable keeps the old config, and is reported once, not at every look. It is looked
-//!   at again each time all the same: a missing rule file or permission may have come back without a change of the text.
-//! * An editor that empties a file and then writes it does no harm: an empty file keeps the old config, and so does, at
-//!   the first look, a text that ends in the middle of a line where the old one did not. At the second look the same
-//!   text is what the user wrote.
+//! * A file that is bad, empty, gone or unreadable keeps the old config, and is reported once, not at every look. It is
+//!   looked at again each time all the same: a missing rule file or permission may come back without a change of the text.
+//! * An empty file means the defaults at the start, but never on the way: editors and full disks leave those behind.
 //!
 //! *Not here*: the content of rule files. The config names them; whoever uses them reads them again.
 
@@ -48,8 +47,8 @@ pub struct Reloader {
 struct Seen {
     /// The content that the current config came from.
     good: Vec<u8>,
-    /// A content that looked half-written at the last look.
-    half: Option<Vec<u8>>,
+    /// What the last look of a timer saw, when that was something else.
+    pending: Option<Result<Vec<u8>, Problems>>,
     /// What was wrong at the last look.
     problems: Option<Problems>,
 }
@@ -73,7 +72,7 @@ impl Reloader {
             path,
             lookup,
             current: RwLock::new(Arc::new(config)),
-            seen: Mutex::new(Seen { good, half: None, problems: None }),
+            seen: Mutex::new(Seen { good, pending: None, problems: None }),
         })
     }
 
@@ -95,26 +94,39 @@ impl Reloader {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).problems.clone()
     }
 
-    /// Looks at the file now.
+    /// Looks at the file now, and takes it as it is.
     pub fn check_now(&self) -> Reload {
         // Held over the whole look: of two looks at once, the later must not put back an older content.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = read(&self.path).and_then(|bytes| {
-            if bytes == seen.good {
-                return Ok(None);
-            }
-            self.refuse_unfinished(&mut seen, &bytes)?;
-            let config = load_bytes(&self.path, &bytes, &*self.lookup)?;
-            Ok(Some((bytes, config)))
-        });
-        match loaded {
-            Ok(None) => {
-                seen.half = None;
+        self.judge(&mut seen, read(&self.path))
+    }
+
+    /// Looks at the file, and takes what two looks in a row saw the same.
+    pub fn poll(&self) -> Reload {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = read(&self.path);
+        let settled =
+            found.as_ref().is_ok_and(|bytes| *bytes == seen.good) || seen.pending.as_ref() == Some(&found);
+        if !settled {
+            seen.pending = Some(found);
+            return Reload::Unchanged;
+        }
+        self.judge(&mut seen, found)
+    }
+
+    fn judge(&self, seen: &mut Seen, found: Result<Vec<u8>, Problems>) -> Reload {
+        let loaded = match found {
+            Ok(bytes) if bytes == seen.good => {
+                seen.pending = None;
                 seen.problems = None;
-                Reload::Unchanged
+                return Reload::Unchanged;
             }
-            Ok(Some((bytes, config))) => {
-                *seen = Seen { good: bytes, half: None, problems: None };
+            Ok(bytes) => self.load(seen, &bytes).map(|config| (bytes, config)),
+            Err(problems) => Err(problems),
+        };
+        match loaded {
+            Ok((bytes, config)) => {
+                *seen = Seen { good: bytes, pending: None, problems: None };
                 let config = Arc::new(config);
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&config);
                 Reload::Changed(config)
@@ -127,21 +139,13 @@ impl Reloader {
         }
     }
 
-    /// A file that is being written is not judged by its first half.
-    fn refuse_unfinished(&self, seen: &mut Seen, bytes: &[u8]) -> Result<(), Problems> {
-        let name = self.path.display().to_string();
+    fn load(&self, seen: &Seen, bytes: &[u8]) -> Result<Config, Problems> {
         if bytes.trim_ascii().is_empty() && !seen.good.trim_ascii().is_empty() {
             let message = "the file is empty now; the config from before goes on";
             let hint = Some("to go back to the defaults, write `{}` or a comment".to_owned());
+            let name = self.path.display().to_string();
             return Err(Problems::new(vec![Problem::of_file(&name, message, hint)]));
         }
-        let cut = seen.good.ends_with(b"\n") && !bytes.ends_with(b"\n");
-        if cut && seen.half.as_deref() != Some(bytes) {
-            seen.half = Some(bytes.to_vec());
-            let message = "the file ends in the middle of a line, as if it were still being written";
-            let hint = Some("if it is complete, it is taken at the next look".to_owned());
-            return Err(Problems::new(vec![Problem::of_file(&name, message, hint)]));
-        }
-        Ok(())
+        load_bytes(&self.path, bytes, &*self.lookup)
     }
 }

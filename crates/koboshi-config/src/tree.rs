@@ -14,6 +14,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Location, Spanned};
 
+use crate::check::Place;
+
 /// A place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
@@ -25,6 +27,13 @@ pub(crate) struct Spot {
     pub(crate) start: Option<usize>,
     /// Characters to underline.
     pub(crate) chars: u64,
+}
+
+impl Spot {
+    /// Line and column.
+    pub(crate) fn place(self) -> Place {
+        Place { line: self.line, column: self.column }
+    }
 }
 
 impl From<Location> for Spot {

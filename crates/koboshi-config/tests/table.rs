@@ -86,7 +86,8 @@ fn every_key_is_read_and_shown() {
 #[test]
 fn off_turns_off_what_can_be_off() {
     for key in leaves() {
-        let may_be_off = matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. });
+        let may_be_off =
+            matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. });
         let result = load("a.yaml", &document(key, json!("off")).to_string(), &|_| None);
         match key.shape {
             Shape::Path { .. } | Shape::Text { .. } => {}
@@ -121,7 +122,9 @@ fn core_takes(key: &Key, value: Value) -> bool {
 #[test]
 fn the_ranges_of_the_table_are_those_of_the_core() {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    let judged = |key: &&Key| ["retry.", "breaker.", "gate.", "cooldown."].iter().any(|part| key.path.starts_with(part));
+    let judged = |key: &&Key| {
+        ["retry.", "breaker.", "gate.", "cooldown."].iter().any(|part| key.path.starts_with(part))
+    };
     let mut checked = 0;
     for key in leaves().filter(judged) {
         let mut beyond = Vec::new();
@@ -150,7 +153,11 @@ fn the_ranges_of_the_table_are_those_of_the_core() {
             _ => {}
         }
         for value in beyond {
-            assert!(!core_takes(key, value.clone()), "{}: the core takes {value:?}, the table does not", key.path);
+            assert!(
+                !core_takes(key, value.clone()),
+                "{}: the core takes {value:?}, the table does not",
+                key.path
+            );
             checked += 1;
         }
     }
@@ -191,7 +198,9 @@ fn the_schema_takes_the_example_and_every_value_that_the_loader_takes() {
     let example = as_json(&read("examples/koboshi.yaml")).unwrap();
     assert!(is_valid(&example));
     for key in leaves() {
-        for document in [document(key, another(key)), json!({}), json!({"store": "memory"}), json!({"retry": null})] {
+        for document in
+            [document(key, another(key)), json!({}), json!({"store": "memory"}), json!({"retry": null})]
+        {
             assert!(is_valid(&document), "{document}");
             loaded(&document.to_string());
         }
@@ -201,7 +210,8 @@ fn the_schema_takes_the_example_and_every_value_that_the_loader_takes() {
 #[test]
 fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     // These need the whole file, the environment or the disk to be seen.
-    const BEYOND: &[&str] = &["missing-variable", "missing-rules", "said-twice", "above-the-cap", "missing-rules"];
+    const BEYOND: &[&str] =
+        &["missing-variable", "missing-rules", "said-twice", "above-the-cap", "missing-rules"];
     let mut refused = 0;
     for entry in std::fs::read_dir(repository("crates/koboshi-cli/tests/broken-configs")).unwrap() {
         let path = entry.unwrap().path();
@@ -221,7 +231,10 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
         ("code_prefix", ["KBS", "a1", "", "1A", "K B", "ABCDEFGHIJKLMNOPQ"].as_slice()),
         ("store.redis", &["redis://h", "rediss://h:1/0", "unix:///run/r.sock", "http://h", "redis://", ""]),
         ("store.prefix", &["a:", "{tag}", "", "a b", "a\tb"]),
-        ("request.patience", &["0s", "1h30m", "1h 30m", "1.5s", "30", "", "1 hour", "-1s", "1h ", "s", "5 s"]),
+        (
+            "request.patience",
+            &["0s", "1h30m", "1h 30m", "1.5s", "30", "", "1 hour", "-1s", "1h ", "s", "5 s"],
+        ),
     ];
     for (path, texts) in samples {
         let key = Key::find(path).unwrap();
@@ -247,7 +260,10 @@ fn the_page_describes_every_key_and_no_other() {
         page.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
     let missing: Vec<_> = wanted.difference(&written).collect();
     let foreign: Vec<_> = written.difference(&wanted).collect();
-    assert!(missing.is_empty() && foreign.is_empty(), "missing: {missing:#?}\nnot in the table: {foreign:#?}");
+    assert!(
+        missing.is_empty() && foreign.is_empty(),
+        "missing: {missing:#?}\nnot in the table: {foreign:#?}"
+    );
     for section in KEYS.iter().filter(|key| key.is_section() && key.section().is_empty()) {
         let heading = format!("## `{}`\n\n{}.", section.path, section.meaning);
         assert!(page.contains(&heading), "docs/config.md has no heading {heading:?}");

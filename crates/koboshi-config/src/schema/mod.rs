@@ -266,9 +266,17 @@ impl Key {
     pub fn default_text(&self) -> String {
         match self.get(&Config::default()) {
             None => String::new(),
-            Some(Value::Off) if self.path == "language" => "from the environment".to_owned(),
-            Some(Value::Off) if !self.may_be_off() => "none".to_owned(),
+            Some(Value::Off) if !self.may_be_off() => self.say(&Value::Off),
             Some(value) => format!("`{value}`"),
+        }
+    }
+
+    /// A value of this key for people: what is not set is not `off` everywhere.
+    fn say(&self, value: &Value) -> String {
+        match value {
+            Value::Off if self.path == "language" => "from the environment".to_owned(),
+            Value::Off if !self.may_be_off() => "none".to_owned(),
+            value => value.to_string(),
         }
     }
 
@@ -321,17 +329,18 @@ pub(crate) const EXCLUSIVE: &[(&str, &str, &str)] = &[
 const LONGEST_REST: &str = "the longest rest of our own choice";
 
 /// One value that differs from its default.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The key.
     pub path: &'static str,
-    /// The value.
-    pub value: Value,
-    /// The default.
-    pub default: Value,
+    /// The value, for people; a secret shows itself to nobody.
+    pub value: String,
+    /// The default, for people.
+    pub default: String,
 }
 
-/// What a config has that the defaults have not, in the order of the table. What two keys can set is said once.
+/// What a config has that the defaults have not, in the order of the table. What two keys can set is said once, and of a
+/// preset that was refined only the refined keys are said.
 #[must_use]
 pub fn differences(config: &Config) -> Vec<Difference> {
     let defaults = Config::default();
@@ -339,7 +348,12 @@ pub fn differences(config: &Config) -> Vec<Difference> {
         .filter(|key| !key.path.ends_with("_cooldown_seconds"))
         .filter_map(|key| {
             let (value, default) = (key.get(config)?, key.get(&defaults)?);
-            (value != default).then_some(Difference { path: key.path, value, default })
+            let refined = key.name() == "preset" && value == Value::Off;
+            (value != default && !refined).then(|| Difference {
+                path: key.path,
+                value: key.say(&value),
+                default: key.say(&default),
+            })
         })
         .collect()
 }

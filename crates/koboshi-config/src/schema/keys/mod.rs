@@ -1,9 +1,10 @@
 //! The rows of the table. They are applied from top to bottom: a preset comes before what refines it, the longest
 //! rest before the rests that must fit under it.
 
+mod breaker;
 mod build;
-mod guards;
 mod requests;
+mod rests;
 mod store;
 
 use std::sync::LazyLock;
@@ -14,7 +15,7 @@ use build::word;
 
 /// Every key of the file, sections before their keys, in the order of the documentation.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    [requests::keys(), guards::breaker(), guards::gate(), guards::cooldown(), store::keys(), top()]
+    [requests::keys(), breaker::keys(), rests::gate(), rests::cooldown(), store::keys(), top()]
         .into_iter()
         .flatten()
         .collect()
@@ -38,7 +39,8 @@ fn top() -> Vec<Key> {
             Field {
                 get: |c| c.language.map(Language::name),
                 set: |c, name| {
-                    c.language = [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name)
+                    c.language =
+                        [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name);
                 },
             },
             "Language of texts for people",
