@@ -1,8 +1,8 @@
 //! What Koboshi remembers and shares.
 //!
-//! Memory is the working copy: everyone reads the [`Ledger`](ledger::Ledger), and nothing on a request path waits for a
-//! store. A [`Store`](store::Store) makes it durable and shared: [`memory`] for tests and drills, [`sqlite`] for the
-//! processes of one machine. The merge of two copies is the core's; a store decides nothing.
+//! Memory is the working copy: everyone reads the [`Ledger`], and nothing on a request path waits for a
+//! store. A [`Store`] makes it durable and shared: [`memory`] for tests and drills, [`sqlite`] for the
+//! processes of one machine, [`redis`] for a fleet. The merge of two copies is the core's; a store decides nothing.
 //! What happened is noted in the [`journal`].
 
 pub mod clock;
@@ -11,6 +11,7 @@ pub mod journal;
 pub mod ledger;
 pub mod memory;
 pub mod record;
+pub mod redis;
 pub mod sqlite;
 pub mod store;
 mod times;
@@ -21,5 +22,6 @@ pub use journal::{Entry, Query, Retention, What};
 pub use ledger::{Health, Ledger, LedgerOptions};
 pub use memory::{MemoryPolicy, MemoryStore};
 pub use record::{Node, Record, RecordKind, Slot};
+pub use redis::{RedisPolicy, RedisStore};
 pub use sqlite::{SqlitePolicy, SqliteStore};
 pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};

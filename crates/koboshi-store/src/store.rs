@@ -58,7 +58,7 @@ pub enum News {
 
 /// Sees what others change.
 pub trait Watch: Send {
-    /// What changed since the last call. The first call, and the first after the store was away, gives everything.
+    /// What changed since the last call. The first call, and the first after one that failed, gives everything.
     ///
     /// # Errors
     /// The store cannot be read now.

@@ -17,7 +17,6 @@ pub(crate) fn before(now: Timestamp, length: Duration) -> Timestamp {
 }
 
 /// Milliseconds of a length; at least one, since a ttl of nothing would mean "for ever" to some stores.
-#[allow(dead_code, reason = "x")]
 pub(crate) fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX).clamp(1, 1 << 52)
 }

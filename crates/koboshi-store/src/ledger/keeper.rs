@@ -100,10 +100,9 @@ impl Keeper {
             Some(watch) => watch,
             None => self.shared.store.watch(self.wake())?,
         };
-        // A watch that fails is not used again: the next one begins by telling everything.
-        let news = watch.news()?;
+        let news = watch.news();
         self.watch = Some(watch);
-        match news {
+        match news? {
             News::Quiet => {}
             News::Changed(loaded) => self.take_in(loaded, &mut HashSet::new()),
             News::All(loaded) => {

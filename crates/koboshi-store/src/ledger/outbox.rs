@@ -248,7 +248,7 @@ mod tests {
         for _ in 0..100 {
             outbox.changed(slot.clone());
         }
-        assert_eq!(outbox.take_changed(10), [slot.clone()]);
+        assert_eq!(outbox.take_changed(10), std::slice::from_ref(&slot));
         outbox.put_back([slot]);
         assert_eq!(outbox.pending(), 1);
     }

@@ -25,6 +25,12 @@ pub(super) struct Seen {
 
 impl Watch for SqliteWatch {
     fn news(&mut self) -> Result<News, StoreError> {
+        self.look().inspect_err(|_| self.seen = None)
+    }
+}
+
+impl SqliteWatch {
+    fn look(&mut self) -> Result<News, StoreError> {
         let (place, doing) = (self.place.as_str(), "look for changes");
         let version: i64 =
             self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).doing(place, doing)?;

@@ -1,7 +1,13 @@
 //! What the tests of stores share: instants, records, and waiting for something real with a deadline.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,11 +1,19 @@
 //! One contract for all stores: the same promises, kept by memory, SQLite and Redis.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod journal;
 mod records;
+#[path = "../common/server.rs"]
+mod server;
 mod shelf;
 mod subject;
 
@@ -16,6 +24,7 @@ macro_rules! contract {
     ($($module:ident: $($name:ident),+;)+) => {
         contract!(@store memory $($module: $($name),+;)+);
         contract!(@store sqlite $($module: $($name),+;)+);
+        contract!(@store redis $($module: $($name),+;)+);
     };
     (@store $store:ident $($module:ident: $($name:ident),+;)+) => {
         mod $store {

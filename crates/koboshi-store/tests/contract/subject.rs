@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi_store::{MemoryPolicy, MemoryStore, SqlitePolicy, SqliteStore, Store, Wake};
+use koboshi_store::{
+    MemoryPolicy, MemoryStore, RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, Wake,
+};
 
 use crate::common::{at, until};
+use crate::server::Server;
 
 /// Room for cached answers in every store under test.
 pub(crate) const CACHE_BYTES: usize = 1000;
@@ -32,6 +35,13 @@ impl Subject {
         let policy = SqlitePolicy { cache_bytes: CACHE_BYTES as u64, ..SqlitePolicy::default() };
         let store = SqliteStore::open(&folder.path().join("koboshi.db"), policy).unwrap();
         Self::told(Arc::new(store), Box::new(folder))
+    }
+
+    pub(crate) fn redis() -> Self {
+        let server = Server::start();
+        let policy = RedisPolicy { cache_bytes: CACHE_BYTES as u64, ..RedisPolicy::default() };
+        let store = RedisStore::new(&server.url(), policy).unwrap();
+        Self { store: Arc::new(store), soon: Duration::from_secs(2), told: None, _place: Box::new(server) }
     }
 
     fn told(store: Arc<dyn Store>, place: Box<dyn std::any::Any>) -> Self {

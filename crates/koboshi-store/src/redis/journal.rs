@@ -1,0 +1,143 @@
+//! The journal in Redis: a stream of JSON bodies, filtered here.
+//!
+//! The server numbers entries as they arrive; an entry says itself when it happened, which may be much earlier if
+//! the server was away. So times are compared here, by what entries say.
+
+use jiff::{SignedDuration, Timestamp};
+use redis::{Connection, RedisResult, Script};
+
+use crate::error::StoreError;
+use crate::journal::{Entry, Query, tidy};
+
+use super::link::Link;
+use super::names::Names;
+
+/// So many entries in one exchange.
+const PAGE: usize = 1000;
+
+/// Entries may arrive out of order by so much before a search through time would miss them.
+const LATE: SignedDuration = SignedDuration::from_hours(1);
+
+type Page = Vec<(String, Vec<String>)>;
+
+pub(super) struct Journal {
+    append: Script,
+}
+
+impl Journal {
+    pub(super) fn new() -> Self {
+        Self { append: Script::new(include_str!("lua/append.lua")) }
+    }
+
+    pub(super) fn append(
+        &self,
+        link: &Link,
+        names: &Names,
+        most: u64,
+        entries: &[Entry],
+    ) -> Result<(), StoreError> {
+        let doing = "write the journal";
+        for page in entries.chunks(PAGE) {
+            let mut call = self.append.prepare_invoke();
+            call.key(&names.journal).arg(most);
+            for entry in page.iter().map(tidy) {
+                let body = serde_json::to_string(&entry).map_err(|error| StoreError::Failed {
+                    place: link.place().to_owned(),
+                    doing,
+                    why: error.to_string(),
+                })?;
+                call.arg(body);
+            }
+            link.run(doing, |connection| call.invoke::<u64>(connection))?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn query(link: &Link, names: &Names, query: &Query) -> Result<Vec<Entry>, StoreError> {
+    let mut found: Vec<Entry> = Vec::new();
+    let mut end = Some("+".to_owned());
+    while let Some(from) = end.take().filter(|_| found.len() < query.limit) {
+        let page = link.run("read the journal", |connection| back_from(connection, names, &from))?;
+        let Some((oldest, _)) = page.last() else { break };
+        end = before(oldest);
+        let entries: Vec<Entry> = page.iter().filter_map(|(_, fields)| read(fields)).collect();
+        let past = query.from.and_then(|from| from.checked_sub(LATE).ok());
+        if past.is_some_and(|past| entries.iter().all(|entry| entry.at < past)) {
+            break;
+        }
+        found.extend(entries.into_iter().filter(|entry| query.matches(entry)));
+    }
+    found.truncate(query.limit);
+    found.reverse();
+    found.sort_by_key(|entry| entry.at);
+    Ok(found)
+}
+
+/// A page of entries, newest first.
+fn back_from(connection: &mut Connection, names: &Names, from: &str) -> RedisResult<Page> {
+    redis::cmd("XREVRANGE").arg(&names.journal).arg(from).arg("-").arg("COUNT").arg(PAGE).query(connection)
+}
+
+/// The number before this one; servers older than 6.2 cannot be asked for "before".
+fn before(id: &str) -> Option<String> {
+    let (millis, seq) = id.split_once('-')?;
+    let (millis, seq): (u64, u64) = (millis.parse().ok()?, seq.parse().ok()?);
+    match (millis, seq) {
+        (0, 0) => None,
+        (_, 0) => Some(format!("{}-{}", millis - 1, u64::MAX)),
+        _ => Some(format!("{millis}-{}", seq - 1)),
+    }
+}
+
+/// An entry; none if a newer program wrote something that is unknown here. It stays in the stream.
+fn read(fields: &[String]) -> Option<Entry> {
+    let [_, body] = fields else { return None };
+    serde_json::from_str(body).ok()
+}
+
+/// Deletes entries that are too old or too many. Says how many went.
+pub(super) fn prune(link: &Link, names: &Names, old: Timestamp, most: u64) -> Result<u64, StoreError> {
+    let doing = "forget what is old";
+    let mut gone = 0;
+    loop {
+        let page: Page = link.run(doing, |connection| {
+            redis::cmd("XRANGE")
+                .arg(&names.journal)
+                .arg("-")
+                .arg("+")
+                .arg("COUNT")
+                .arg(PAGE)
+                .query(connection)
+        })?;
+        let is_old = |fields: &[String]| read(fields).is_some_and(|entry| entry.at < old);
+        let ids: Vec<&str> =
+            page.iter().filter(|(_, fields)| is_old(fields)).map(|(id, _)| id.as_str()).collect();
+        if ids.is_empty() {
+            break;
+        }
+        let deleted: u64 =
+            link.run(doing, |connection| redis::cmd("XDEL").arg(&names.journal).arg(&ids).query(connection))?;
+        gone += deleted;
+        if deleted == 0 {
+            break;
+        }
+    }
+    let trimmed: u64 = link.run(doing, |connection| {
+        redis::cmd("XTRIM").arg(&names.journal).arg("MAXLEN").arg(most).query(connection)
+    })?;
+    Ok(gone + trimmed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_entries_are_counted_down() {
+        assert_eq!(before("5-3").as_deref(), Some("5-2"));
+        assert_eq!(before("5-0").as_deref(), Some("4-18446744073709551615"));
+        assert_eq!(before("0-0"), None);
+        assert_eq!(before("nonsense"), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! The way to the server: one connection at a time, made when it is needed, dropped when anything goes wrong.
+//!
+//! Every step has a time limit, so that a server that accepts and then says nothing cannot hold a thread for ever. Only
+//! single commands are sent, never pipelines: the driver waits the whole limit for *each* answer of a pipeline.
+//! The password is in the driver's hands only: it is in no message.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use koboshi::redact::Redactor;
+use redis::{Client, Connection, IntoConnectionInfo, RedisError, RedisResult};
+
+use crate::error::StoreError;
+
+/// The most characters of what a server said.
+const LONGEST: usize = 200;
+
+pub(super) struct Link {
+    client: Client,
+    place: String,
+    limit: Duration,
+    connection: Mutex<Option<Connection>>,
+}
+
+impl Link {
+    /// A way to this address. Nothing is sent yet.
+    pub(super) fn new(url: &str, limit: Duration) -> Result<Self, StoreError> {
+        let setting = |why: &str| StoreError::Setting { place: scheme(url), why: why.to_owned() };
+        if url.starts_with("rediss:") || url.starts_with("valkeys:") {
+            return Err(setting("TLS is not built in: use redis:// over a private network or a tunnel"));
+        }
+        if limit.is_zero() {
+            return Err(setting("its time limit must be more than nothing"));
+        }
+        let hint = "it is no address of a Redis: write it like redis://:password@host:6379/0 or unix:///path";
+        let info = url.into_connection_info().map_err(|_| setting(hint))?;
+        let quiet = info.redis_settings().clone().set_skip_set_lib_name();
+        let info = info.set_redis_settings(quiet);
+        let place = format!("Redis at {}", info.addr());
+        let client = Client::open(info).map_err(|_| setting(hint))?;
+        Ok(Self { client, place, limit, connection: Mutex::new(None) })
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// A new connection with time limits.
+    pub(super) fn connect(&self) -> RedisResult<Connection> {
+        let connection = self.client.get_connection_with_timeout(self.limit)?;
+        connection.set_read_timeout(Some(self.limit))?;
+        connection.set_write_timeout(Some(self.limit))?;
+        Ok(connection)
+    }
+
+    /// Does something over the connection.
+    pub(super) fn run<R>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> RedisResult<R>,
+    ) -> Result<R, StoreError> {
+        let mut place = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out while it is used: after a failure nobody knows which answers are still on their way.
+        let connection = match place.take() {
+            Some(connection) => Ok(connection),
+            None => self.connect(),
+        };
+        let done = connection.and_then(|mut connection| {
+            let result = work(&mut connection)?;
+            *place = Some(connection);
+            Ok(result)
+        });
+        done.map_err(|error| self.away(&error, doing))
+    }
+
+    /// An error in our words.
+    pub(super) fn away(&self, error: &RedisError, doing: &'static str) -> StoreError {
+        let why = if error.is_timeout() {
+            format!("no answer within {:?}", self.limit)
+        } else {
+            Redactor::new().excerpt(&error.to_string(), LONGEST)
+        };
+        StoreError::Away { place: self.place.clone(), doing, why }
+    }
+}
+
+/// What may be shown of an address that could not be read: no more than how it begins.
+fn scheme(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+') => {
+            format!("{scheme}://…")
+        }
+        _ => "redis".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        Link::new(url, Duration::from_secs(1)).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_address_that_cannot_work_is_told_why_without_its_password() {
+        for url in
+            ["rediss://:hunter2@host", "http://u:hunter2@host", "hunter2", "redis://:hunter2@host:notaport"]
+        {
+            let said = refused(url);
+            assert!(!said.is_empty() && !said.contains("hunter2"), "{url}: {said}");
+        }
+        assert!(refused("rediss://host").contains("TLS is not built in"));
+        assert!(refused("host:6379").contains("redis://"));
+    }
+
+    #[test]
+    fn a_password_is_in_no_message() {
+        let link = Link::new("redis://user:hunter2@127.0.0.1:1/0", Duration::from_secs(1)).unwrap();
+        assert_eq!(link.place(), "Redis at 127.0.0.1:1");
+        let error =
+            link.run("say hello", |connection| redis::cmd("PING").query::<String>(connection)).unwrap_err();
+        assert!(matches!(error, StoreError::Away { .. }));
+        assert!(!format!("{error} {error:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The store of a fleet: Redis 6 or newer, or Valkey.
+//!
+//! Records are merged by compare-and-set with the core's own merge, announced over pub/sub and read again in full after
+//! every break. Leases and the cache go by the server's clock, so that nodes need not agree on the time. Whatever the
+//! server does (vanish, come back empty, fall silent), a call here ends within a few time limits, and the ledger above
+//! works on with what it knows.
+//!
+//! It deliberately has no TLS, no cluster and no sentinel for now, and sends no pipelines. A server that evicts keys under
+//! memory pressure can forget what is stored; ledgers tell it again at their next full look. Its journal may hold an
+//! entry twice where the answer to a write was lost.
+
+mod journal;
+mod link;
+mod names;
+mod records;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use redis::Script;
+
+use crate::error::StoreError;
+use crate::journal::{Entry, Query, Retention};
+use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
+use crate::times;
+
+use journal::Journal;
+use link::Link;
+use names::Names;
+use records::Records;
+use watch::RedisWatch;
+
+/// How the server is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedisPolicy {
+    /// What all keys begin with.
+    pub prefix: String,
+    /// No step waits longer for the server.
+    pub limit: Duration,
+    /// Everything is read once more this often, for announcements that were lost.
+    pub resync_every: Duration,
+    /// The most bytes of cached answers.
+    pub cache_bytes: u64,
+    /// The most entries of the journal, roughly.
+    pub entries: u64,
+}
+
+impl Default for RedisPolicy {
+    fn default() -> Self {
+        Self {
+            prefix: "koboshi:".to_owned(),
+            limit: Duration::from_secs(1),
+            resync_every: Duration::from_secs(60),
+            cache_bytes: 64 * 1024 * 1024,
+            entries: 100_000,
+        }
+    }
+}
+
+/// What the store and its watches share.
+struct Shared {
+    link: Link,
+    names: Names,
+    policy: RedisPolicy,
+}
+
+/// The store of a fleet.
+pub struct RedisStore {
+    shared: Arc<Shared>,
+    records: Records,
+    journal: Journal,
+    lease: Script,
+    renew: Script,
+    cache_put: Script,
+    cache_get: Script,
+}
+
+impl RedisStore {
+    /// A store at this address, such as `redis://:password@host:6379/0`. Nothing is sent before it is used.
+    ///
+    /// # Errors
+    /// The address cannot be used; the message does not show it.
+    pub fn new(url: &str, policy: RedisPolicy) -> Result<Self, StoreError> {
+        let shared =
+            Shared { link: Link::new(url, policy.limit)?, names: Names::new(&policy.prefix), policy };
+        Ok(Self {
+            shared: Arc::new(shared),
+            records: Records::new(),
+            journal: Journal::new(),
+            lease: Script::new(include_str!("lua/lease.lua")),
+            renew: Script::new(include_str!("lua/renew.lua")),
+            cache_put: Script::new(include_str!("lua/cache_put.lua")),
+            cache_get: Script::new(include_str!("lua/cache_get.lua")),
+        })
+    }
+
+    fn cache_call(&self, key: &str, body: &[u8], ttl: u64) -> Result<u64, StoreError> {
+        let names = &self.shared.names;
+        let mut call = self.cache_put.prepare_invoke();
+        call.key(&names.cache).key(&names.cache_until).key(&names.cache_bytes);
+        call.arg(key).arg(body).arg(ttl).arg(self.shared.policy.cache_bytes);
+        self.shared.link.run("keep an answer", |connection| call.invoke(connection))
+    }
+}
+
+impl Store for RedisStore {
+    fn place(&self) -> &str {
+        self.shared.link.place()
+    }
+
+    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+        self.records.merge(&self.shared.link, &self.shared.names, changes)
+    }
+
+    fn load(&self) -> Result<Loaded, StoreError> {
+        records::load(&self.shared.link, &self.shared.names)
+    }
+
+    fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
+        Ok(Box::new(RedisWatch::start(Arc::clone(&self.shared), wake)?))
+    }
+
+    fn lease(
+        &self,
+        name: &str,
+        holder: &str,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<Option<Lease>, StoreError> {
+        let mut call = self.lease.prepare_invoke();
+        call.key(self.shared.names.lease(name)).key(&self.shared.names.fence);
+        call.arg(holder).arg(times::millis(ttl));
+        let fence: u64 = self.shared.link.run("take a lease", |connection| call.invoke(connection))?;
+        let until = times::after(now, ttl);
+        Ok((fence > 0).then(|| Lease { name: name.to_owned(), fence, until }))
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
+        let mut call = self.renew.prepare_invoke();
+        call.key(self.shared.names.lease(&lease.name)).arg(lease.fence).arg(times::millis(ttl));
+        let done: u64 = self.shared.link.run("renew a lease", |connection| call.invoke(connection))?;
+        Ok((done > 0).then(|| Lease { until: times::after(now, ttl), ..lease.clone() }))
+    }
+
+    fn release(&self, lease: &Lease, _now: Timestamp) -> Result<bool, StoreError> {
+        let mut call = self.renew.prepare_invoke();
+        call.key(self.shared.names.lease(&lease.name)).arg(lease.fence).arg(0);
+        let done: u64 = self.shared.link.run("give a lease back", |connection| call.invoke(connection))?;
+        Ok(done > 0)
+    }
+
+    fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<bool, StoreError> {
+        // The script takes an empty name for a wish to sweep.
+        Ok(self.cache_call(&format!("={key}"), body, times::millis(ttl))? > 0)
+    }
+
+    fn cache_get(&self, key: &str, _now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        let names = &self.shared.names;
+        let mut call = self.cache_get.prepare_invoke();
+        call.key(&names.cache).key(&names.cache_until).arg(format!("={key}"));
+        self.shared.link.run("look up an answer", |connection| call.invoke(connection))
+    }
+
+    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<(), StoreError> {
+        let mut set = redis::cmd("SET");
+        set.arg(self.shared.names.session(id)).arg(body).arg("PX").arg(times::millis(ttl));
+        self.shared.link.run("keep a session", |connection| set.exec(connection))
+    }
+
+    fn session_get(&self, id: &str, _now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut get = redis::cmd("GET");
+        get.arg(self.shared.names.session(id));
+        self.shared.link.run("look up a session", |connection| get.query(connection))
+    }
+
+    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
+        let mut delete = redis::cmd("DEL");
+        delete.arg(self.shared.names.session(id));
+        self.shared.link.run("forget a session", |connection| delete.query(connection))
+    }
+
+    fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
+        self.journal.append(&self.shared.link, &self.shared.names, self.shared.policy.entries, entries)
+    }
+
+    fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
+        journal::query(&self.shared.link, &self.shared.names, query)
+    }
+
+    fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
+        let (link, names) = (&self.shared.link, &self.shared.names);
+        let breakers = self.records.forget_breakers(link, names, times::before(now, keep.breakers))?;
+        // Sessions and leases end by themselves.
+        let answers = self.cache_call("", b"", 1)?;
+        let entries = journal::prune(link, names, times::before(now, keep.journal), keep.entries)?;
+        Ok(breakers + answers + entries)
+    }
+}

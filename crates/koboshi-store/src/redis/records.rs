@@ -1,0 +1,252 @@
+//! Records in Redis: a hash of bodies, changed by compare-and-set.
+//!
+//! The merge is the core's and happens here; the script only makes sure that what was merged with is still what is
+//! there, and says otherwise what is. So there is one merge for all stores, and none in Lua.
+
+use std::collections::BTreeMap;
+
+use redis::{Connection, RedisResult, Script};
+
+use crate::error::StoreError;
+use crate::record::{Record, Slot};
+use crate::store::{Loaded, Merged, Named, Unreadable};
+
+use super::link::Link;
+use super::names::Names;
+
+/// So many records in one script: it keeps the server from all others.
+const BATCH: usize = 500;
+/// How often a record is merged anew because somebody else was faster.
+const TRIES: usize = 64;
+
+pub(super) struct Records {
+    merge: Script,
+    forget: Script,
+}
+
+/// Slots and bodies.
+type Page = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A record on its way into the store.
+struct Pending<'a> {
+    slot: &'a Slot,
+    name: String,
+    told: &'a Record,
+    /// What the server has; empty where it has nothing.
+    present: Vec<u8>,
+}
+
+/// What to do with a record after a look at what the server has.
+enum Step {
+    Settled(Record),
+    Propose { body: String, merged: Record, aside: Option<String> },
+}
+
+impl Pending<'_> {
+    fn step(&self) -> Result<Step, serde_json::Error> {
+        if self.present.is_empty() {
+            return Ok(Step::Propose { body: self.told.body()?, merged: self.told.clone(), aside: None });
+        }
+        match read(self.slot, &self.present) {
+            Ok(known) => {
+                let merged = known.merge(self.told);
+                if merged == known {
+                    return Ok(Step::Settled(known));
+                }
+                Ok(Step::Propose { body: merged.body()?, merged, aside: None })
+            }
+            Err(why) => {
+                Ok(Step::Propose { body: self.told.body()?, merged: self.told.clone(), aside: Some(why) })
+            }
+        }
+    }
+}
+
+fn read(slot: &Slot, body: &[u8]) -> Result<Record, String> {
+    let body = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    Record::read(slot.kind(), body).map_err(|error| error.to_string())
+}
+
+impl Records {
+    pub(super) fn new() -> Self {
+        Self {
+            merge: Script::new(include_str!("lua/merge.lua")),
+            forget: Script::new(include_str!("lua/forget.lua")),
+        }
+    }
+
+    pub(super) fn merge(&self, link: &Link, names: &Names, changes: &[Named]) -> Result<Merged, StoreError> {
+        let shared: Vec<&Named> = changes.iter().filter(|(slot, _)| slot.is_shared()).collect();
+        let mut merged = Merged::default();
+        for batch in shared.chunks(BATCH) {
+            self.merge_batch(link, names, batch, &mut merged)?;
+        }
+        Ok(merged)
+    }
+
+    fn merge_batch(
+        &self,
+        link: &Link,
+        names: &Names,
+        batch: &[&Named],
+        merged: &mut Merged,
+    ) -> Result<(), StoreError> {
+        let doing = "write state";
+        let slots: Vec<String> = batch.iter().map(|(slot, _)| slot.to_string()).collect();
+        let present = link.run(doing, |connection| fetch(connection, names, &slots))?;
+        let mut pending: Vec<Pending<'_>> = batch
+            .iter()
+            .zip(slots)
+            .zip(present)
+            .map(|(((slot, told), name), present)| Pending {
+                slot,
+                name,
+                told,
+                present: present.unwrap_or_default(),
+            })
+            .collect();
+        for _ in 0..TRIES {
+            pending = self.try_once(link, names, pending, merged)?;
+            if pending.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Busy { place: link.place().to_owned(), doing })
+    }
+
+    /// Proposes every record once. Gives back those that changed meanwhile, with what is there now.
+    fn try_once<'a>(
+        &self,
+        link: &Link,
+        names: &Names,
+        pending: Vec<Pending<'a>>,
+        merged: &mut Merged,
+    ) -> Result<Vec<Pending<'a>>, StoreError> {
+        let doing = "write state";
+        let failed = |error: serde_json::Error| StoreError::Failed {
+            place: link.place().to_owned(),
+            doing,
+            why: error.to_string(),
+        };
+        let mut call = self.merge.prepare_invoke();
+        call.key(&names.records).key(&names.quarantine).key(&names.channel);
+        let mut proposed = Vec::new();
+        for pending in pending {
+            match pending.step().map_err(failed)? {
+                Step::Settled(known) => settle(merged, &pending, known),
+                Step::Propose { body, merged, aside } => {
+                    let flag = if aside.is_some() { "1" } else { "0" };
+                    call.arg(&pending.name).arg(&pending.present).arg(&body).arg(flag);
+                    proposed.push((pending, merged, aside));
+                }
+            }
+        }
+        if proposed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answer: Vec<Vec<u8>> = link.run(doing, |connection| call.invoke(connection))?;
+        let mut lost: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+        for pair in answer.chunks_exact(2) {
+            if let [slot, present] = pair {
+                lost.insert(slot, present);
+            }
+        }
+        let mut again = Vec::new();
+        for (mut pending, now, aside) in proposed {
+            match lost.get(pending.name.as_bytes()) {
+                Some(present) => {
+                    pending.present = present.to_vec();
+                    again.push(pending);
+                }
+                None => {
+                    let slot = pending.name.clone();
+                    merged.unreadable.extend(aside.map(|why| Unreadable { slot, why }));
+                    settle(merged, &pending, now);
+                }
+            }
+        }
+        Ok(again)
+    }
+
+    /// Forgets breakers that were seen last before then.
+    pub(super) fn forget_breakers(
+        &self,
+        link: &Link,
+        names: &Names,
+        before: jiff::Timestamp,
+    ) -> Result<u64, StoreError> {
+        let doing = "forget what is old";
+        let mut call = self.forget.prepare_invoke();
+        call.key(&names.records);
+        let mut any = false;
+        for (slot, body) in link.run(doing, |connection| fetch_all(connection, names))? {
+            let is_old =
+                |slot: &Slot| matches!(read(slot, &body), Ok(Record::Breaker(seen)) if seen.at < before);
+            if slot.parse::<Slot>().is_ok_and(|slot| is_old(&slot)) {
+                call.arg(slot).arg(&body);
+                any = true;
+            }
+        }
+        if any { link.run(doing, |connection| call.invoke(connection)) } else { Ok(0) }
+    }
+}
+
+fn settle(merged: &mut Merged, pending: &Pending<'_>, now: Record) {
+    if now != *pending.told {
+        merged.beyond.push((pending.slot.clone(), now));
+    }
+}
+
+/// The bodies in these slots.
+fn fetch(connection: &mut Connection, names: &Names, slots: &[String]) -> RedisResult<Vec<Option<Vec<u8>>>> {
+    redis::cmd("HMGET").arg(&names.records).arg(slots).query(connection)
+}
+
+/// Everything, in steps that do not keep the server from others. What changes on the way may be seen before or after.
+fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap<String, Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("HSCAN");
+        scan.arg(&names.records).arg(cursor).arg("COUNT").arg(1000);
+        let (next, page): (u64, Page) = scan.query(connection)?;
+        all.extend(page.into_iter().map(|(slot, body)| (String::from_utf8_lossy(&slot).into_owned(), body)));
+        if next == 0 {
+            return Ok(all);
+        }
+        cursor = next;
+    }
+}
+
+/// Everything that is there.
+pub(super) fn load(link: &Link, names: &Names) -> Result<Loaded, StoreError> {
+    let all = link.run("read state", |connection| fetch_all(connection, names))?;
+    Ok(read_all(all.into_iter()))
+}
+
+/// What is in these slots now.
+pub(super) fn load_some(link: &Link, names: &Names, slots: &[String]) -> Result<Loaded, StoreError> {
+    let mut found = Vec::new();
+    for batch in slots.chunks(BATCH) {
+        let bodies = link.run("read state", |connection| fetch(connection, names, batch))?;
+        found.extend(batch.iter().cloned().zip(bodies).filter_map(|(slot, body)| Some((slot, body?))));
+    }
+    Ok(read_all(found.into_iter()))
+}
+
+fn read_all(bodies: impl Iterator<Item = (String, Vec<u8>)>) -> Loaded {
+    let mut loaded = Loaded::default();
+    for (name, body) in bodies {
+        let record = name.parse::<Slot>().map_err(|error| error.to_string()).and_then(|slot| {
+            let record = read(&slot, &body)?;
+            Ok((slot, record))
+        });
+        match record {
+            Ok((slot, record)) if slot.is_shared() => loaded.records.push((slot, record)),
+            // Not ours to know.
+            Ok(_) => {}
+            Err(why) => loaded.unreadable.push(Unreadable { slot: name, why }),
+        }
+    }
+    loaded
+}

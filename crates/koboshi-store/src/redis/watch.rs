@@ -1,0 +1,183 @@
+//! Sees what other nodes change, by subscribing to their announcements.
+//!
+//! A thread listens on a connection of its own and notes which slots were announced; the ledger's thread fetches them.
+//! Announcements are hints, not the truth: after every new subscription, after a failed look, and now and then for good
+//! measure, everything is read once more. A silent server is pinged, so that a dead one is noticed.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use koboshi::time::Moment;
+use redis::RedisResult;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::StoreError;
+use crate::store::{News, Wake, Watch};
+
+use super::Shared;
+use super::records::{load, load_some};
+
+/// More announced slots than this are not worth a list: everything is read.
+const MOST: usize = 10_000;
+/// The first pause before the next try to subscribe, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+const DOING: &str = "listen for changes";
+
+#[derive(Default)]
+struct Inbox {
+    /// The server confirmed the subscription, and it still stands.
+    subscribed: bool,
+    trouble: Option<StoreError>,
+    slots: BTreeSet<String>,
+    all: bool,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Ear {
+    inbox: Mutex<Inbox>,
+    changed: Condvar,
+}
+
+impl Ear {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct RedisWatch {
+    shared: Arc<Shared>,
+    ear: Arc<Ear>,
+    next_resync: Moment,
+}
+
+impl RedisWatch {
+    /// Subscribes, and waits until that is done or has failed.
+    pub(super) fn start(shared: Arc<Shared>, wake: Wake) -> Result<Self, StoreError> {
+        let ear = Arc::new(Ear::default());
+        let listener = Listener { shared: Arc::clone(&shared), ear: Arc::clone(&ear), wake };
+        let started =
+            std::thread::Builder::new().name("koboshi-redis".to_owned()).spawn(|| listener.listen());
+        started.map_err(|error| StoreError::Failed {
+            place: shared.link.place().to_owned(),
+            doing: "start a thread",
+            why: error.to_string(),
+        })?;
+        let watch = Self { shared, ear, next_resync: Moment::START };
+        let waiting = |inbox: &mut Inbox| !inbox.subscribed && inbox.trouble.is_none();
+        let inbox = watch.ear.changed.wait_while(watch.ear.inbox(), waiting);
+        let trouble = inbox.unwrap_or_else(PoisonError::into_inner).trouble.take();
+        match trouble {
+            Some(trouble) => Err(trouble),
+            None => Ok(watch),
+        }
+    }
+
+    /// What was announced since the last look: everything, or some slots.
+    fn announced(&self) -> Result<Option<Vec<String>>, StoreError> {
+        let mut inbox = self.ear.inbox();
+        if !inbox.subscribed {
+            let place = self.shared.link.place().to_owned();
+            let why = "the connection was lost".to_owned();
+            return Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }));
+        }
+        let slots = mem::take(&mut inbox.slots);
+        let all = mem::take(&mut inbox.all) || SystemClock.moment() >= self.next_resync;
+        Ok(if all { None } else { Some(slots.into_iter().collect()) })
+    }
+}
+
+impl Watch for RedisWatch {
+    fn news(&mut self) -> Result<News, StoreError> {
+        let (link, names) = (&self.shared.link, &self.shared.names);
+        let news = match self.announced()? {
+            None => load(link, names).map(News::All),
+            Some(slots) if slots.is_empty() => return Ok(News::Quiet),
+            Some(slots) => load_some(link, names, &slots).map(News::Changed),
+        };
+        match &news {
+            Ok(News::All(_)) => {
+                self.next_resync = SystemClock.moment().after(self.shared.policy.resync_every);
+            }
+            Ok(_) => {}
+            // What was announced is no longer noted: read everything next time.
+            Err(_) => self.ear.inbox().all = true,
+        }
+        news
+    }
+}
+
+impl Drop for RedisWatch {
+    fn drop(&mut self) {
+        // The listener sees it at its next turn; nobody waits for that.
+        self.ear.inbox().closed = true;
+        self.ear.changed.notify_all();
+    }
+}
+
+struct Listener {
+    shared: Arc<Shared>,
+    ear: Arc<Ear>,
+    wake: Wake,
+}
+
+impl Listener {
+    /// Subscribes again and again until the watch is closed.
+    fn listen(self) {
+        let mut pause = PAUSE.0;
+        while !self.ear.inbox().closed {
+            let heard = self.subscription();
+            let mut inbox = self.ear.inbox();
+            if mem::replace(&mut inbox.subscribed, false) {
+                pause = PAUSE.0;
+            }
+            inbox.trouble = heard.err().map(|error| self.shared.link.away(&error, DOING));
+            self.ear.changed.notify_all();
+            let waiting = |inbox: &mut Inbox| !inbox.closed;
+            drop(self.ear.changed.wait_timeout_while(inbox, pause, waiting));
+            (self.wake)();
+            pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+
+    /// One subscription, until it breaks or the watch is closed.
+    fn subscription(&self) -> RedisResult<()> {
+        let mut connection = self.shared.link.connect()?;
+        let mut channel = connection.as_pubsub();
+        channel.subscribe(&self.shared.names.channel)?;
+        {
+            let mut inbox = self.ear.inbox();
+            // What changed before this moment was not announced to us.
+            inbox.all = true;
+            inbox.subscribed = true;
+            inbox.trouble = None;
+            self.ear.changed.notify_all();
+        }
+        (self.wake)();
+        loop {
+            match channel.get_message() {
+                Ok(message) => self.note(String::from_utf8_lossy(message.get_payload_bytes()).into_owned()),
+                // Silence: is it still there?
+                Err(error) if error.is_timeout() => drop(channel.ping::<redis::Value>()?),
+                Err(error) => return Err(error),
+            }
+            if self.ear.inbox().closed {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note(&self, slot: String) {
+        let mut inbox = self.ear.inbox();
+        if inbox.slots.len() >= MOST {
+            inbox.slots.clear();
+            inbox.all = true;
+        }
+        inbox.slots.insert(slot);
+        drop(inbox);
+        (self.wake)();
+    }
+}
