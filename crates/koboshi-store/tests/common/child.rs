@@ -2,6 +2,8 @@
 //!
 //! A test program that uses this has a test named `child` that does nothing unless it was started with a part.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -58,6 +60,11 @@ impl Actor {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
         told
+    }
+
+    /// Sends it a signal such as `-STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        crate::common::signal(&self.child, name);
     }
 
     /// Kills it as hard as can be, and gives what it had still told.

@@ -10,6 +10,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -80,6 +81,17 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Lets others have the processor for a moment.
+#[expect(clippy::disallowed_methods, reason = "nothing depends on how long it is")]
+pub(crate) fn breathe() {
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+/// Sends a signal such as `-STOP` to a child.
+pub(crate) fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// Generous: a busy machine must not fail a test.

@@ -9,22 +9,27 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::until;
+use crate::common::{signal, until};
 
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
 pub(crate) struct Server {
     folder: TempDir,
     port: u16,
+    password: Option<&'static str>,
     child: Option<Child>,
 }
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    pub(crate) fn start_with(password: Option<&'static str>) -> Self {
         // The port may be taken between our look and the server's start: then another one.
         for _ in 0..20 {
             let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-            let mut server = Self { folder: tempfile::tempdir().unwrap(), port, child: None };
+            let mut server = Self { folder: tempfile::tempdir().unwrap(), port, password, child: None };
             if server.restart() {
                 return server;
             }
@@ -33,7 +38,14 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/0", self.port)
+        self.url_with(self.password.unwrap_or_default())
+    }
+
+    pub(crate) fn url_with(&self, password: &str) -> String {
+        match password {
+            "" => format!("redis://127.0.0.1:{}/0", self.port),
+            password => format!("redis://:{password}@127.0.0.1:{}/0", self.port),
+        }
     }
 
     /// Starts it, empty. Says whether it came up.
@@ -50,6 +62,7 @@ impl Server {
                     "--appendonly",
                     "no",
                 ])
+                .args(["--requirepass", self.password.unwrap_or_default()])
                 .arg("--dir")
                 .arg(self.folder.path())
                 .stdin(Stdio::null())
@@ -86,9 +99,8 @@ impl Server {
         self.signal("-CONT");
     }
 
-    fn signal(&self, signal: &str) {
-        let id = self.child.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    fn signal(&self, name: &str) {
+        signal(self.child.as_ref().unwrap(), name);
     }
 }
 
@@ -100,7 +112,7 @@ fn answers(port: u16) -> bool {
         stream.write_all(b"PING\r\n")?;
         let mut answer = [0; 7];
         stream.read_exact(&mut answer)?;
-        Ok(&answer == b"+PONG\r\n")
+        Ok(&answer == b"+PONG\r\n" || &answer == b"-NOAUTH")
     };
     ask().unwrap_or(false)
 }

@@ -1,0 +1,389 @@
+//! Real processes and a real Redis: what is shared, and what happens when the server dies, forgets or falls silent.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
+
+#[path = "common/child.rs"]
+mod child;
+mod common;
+#[path = "common/server.rs"]
+mod server;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use child::{Actor, part, tell};
+use koboshi::breaker::Mode;
+use koboshi::chance::Seed;
+use koboshi::cooldown::Cleared;
+use koboshi::gate::{Holds, Limit};
+use koboshi_store::{
+    Entry, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
+};
+use server::Server;
+
+use common::{DEADLINE, at, breathe, entry, held, key, node, rest, resting, slot, snapshot, until};
+
+const TTL: Duration = Duration::from_secs(3);
+
+fn store(url: &str) -> RedisStore {
+    RedisStore::new(url, RedisPolicy::default()).unwrap()
+}
+
+fn ledger(url: &str, name: &str) -> Ledger {
+    Ledger::open(Arc::new(store(url)), LedgerOptions::new(node(name))).unwrap()
+}
+
+fn loaded(url: &str, name: &str) -> Ledger {
+    let ledger = ledger(url, name);
+    assert!(ledger.wait_loaded(DEADLINE));
+    ledger
+}
+
+/// The parts that child processes play.
+#[test]
+fn child() {
+    let Some((name, words)) = part() else { return };
+    match (name.as_str(), &words[..]) {
+        ("share", [url]) => share(url),
+        ("stale", [url]) => stale(url),
+        ("load", [url, me, end]) => load(url, me.parse().unwrap(), Path::new(end)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Tells what it learns from the other process, and then takes over its lease.
+fn share(url: &str) {
+    let ledger = loaded(url, "child");
+    ledger.claim("probe", TTL);
+    assert!(ledger.flush(DEADLINE));
+    tell(format!("held {}", ledger.held("probe").is_some()));
+    let cooldown = until("it rests", || ledger.cooldown(&key("account:main")));
+    tell(format!("rests {}", cooldown.rest.as_ref().unwrap().until));
+    let holds = until("a quota is stated", || ledger.holds(&key("model:openai/gpt-4o")));
+    tell(format!("quota {}", holds.until[&Limit::Quota]));
+    let fence = until("the lease is free", || ledger.held("probe"));
+    tell(format!("fence {fence}"));
+}
+
+#[test]
+fn two_processes_share_a_cooldown_a_stated_quota_and_a_lease() {
+    let server = Server::start();
+    let here = loaded(&server.url(), "parent");
+    here.claim("probe", TTL);
+    let first = until("the lease", || here.held("probe"));
+    let mut there = Actor::start("share", &[&server.url()]);
+    assert_eq!(there.hear().as_deref(), Some("held false"));
+    here.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    assert_eq!(there.hear().unwrap(), format!("rests {}", at(100)));
+    here.update_holds(&key("model:openai/gpt-4o"), |holds| holds.hold(Limit::Quota, at(500)));
+    assert_eq!(there.hear().unwrap(), format!("quota {}", at(500)));
+    assert_eq!(here.held("probe"), Some(first), "it was renewed all the while, or is still young");
+    here.give_up("probe");
+    let second = there.hear().unwrap();
+    let second: u64 = second.strip_prefix("fence ").unwrap().parse().unwrap();
+    assert!(second > first);
+}
+
+/// Makes a rest longer and longer until it hears that it is over.
+fn stale(url: &str) {
+    let ledger = loaded(url, "stale");
+    let account = key("account:main");
+    until("it rests", || ledger.cooldown(&account));
+    tell("rests");
+    let mut seconds = 1000;
+    until("it is over", || {
+        seconds += 1;
+        ledger.update_cooldown(&account, |cooldown| match &mut cooldown.rest {
+            Some(rest) => {
+                rest.until = at(seconds);
+                None
+            }
+            None => Some(()),
+        })
+    });
+    tell("free");
+    assert!(ledger.flush(DEADLINE));
+}
+
+#[test]
+fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
+    // Twice: the server remembers the clear; and it has forgotten everything when the stale node comes back.
+    for forgets in [false, true] {
+        let mut server = Server::start();
+        let here = loaded(&server.url(), "operator");
+        let account = key("account:main");
+        here.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000, 1)));
+        let mut there = Actor::start("stale", &[&server.url()]);
+        assert_eq!(there.hear().as_deref(), Some("rests"));
+        there.signal("-STOP");
+        here.update_cooldown(&account, |cooldown| cooldown.clear(Cleared { at: at(50), by_person: true }));
+        assert!(here.flush(DEADLINE));
+        if forgets {
+            server.kill();
+            assert!(server.restart());
+        }
+        there.signal("-CONT");
+        assert_eq!(there.hear().as_deref(), Some("free"));
+        there.hear_out();
+        assert!(here.flush(DEADLINE));
+        assert_eq!(here.cooldown(&account).unwrap().rest, None);
+        let records = store(&server.url()).load().unwrap().records;
+        let [(_, Record::Cooldown(stored))] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((stored.epoch, &stored.rest), (1, &None));
+    }
+}
+
+/// What process `me` holds in its `n`-th step.
+fn step(me: u64, n: u64) -> [(Slot, i64); 2] {
+    let seed = Seed::new(me * 1_000_003 + n);
+    let length = seed.between(Duration::ZERO, Duration::from_secs(100_000));
+    let until = i64::try_from(length.as_secs()).unwrap();
+    [
+        (slot(&format!("holds account:{}", n % 5)), until),
+        (slot(&format!("holds agent:own/{me}-{}", n % 100)), until),
+    ]
+}
+
+/// Changes and notes things without end, and tells how far it is and whether the store is in trouble. When the file is
+/// there it waits until everything is written and tells what must be in the store.
+fn load(url: &str, me: u64, end: &Path) {
+    let ledger = ledger(url, &format!("n{me}"));
+    let mut expected = BTreeMap::<Slot, Holds>::new();
+    let mut n = 0;
+    while !end.exists() {
+        for _ in 0..200 {
+            n += 1;
+            for (slot, until) in step(me, n) {
+                ledger.update_holds(slot.key(), |holds| holds.hold(Limit::Quota, at(until)));
+                expected.entry(slot).or_default().hold(Limit::Quota, at(until));
+            }
+            ledger.journal(entry(1, What::Gate, "held"));
+            assert!(ledger.holds(&key("account:0")).is_some() || n < 5);
+        }
+        let health = ledger.health();
+        tell(format!("{n} {}", if health.trouble.is_some() { "trouble" } else { "well" }));
+        breathe();
+    }
+    assert!(ledger.flush(DEADLINE), "{:?}", ledger.health());
+    for (slot, holds) in expected {
+        tell(format!("expect {slot}\t{}", serde_json::to_string(&holds).unwrap()));
+    }
+}
+
+/// Hears one in this state get on with its work: two reports in a row with more work done in between.
+fn hear_at_work(actor: &mut Actor, state: &str) {
+    let mut before: Option<u64> = None;
+    until(&format!("work goes on, {state}"), || {
+        let line = actor.hear().expect("it must not fail because of the store");
+        let (n, said) = line.split_once(' ').unwrap();
+        let n: u64 = n.parse().unwrap();
+        let goes_on = said == state && before.is_some_and(|before| n > before);
+        before = (said == state).then_some(n);
+        goes_on.then_some(())
+    });
+}
+
+fn trouble_under_load(trouble: impl Fn(&mut Server), over: impl Fn(&mut Server)) {
+    let mut server = Server::start();
+    let url = server.url();
+    let folder = tempfile::tempdir().unwrap();
+    let end: PathBuf = folder.path().join("end");
+    let start = |me: &str| Actor::start("load", &[&url, me, end.to_str().unwrap()]);
+    let mut actors = ["0", "1", "2"].map(start);
+    for _ in 0..2 {
+        for actor in &mut actors {
+            hear_at_work(actor, "well");
+        }
+        trouble(&mut server);
+        for actor in &mut actors {
+            hear_at_work(actor, "trouble");
+        }
+        over(&mut server);
+    }
+    for actor in &mut actors {
+        hear_at_work(actor, "well");
+    }
+    std::fs::write(&end, "").unwrap();
+    let mut expected = BTreeMap::<Slot, Record>::new();
+    for line in actors.into_iter().flat_map(Actor::hear_out) {
+        let Some(line) = line.strip_prefix("expect ") else { continue };
+        let (slot, holds) = line.split_once('\t').unwrap();
+        let (slot, told) =
+            (slot.parse::<Slot>().unwrap(), Record::Holds(serde_json::from_str(holds).unwrap()));
+        let known = expected.get(&slot).map_or_else(|| told.clone(), |known| known.merge(&told));
+        expected.insert(slot, known);
+    }
+    assert_eq!(expected.len(), 5 + 3 * 100);
+    let loaded = store(&url).load().unwrap();
+    assert_eq!(loaded.unreadable, []);
+    assert_eq!(
+        loaded.records.into_iter().collect::<BTreeMap<_, _>>(),
+        expected,
+        "everyone agrees in the end"
+    );
+}
+
+#[test]
+fn a_server_killed_under_load_and_restarted_empty_stops_nobody_and_learns_everything_again() {
+    let back = |server: &mut Server| assert!(server.restart());
+    trouble_under_load(Server::kill, back);
+}
+
+#[test]
+fn a_server_that_stands_still_under_load_stops_nobody() {
+    trouble_under_load(|server| server.pause(), |server| server.resume());
+}
+
+#[test]
+fn a_ledger_begins_without_its_server_and_finds_it_later() {
+    let mut server = Server::start();
+    server.kill();
+    let here = ledger(&server.url(), "n1");
+    here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
+    let health = until("trouble is told", || Some(here.health()).filter(|health| health.trouble.is_some()));
+    assert!(!health.loaded && matches!(health.trouble, Some(StoreError::Away { .. })), "{health:?}");
+    assert!(server.restart());
+    assert!(here.wait_loaded(DEADLINE) && here.flush(DEADLINE));
+    let records = store(&server.url()).load().unwrap().records;
+    assert_eq!(records, [(slot("holds account:main"), Record::Holds(held(Limit::Quota, 500)))]);
+}
+
+#[test]
+fn a_ledger_can_be_closed_while_its_server_stands_still() {
+    let server = Server::start();
+    let here = loaded(&server.url(), "n1");
+    server.pause();
+    here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
+    let health = here.close();
+    assert_eq!(health.pending, 1, "it says what was not written");
+    server.resume();
+}
+
+#[test]
+fn fences_grow_even_after_the_server_forgot_them() {
+    let mut server = Server::start();
+    let mut last = 0;
+    for _ in 0..3 {
+        let store = store(&server.url());
+        for name in ["a", "b", "c"] {
+            let lease = store.lease(name, "n1", DEADLINE, at(0)).unwrap().unwrap();
+            assert!(lease.fence > last, "{} after {last}", lease.fence);
+            last = lease.fence;
+        }
+        server.kill();
+        assert!(server.restart());
+    }
+}
+
+#[test]
+fn a_server_that_was_flushed_is_told_everything_at_the_next_full_look() {
+    let server = Server::start();
+    let policy = RedisPolicy { resync_every: Duration::from_millis(100), ..RedisPolicy::default() };
+    let watched = RedisStore::new(&server.url(), policy).unwrap();
+    let here = Ledger::open(Arc::new(watched), LedgerOptions::new(node("n1"))).unwrap();
+    here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
+    assert!(here.flush(DEADLINE));
+    // The connections stay: nothing tells the ledger that it happened.
+    raw(&server, &["FLUSHALL"]);
+    let plain = store(&server.url());
+    until("it knows again", || (plain.load().unwrap().records.len() == 1).then_some(()));
+}
+
+fn raw(server: &Server, words: &[&str]) -> redis::Value {
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    redis::cmd(words[0]).arg(&words[1..]).query(&mut connection).unwrap()
+}
+
+#[test]
+fn what_is_not_shared_never_reaches_the_server() {
+    let server = Server::start();
+    let here = loaded(&server.url(), "n1");
+    let network = key("network:local");
+    here.update_cooldown(&network, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    here.show_breaker(&network, &snapshot(5, Mode::Open));
+    here.show_breaker(&key("target:a"), &snapshot(5, Mode::Open));
+    assert!(here.flush(DEADLINE));
+    store(&server.url()).merge(&[(Slot::cooldown(network), Record::Cooldown(resting(0, 100)))]).unwrap();
+    let stored = format!("{:?}", raw(&server, &["HKEYS", "koboshi:records"]));
+    assert!(stored.contains("breaker n1 target:a") && !stored.contains("network"), "{stored}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
+    let server = Server::start();
+    let strange = r#"{"epoch": "from the future"}"#;
+    raw(&server, &["HSET", "koboshi:records", "cooldown account:main", strange, "mood account:main", "{}"]);
+    let plain = store(&server.url());
+    assert_eq!(plain.load().unwrap().unreadable.len(), 2);
+    let here = loaded(&server.url(), "n1");
+    assert_eq!(here.health().unreadable, 2);
+    here.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    assert!(here.flush(DEADLINE));
+    let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
+    assert_eq!(plain.load().unwrap().records, [named]);
+    let aside = format!("{:?}", raw(&server, &["HVALS", "koboshi:quarantine"]));
+    assert!(aside.contains("from the future"), "{aside}");
+    let told = until("the journal tells of it", || {
+        let told = plain.query(&Query { what: Some(What::Store), ..Query::default() }).unwrap();
+        (told.len() == 2).then_some(told)
+    });
+    assert!(told.iter().any(|entry| entry.text.contains("cooldown account:main")), "{told:?}");
+}
+
+#[test]
+fn eight_at_once_on_one_record_lose_nothing() {
+    let server = Server::start();
+    let url = server.url();
+    std::thread::scope(|scope| {
+        for me in 0..8_i64 {
+            let store = store(&url);
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let limit = Limit::ALL[usize::try_from(me % 7).unwrap()];
+                    let record = Record::Holds(held(limit, me * 1000 + n));
+                    while let Err(error) = store.merge(&[(slot("holds account:main"), record.clone())]) {
+                        assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+                    }
+                }
+            });
+        }
+    });
+    let records = store(&url).load().unwrap().records;
+    let [(_, Record::Holds(holds))] = &records[..] else { panic!("{records:?}") };
+    let ends: Vec<_> = Limit::ALL.iter().map(|limit| holds.until[limit]).collect();
+    let latest = [7099, 1099, 2099, 3099, 4099, 5099, 6099];
+    assert_eq!(ends, latest.map(at));
+}
+
+#[test]
+fn a_password_is_used_and_never_told() {
+    let server = Server::start_with(Some("correct-horse"));
+    store(&server.url()).append(&[entry(1, What::Gate, "x")]).unwrap();
+    for url in [server.url_with("battery-staple"), server.url_with("")] {
+        let plain = store(&url);
+        let error = plain.load().unwrap_err();
+        let said = format!("{error} {error:?} {}", plain.place());
+        assert!(matches!(error, StoreError::Away { .. }), "{said}");
+        assert!(!said.contains("horse") && !said.contains("staple"), "{said}");
+    }
+}
+
+#[test]
+fn a_long_journal_is_read_page_by_page() {
+    let server = Server::start();
+    let plain = store(&server.url());
+    let entries: Vec<Entry> = (0..2500).map(|n| entry(n, What::Gate, &n.to_string())).collect();
+    plain.append(&entries).unwrap();
+    let all = plain.query(&Query { limit: 10_000, ..Query::default() }).unwrap();
+    assert_eq!(all, entries);
+    let some = plain.query(&Query { from: Some(at(100)), to: Some(at(200)), ..Query::default() }).unwrap();
+    assert_eq!(some, entries[100..200]);
+}
