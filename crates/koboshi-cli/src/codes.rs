@@ -8,16 +8,18 @@ use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value, json};
 
 use crate::args::{CodesArgs, CodesFormat};
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, settings};
 
 pub(crate) fn run(args: &CodesArgs) -> Result<Exit, Failure> {
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let lang = args.lang.get();
+    let config = settings::load(args.config.file.as_deref())?;
+    let lang = args.lang.get(&config);
+    let prefix = args.prefix.as_deref().unwrap_or(&config.code_prefix);
     let mut out = stdout().lock();
     match args.format {
-        CodesFormat::Text => text(&mut out, &args.prefix, &phrases, lang)?,
-        CodesFormat::Json => json(&mut out, &args.prefix, &phrases, lang)?,
-        CodesFormat::Markdown => markdown(&mut out, &args.prefix)?,
+        CodesFormat::Text => text(&mut out, prefix, &phrases, lang)?,
+        CodesFormat::Json => json(&mut out, prefix, &phrases, lang)?,
+        CodesFormat::Markdown => markdown(&mut out, prefix)?,
     }
     Ok(Exit::Good)
 }

@@ -12,6 +12,8 @@ mod corpus;
 mod explain;
 mod input;
 mod rules;
+mod settings;
+mod state;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -68,6 +70,10 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),
         Command::Codes(args) => codes::run(args),
+        Command::Status(args) => state::status(args),
+        Command::Resume(args) => state::resume(args),
+        Command::Cool(args) => state::cool(args),
+        Command::Journal(args) => state::journal(args),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -87,7 +87,7 @@ pub struct StoreConfig {
 impl Default for StoreConfig {
     fn default() -> Self {
         Self {
-            place: StorePlace::Memory,
+            place: StorePlace::Usual,
             journal: JournalConfig { keep_days: 30, keep_entries: 100_000 },
             cache: CacheConfig { most_bytes: 64 * 1024 * 1024 },
         }
@@ -98,6 +98,8 @@ impl Default for StoreConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StorePlace {
+    /// In the file that the processes of one user share: `koboshi/koboshi.db` in `$XDG_STATE_HOME` or `~/.local/state`.
+    Usual,
     /// In this process only, until it ends.
     Memory,
     /// In a file that the processes of one machine share.

@@ -188,13 +188,15 @@ impl Walk<'_> {
     }
 
     fn no_section(&mut self, path: &str, node: &Node, value: &Raw) {
-        let word = Key::find(path).and_then(|key| match key.shape {
-            Shape::Section { word } => word,
+        let key = Key::find(path);
+        let word = key.and_then(|key| match key.shape {
+            Shape::Section { word } => word.map(|stand| stand.word),
             _ => None,
         });
-        if let (Some(word), Raw::Text(text)) = (word, value)
+        if let (Some(key), Some(word), Raw::Text(text)) = (key, word, value)
             && word == text
         {
+            self.given.insert(key.path, Given { spot: node.spot, value: Value::Word(word) });
             return;
         }
         let names: Vec<&str> = Key::of_section(path).map(Key::name).collect();

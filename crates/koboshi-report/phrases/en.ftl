@@ -320,6 +320,39 @@ wait-none = No waiting time was stated.
 wait-until = { $time } ({ $left } left)
 wait-over = The stated wait is over. You can go on now.
 
+## What is remembered
+
+status-clear = Nothing stands still: everything may be used.
+status-nothing-known = Nothing is remembered yet ({ $place } does not exist).
+status-store = Kept in { $place }
+status-since = since { $time }
+status-streak = failures in a row: { $count }
+status-openings = openings in a row: { $count }
+status-node = seen by { $node }
+status-resume = Remove the cause, then resume it with: { $command }
+status-unreadable = { $slot } cannot be read and was left as it is: { $why }
+state-parked = parked
+state-cooling = resting
+state-held = closed
+state-forced-open = forced open
+state-open = breaker open
+state-probing = breaker probing
+state-due = rest is over, one goes first
+state-disabled = breaker switched off
+state-forced-closed = breaker forced closed
+limit-requests = the limit of requests
+limit-tokens = the limit of tokens
+limit-input-tokens = the limit of input tokens
+limit-output-tokens = the limit of output tokens
+limit-concurrency = the limit of simultaneous requests
+limit-quota = the allowance of a long window
+limit-operator = closed by a person
+resume-done = { $key } may be used again.
+resume-nothing = { $key } does not rest, so there was nothing to resume.
+resume-near = Did you mean { $near }?
+cool-done = { $key } rests until { $until }.
+journal-empty = No entry matches.
+
 ## Reason words of a supervisor's log
 
 reason-quota = allowance used up
@@ -330,4 +363,5 @@ reason-auth = key or sign-in not accepted
 reason-context = conversation too long
 reason-network = network trouble
 reason-error = another error
+reason-operator = told so by a person
 reason-none = no failure

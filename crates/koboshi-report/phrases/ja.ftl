@@ -320,6 +320,39 @@ wait-none = 待ち時間は示されていません。
 wait-until = { $time } まで（あと { $left }）
 wait-over = 示された待ち時間は過ぎました。再開できます。
 
+## 記憶している状態
+
+status-clear = 止まっているものはありません。すべて使えます。
+status-nothing-known = まだ何も記録されていません（{ $place } がありません）。
+status-store = 保存先: { $place }
+status-since = { $time } から
+status-streak = 連続失敗 { $count } 回
+status-openings = 連続遮断 { $count } 回
+status-node = { $node } による観測
+status-resume = 原因を取り除いてから、次のコマンドで再開してください: { $command }
+status-unreadable = { $slot } は読み取れないため、そのまま残しました: { $why }
+state-parked = 停止中
+state-cooling = 休止中
+state-held = 受付停止
+state-forced-open = 手動で遮断
+state-open = 遮断中
+state-probing = 回復を確認中
+state-due = 休止終了、まず 1 件だけ試行
+state-disabled = 遮断器は無効
+state-forced-closed = 手動で通過
+limit-requests = リクエスト数の上限
+limit-tokens = トークン数の上限
+limit-input-tokens = 入力トークン数の上限
+limit-output-tokens = 出力トークン数の上限
+limit-concurrency = 同時リクエスト数の上限
+limit-quota = 長期の利用枠の上限
+limit-operator = 人の操作による停止
+resume-done = { $key } を再開しました。
+resume-nothing = { $key } は休止していないため、再開するものはありません。
+resume-near = { $near } のことですか。
+cool-done = { $key } を休止します: { $until }
+journal-empty = 該当する記録はありません。
+
 ## スーパーバイザーのログに残る理由
 
 reason-quota = 利用枠の使い切り
@@ -330,4 +363,5 @@ reason-auth = キーまたはサインインの拒否
 reason-context = 長すぎる会話
 reason-network = ネットワークの障害
 reason-error = その他のエラー
+reason-operator = 人の操作
 reason-none = 障害なし

@@ -7,7 +7,6 @@
 //!
 //! | | Default |
 //! |---|---|
-//! | attempts on one target | 3 |
 //! | attempts in all | 6 |
 //! | share of traffic for retries | 20 % |
 //! | retries that are always allowed | 3 a second |
@@ -25,8 +24,6 @@ use crate::time::Moment;
 /// How much one request may try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestPolicy {
-    /// Attempts on one target.
-    pub per_target: u32,
     /// Attempts over all targets.
     pub in_all: u32,
     /// A stated wait up to this long is waited out on the same target.
@@ -35,7 +32,7 @@ pub struct RequestPolicy {
 
 impl Default for RequestPolicy {
     fn default() -> Self {
-        Self { per_target: 3, in_all: 6, patience: Duration::from_secs(3) }
+        Self { in_all: 6, patience: Duration::from_secs(3) }
     }
 }
 

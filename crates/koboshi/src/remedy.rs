@@ -173,7 +173,7 @@ impl Case<'_> {
 
     /// The same target may be tried again; whether it should, and when.
     fn same_target(&self) -> Remedy {
-        let used_up = self.history.spent.on_target >= self.policy.request.per_target;
+        let used_up = self.history.spent.on_target >= self.policy.backoff.attempts;
         if used_up || !self.history.retry_paid {
             return self.elsewhere();
         }

@@ -13,7 +13,7 @@ use koboshi_report::phrase::Phrases;
 
 use crate::args::{ExplainArgs, Format, InputKind};
 use crate::input::Input;
-use crate::{Exit, Failure, clock, rules};
+use crate::{Exit, Failure, clock, rules, settings};
 
 /// What was read, and how.
 pub(crate) struct Explained<'a> {
@@ -28,7 +28,9 @@ pub(crate) struct Explained<'a> {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let classifier = Classifier::new(rules::load(&args.rules.files)?, clock::zones());
+    let config = settings::load(args.config.file.as_deref())?;
+    let rules: Vec<_> = config.rules.iter().chain(&args.rules.files).cloned().collect();
+    let classifier = Classifier::new(rules::load(&rules)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     let input = Input::read(args.file.as_deref()).map_err(|error| {
         let name =
@@ -46,8 +48,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let telling = render::Telling {
         phrases: &phrases,
         rules: classifier.rules(),
-        lang: args.lang.get(),
-        prefix: &args.prefix,
+        lang: args.lang.get(&config),
+        prefix: args.prefix.as_deref().unwrap_or(&config.code_prefix),
         now: &now,
     };
     match args.format {

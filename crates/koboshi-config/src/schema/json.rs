@@ -44,7 +44,7 @@ fn section(path: &str) -> Json {
 
 fn property(key: &Key) -> Json {
     let mut schema = match &key.shape {
-        Shape::Section { word: Some(word) } => json!({"anyOf": [{"const": word}, section(key.path)]}),
+        Shape::Section { word: Some(stand) } => json!({"anyOf": [{"const": stand.word}, section(key.path)]}),
         Shape::Section { word: None } => section(key.path),
         Shape::Length { off, .. } => or_off(json!({"type": "string", "pattern": LENGTH}), *off),
         Shape::Seconds { range, .. } => {

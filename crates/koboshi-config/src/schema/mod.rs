@@ -52,13 +52,21 @@ impl<T> fmt::Debug for Field<T> {
     }
 }
 
+/// A word that stands for a whole section.
+#[derive(Debug, Clone, Copy)]
+pub struct Stand {
+    /// The word.
+    pub word: &'static str,
+    pub(crate) set: fn(&mut Config),
+}
+
 /// What a value looks like.
 #[derive(Debug)]
 pub enum Shape {
-    /// Keys of its own, or the word that stands for leaving it at its default.
+    /// Keys of its own, or one word in their place.
     Section {
         /// The word, if there is one.
-        word: Option<&'static str>,
+        word: Option<Stand>,
     },
     /// A length of time with its unit.
     Length {
@@ -243,6 +251,7 @@ impl Key {
     /// Gives a config this value; one of another shape changes nothing.
     pub fn set(&self, config: &mut Config, value: Value) {
         match (&self.shape, value) {
+            (Shape::Section { word: Some(stand) }, Value::Word(_)) => (stand.set)(config),
             (Shape::Length { field, .. }, Value::Length(length)) => (field.set)(config, Some(length)),
             (Shape::Length { field, .. }, Value::Off) => (field.set)(config, None),
             (Shape::Seconds { field, .. }, Value::Count(count)) => {
@@ -284,7 +293,7 @@ impl Key {
     #[must_use]
     pub fn range_text(&self) -> String {
         let said = match &self.shape {
-            Shape::Section { word: Some(word) } => format!("keys, or `{word}`"),
+            Shape::Section { word: Some(stand) } => format!("keys, or `{}`", stand.word),
             Shape::Section { word: None } => "keys".to_owned(),
             Shape::Length { range, .. } => range.to_string(),
             Shape::Seconds { range, .. } => {

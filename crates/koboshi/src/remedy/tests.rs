@@ -166,7 +166,7 @@ proptest! {
         match given {
             Remedy::Again { after } | Remedy::Wait { after, .. } => {
                 prop_assert!(fault.advice.same && history.retry_paid);
-                prop_assert!(history.spent.on_target < policy.request.per_target && history.spent.in_all < policy.request.in_all);
+                prop_assert!(history.spent.on_target < policy.backoff.attempts && history.spent.in_all < policy.request.in_all);
                 prop_assert!(history.deadline.is_none_or(|deadline| Moment::START.after(after) < deadline), "an attempt follows every pause");
                 prop_assert!(fault.wait.is_none_or(|wait| after >= wait.after), "a hint is a floor");
             }

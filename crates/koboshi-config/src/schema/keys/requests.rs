@@ -43,7 +43,7 @@ pub(super) fn keys() -> Vec<Key> {
             "retry.attempts",
             SOME_COUNT,
             count_at!(remedy.backoff.attempts),
-            "Attempts of one series, the first included; for a request through the gateway see `request`",
+            "Attempts on one target, the first included",
         ),
         length("retry.first", ANY_LENGTH, at!(remedy.backoff.first), "The pause after the first failure"),
         number(
@@ -77,12 +77,6 @@ pub(super) fn keys() -> Vec<Key> {
             "How pauses are spread by chance, so that callers do not come back together",
         ),
         section("request", "What one request may try"),
-        count(
-            "request.attempts_per_target",
-            SOME_COUNT,
-            count_at!(remedy.request.per_target),
-            "Attempts on one target",
-        ),
         count("request.attempts", SOME_COUNT, count_at!(remedy.request.in_all), "Attempts over all targets"),
         length(
             "request.patience",

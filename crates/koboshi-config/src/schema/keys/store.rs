@@ -1,6 +1,6 @@
 //! `store`: where what was learned is kept.
 
-use super::super::{Field, Form, Key, Range, Shape};
+use super::super::{Field, Form, Key, Range, Shape, Stand};
 use super::build::{at, count, count_at, section};
 use crate::config::StorePlace;
 
@@ -11,8 +11,10 @@ pub(super) fn keys() -> Vec<Key> {
     vec![
         Key {
             path: "store",
-            shape: Shape::Section { word: Some("memory") },
-            meaning: "Where what was learned is kept: in memory unless `path` or `redis` is set",
+            shape: Shape::Section {
+                word: Some(Stand { word: "memory", set: |c| c.store.place = StorePlace::Memory }),
+            },
+            meaning: "Where what was learned is kept: in a file that the processes of one user share, unless `path` or `redis` is set",
         },
         Key {
             path: "store.path",

@@ -1,0 +1,142 @@
+//! The commands around what is remembered: `status`, `resume`, `cool`, `journal`.
+//!
+//! They talk to the store itself, synchronously: a person waits for the answer and wants to know that it is written.
+//! All work on a file and on Redis alike. What a person does is noted in the journal.
+
+mod journal;
+mod person;
+mod row;
+mod say;
+mod status;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use koboshi_config::Config;
+use koboshi_config::config::{StoreConfig, StorePlace};
+use koboshi_store::{
+    Loaded, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore, Store, StoreError,
+};
+
+use crate::args::StoreArgs;
+use crate::{Failure, settings};
+
+pub(crate) use journal::{Since, parse_what, run as journal};
+pub(crate) use person::{cool, parse_length, resume};
+pub(crate) use status::run as status;
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// The name under which people's doings are noted.
+fn node() -> Result<Node, Failure> {
+    format!("cli/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
+}
+
+/// A store that was looked for.
+pub(crate) struct Found {
+    /// None where nothing has been remembered yet: looking must not create a file.
+    store: Option<Box<dyn Store>>,
+    /// What to call it.
+    place: String,
+    /// What else the config says.
+    config: Config,
+}
+
+impl Found {
+    fn look(args: &StoreArgs) -> Result<Self, Failure> {
+        let (place, config) = place(args)?;
+        let store = match &place {
+            Where::File(path) if !path.exists() => None,
+            place => Some(open(place, &config.store)?),
+        };
+        let name = match (&store, &place) {
+            (Some(store), _) => store.place().to_owned(),
+            (None, Where::File(path)) => path.display().to_string(),
+            (None, Where::Redis { .. }) => "Redis".to_owned(),
+        };
+        Ok(Self { store, place: name, config })
+    }
+
+    /// Everything that is remembered.
+    fn load(&self) -> Result<Loaded, Failure> {
+        Ok(self.store.as_ref().map_or_else(|| Ok(Loaded::default()), |store| store.load())?)
+    }
+}
+
+/// The store, made if need be.
+fn make(args: &StoreArgs) -> Result<(Box<dyn Store>, Config), Failure> {
+    let (place, config) = place(args)?;
+    Ok((open(&place, &config.store)?, config))
+}
+
+enum Where {
+    File(PathBuf),
+    Redis { url: String, prefix: String },
+}
+
+/// Flag or `KOBOSHI_STORE`, else the config, else the usual file.
+fn place(args: &StoreArgs) -> Result<(Where, Config), Failure> {
+    let config = settings::load(args.config.file.as_deref())?;
+    let place = match (&args.store, &config.store.place) {
+        (Some(asked), _) if is_redis(asked) => {
+            Where::Redis { url: asked.clone(), prefix: StorePlace::DEFAULT_PREFIX.to_owned() }
+        }
+        (Some(asked), _) => Where::File(PathBuf::from(asked)),
+        (None, StorePlace::Memory) => {
+            return Err(Failure::new(
+                "the config says `store: memory`: what was learned stays in the process that learned it, and cannot be seen from here. Set `store.path` or `store.redis`, or name a store with --store",
+            ));
+        }
+        (None, StorePlace::File(path)) => Where::File(path.clone()),
+        (None, StorePlace::Redis { url, prefix }) => {
+            Where::Redis { url: url.expose().to_owned(), prefix: prefix.clone() }
+        }
+        (None, _) => Where::File(usual_file()?),
+    };
+    Ok((place, config))
+}
+
+fn is_redis(place: &str) -> bool {
+    // Whatever looks like an address is none of a file, so that a slip in it is not made into one.
+    place.contains("://")
+}
+
+/// The file that the processes of one user share: `koboshi/koboshi.db` in `$XDG_STATE_HOME` or `~/.local/state`.
+fn usual_file() -> Result<PathBuf, Failure> {
+    let folder = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let state = folder("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let state = state.or_else(|| folder("HOME").map(|home| home.join(".local").join("state")));
+    let state = state.ok_or_else(|| {
+        Failure::new("there is no home folder to keep the store in: name a file with --store or set HOME")
+    })?;
+    Ok(state.join("koboshi").join("koboshi.db"))
+}
+
+fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, Failure> {
+    let cache_bytes = config.cache.most_bytes;
+    Ok(match place {
+        Where::File(path) => {
+            Box::new(SqliteStore::open(path, SqlitePolicy { cache_bytes, ..SqlitePolicy::default() })?)
+        }
+        Where::Redis { url, prefix } => {
+            let entries = config.journal.keep_entries;
+            let policy =
+                RedisPolicy { prefix: prefix.clone(), cache_bytes, entries, ..RedisPolicy::default() };
+            Box::new(RedisStore::new(url, policy)?)
+        }
+    })
+}
+
+/// How long the journal is kept, as the config says.
+fn retention(config: &StoreConfig) -> Retention {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    Retention {
+        journal: DAY.saturating_mul(config.journal.keep_days),
+        entries: config.journal.keep_entries,
+        ..Retention::default()
+    }
+}

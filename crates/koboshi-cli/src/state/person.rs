@@ -1,0 +1,174 @@
+//! `koboshi resume` and `koboshi cool`: a person's word beats everything that was learned.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anstream::stdout;
+use jiff::Timestamp;
+use koboshi::cooldown::Cooldown;
+use koboshi::gate::Holds;
+use koboshi::key::ScopeKey;
+use koboshi_store::{Entry, Named, Record, Slot, Store, What};
+use serde_json::json;
+
+use super::Found;
+use super::row::rows;
+use super::say::Say;
+use crate::args::{CoolArgs, Format, ResumeArgs};
+use crate::{Exit, Failure};
+
+/// A store that keeps knowing more than it is told is asked so often, then the person is.
+const TRIES: u32 = 10;
+
+pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
+    let found = Found::look(&args.store)?;
+    let say = Say::new(&args.lang, &found.config, args.now.as_ref())?;
+    let now = say.now.timestamp();
+    let resting = resting(&found.load()?.records, now);
+    let wanted: Vec<ScopeKey> = match &args.key {
+        Some(key) => vec![key.clone()],
+        None => resting.clone(),
+    };
+    let (resumed, idle): (Vec<ScopeKey>, Vec<ScopeKey>) =
+        wanted.into_iter().partition(|key| resting.contains(key));
+    if let Some(store) = &found.store {
+        for key in &resumed {
+            change(store.as_ref(), key, |cooldown| {
+                cooldown.resume(now);
+            })?;
+            change_holds(store.as_ref(), key)?;
+            note(store.as_ref(), key, "resume", format!("{key} was resumed by a person"), now)?;
+        }
+    }
+    let mut out = stdout().lock();
+    if args.format == Format::Json {
+        writeln!(out, "{}", json!({"resumed": resumed, "not_resting": idle}))?;
+    } else {
+        for key in &resumed {
+            writeln!(out, "{}", say.text("resume-done", &[("key", &key.to_string())]))?;
+        }
+        for key in &idle {
+            writeln!(out, "{}", say.text("resume-nothing", &[("key", &key.to_string())]))?;
+            if let Some(near) = nearest(key, &resting) {
+                writeln!(out, "{}", say.text("resume-near", &[("near", &near.to_string())]))?;
+            }
+        }
+        if resumed.is_empty() && idle.is_empty() {
+            writeln!(out, "{}", say.text("status-clear", &[]))?;
+        }
+    }
+    Ok(if idle.is_empty() { Exit::Good } else { Exit::Found })
+}
+
+pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
+    let (store, config) = super::make(&args.store)?;
+    let say = Say::new(&args.lang, &config, args.now.as_ref())?;
+    let now = say.now.timestamp();
+    let until = match (args.length, &args.until) {
+        (Some(length), _) => now.saturating_add(length).unwrap_or(Timestamp::MAX),
+        (None, Some(until)) => until.timestamp(),
+        (None, None) => {
+            return Err(Failure::new("say until when: --for 2h, or --until 2026-11-15T12:00:00Z"));
+        }
+    };
+    if until <= now {
+        return Err(Failure::new(format!(
+            "{} is not in the future: to end a rest, use `koboshi resume {}`",
+            say.time(until),
+            args.key
+        )));
+    }
+    let reason = args.reason.as_deref().unwrap_or_default();
+    let detail = koboshi::redact::Redactor::new().excerpt(reason, 200);
+    change(store.as_ref(), &args.key, |cooldown| cooldown.cool(until, &detail, now))?;
+    let text = format!("{} was told to rest until {until} by a person", args.key);
+    note(store.as_ref(), &args.key, "cool", text, now)?;
+    let mut out = stdout().lock();
+    if args.format == Format::Json {
+        writeln!(out, "{}", json!({"key": args.key, "until": until}))?;
+    } else {
+        let until = say.until(until);
+        writeln!(out, "{}", say.text("cool-done", &[("key", &args.key.to_string()), ("until", &until)]))?;
+    }
+    Ok(Exit::Good)
+}
+
+/// Keys with a rest or a hold that a person can end. A breaker is its own process's business.
+fn resting(records: &[Named], now: Timestamp) -> Vec<ScopeKey> {
+    let mut keys: Vec<_> =
+        rows(records, now).into_iter().filter(|row| row.node.is_none()).map(|row| row.key).collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// Changes a key's record in the store. Somebody else may write at the same time: then it is done anew on top of
+/// theirs, so that the person's word is the last.
+fn change(store: &dyn Store, key: &ScopeKey, decide: impl Fn(&mut Cooldown)) -> Result<(), Failure> {
+    let slot = Slot::cooldown(key.clone());
+    insist(store, &slot, || {
+        let known = store.load()?.records.into_iter().find(|(known, _)| *known == slot);
+        let mut cooldown = match known {
+            Some((_, Record::Cooldown(cooldown))) => cooldown,
+            _ => Cooldown::default(),
+        };
+        decide(&mut cooldown);
+        Ok(Some(Record::Cooldown(cooldown)))
+    })
+}
+
+fn change_holds(store: &dyn Store, key: &ScopeKey) -> Result<(), Failure> {
+    let slot = Slot::holds(key.clone());
+    insist(store, &slot, || {
+        let known = store.load()?.records.into_iter().find(|(known, _)| *known == slot);
+        let Some((_, Record::Holds(mut holds))) = known else { return Ok(None) };
+        if holds == Holds::default() {
+            return Ok(None);
+        }
+        holds.clear();
+        Ok(Some(Record::Holds(holds)))
+    })
+}
+
+fn insist(
+    store: &dyn Store,
+    slot: &Slot,
+    mut record: impl FnMut() -> Result<Option<Record>, Failure>,
+) -> Result<(), Failure> {
+    for _ in 0..TRIES {
+        let Some(record) = record()? else { return Ok(()) };
+        if store.merge(&[(slot.clone(), record)])?.beyond.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(Failure::new(format!("{} changed {TRIES} times while it was being written: try again", slot.key())))
+}
+
+fn note(
+    store: &dyn Store,
+    key: &ScopeKey,
+    kind: &'static str,
+    text: String,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let entry = Entry {
+        kind: Some(kind.into()),
+        key: Some(key.clone()),
+        ..Entry::new(now, &super::node()?, What::Operator, text)
+    };
+    Ok(store.append(&[entry])?)
+}
+
+/// A resting key that was probably meant.
+fn nearest<'a>(wrong: &ScopeKey, keys: &'a [ScopeKey]) -> Option<&'a ScopeKey> {
+    let wrong = wrong.to_string();
+    let distance = |key: &ScopeKey| strsim::damerau_levenshtein(&key.to_string(), &wrong);
+    keys.iter().min_by_key(|key| distance(key)).filter(|key| distance(key) <= wrong.len() / 3)
+}
+
+/// `2h`, `90m`, `1h30m`: a length of time that a person types.
+pub(crate) fn parse_length(text: &str) -> Result<Duration, String> {
+    koboshi::wait::parse_duration(text)
+        .filter(|length| !length.is_zero())
+        .ok_or_else(|| format!("`{text}` is no length of time: write it like 30s, 45m, 2h or 1d"))
+}

@@ -1,0 +1,55 @@
+//! Times, reasons and commands in the words of the reader.
+
+use jiff::{Timestamp, Zoned};
+use koboshi::key::ScopeKey;
+use koboshi_config::Config;
+use koboshi_report::phrase::{Lang, Phrases};
+use std::time::Duration;
+
+use crate::args::LangArgs;
+use crate::{Failure, clock};
+
+pub(super) struct Say {
+    phrases: Phrases,
+    lang: Lang,
+    pub(super) now: Zoned,
+}
+
+impl Say {
+    pub(super) fn new(lang: &LangArgs, config: &Config, now: Option<&Zoned>) -> Result<Self, Failure> {
+        let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
+        Ok(Self { phrases, lang: lang.get(config), now: now.cloned().unwrap_or_else(clock::now) })
+    }
+
+    pub(super) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
+        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
+    }
+
+    /// An instant in the reader's zone, with the day where it is another.
+    pub(super) fn time(&self, at: Timestamp) -> String {
+        let at = at.to_zoned(self.now.time_zone().clone());
+        let pattern = if at.date() == self.now.date() { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
+        at.strftime(pattern).to_string()
+    }
+
+    /// Until when, and how much is left.
+    pub(super) fn until(&self, until: Timestamp) -> String {
+        let left = Duration::try_from(until.duration_since(self.now.timestamp())).unwrap_or(Duration::ZERO);
+        if left.is_zero() {
+            return self.time(until);
+        }
+        let left = self.phrases.countdown(self.lang, left);
+        self.text("wait-until", &[("time", &self.time(until)), ("left", &left)])
+    }
+}
+
+/// The command that resumes a key, as it must be typed: names may hold spaces and quotes.
+pub(super) fn resume_command(key: &ScopeKey) -> String {
+    let key = key.to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":/_-.@+=,".contains(c);
+    if key.chars().all(plain) {
+        format!("koboshi resume {key}")
+    } else {
+        format!("koboshi resume '{}'", key.replace('\'', r"'\''"))
+    }
+}
