@@ -145,12 +145,15 @@ impl Past {
                     self.unseen.entry(limit).or_default().retain(|(other, _)| other != id);
                 }
             }
-            Fact::Returned(id, cost) => self.end(now, *id, |limit, _| units(limit, *cost)),
-            Fact::Kept(id) => self.end(now, *id, |_, _| 0),
-            Fact::Settled(id, cost, actual) => self.end(now, *id, |limit, ours| {
-                let back = units(limit, *cost) - units(limit, *actual);
-                if ours { back } else { back.min(0) }
-            }),
+            Fact::Returned(id, cost) => self.end(*id, |limit, _| units(limit, *cost)),
+            Fact::Kept(id) => self.end(*id, |_, _| 0),
+            Fact::Settled(id, cost, actual) => {
+                self.end(*id, |limit, ours| {
+                    let back = units(limit, *cost) - units(limit, *actual);
+                    if ours { back } else { back.min(0) }
+                });
+                self.warn(now);
+            }
             Fact::Learned(limit, allowance) => {
                 self.learn(now, *limit, *allowance, policy);
                 self.warn(now);
@@ -179,14 +182,13 @@ impl Past {
         }
     }
 
-    fn end(&mut self, now: u64, id: usize, back: impl Fn(Limit, bool) -> i128) {
+    fn end(&mut self, id: usize, back: impl Fn(Limit, bool) -> i128) {
         self.in_flight -= 1;
         for limit in COUNTED {
             let ours = self.ours.entry(limit).or_default().contains(&id);
             self.unseen.entry(limit).or_default().retain(|(other, _)| *other != id);
             self.change(limit, back(limit, ours));
         }
-        self.warn(now);
     }
 
     fn unseen_units(&self, limit: Limit) -> i128 {
@@ -781,7 +783,10 @@ proptest! {
         let mut events = Vec::new();
         for op in ops {
             run.step(op);
-            run.compare();
+            // After a step in time nobody looks at once: the next call must notice by itself what has changed.
+            if !matches!(op, Op::Step(_)) {
+                run.compare();
+            }
             events.extend(gate.drain_events());
         }
         let warnings: Vec<_> = events.iter().filter_map(|event| match event {

@@ -80,10 +80,10 @@ impl<B: Deref<Target = Gate>> Reservation<B> {
         };
         let cost = self.cost;
         self.gate.locked(|state| {
-            if let Some(now) = now {
-                state.advance(now);
-            }
+            let Some(now) = now else { return state.end(cost, stamp, end) };
+            state.advance(now);
             state.end(cost, stamp, end);
+            // It may have cost more than was reserved; a drop never does.
             state.warn();
         });
     }

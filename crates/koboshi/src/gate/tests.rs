@@ -191,6 +191,18 @@ fn a_new_window_is_no_stampede_either() {
 }
 
 #[test]
+fn a_second_hold_does_not_hurry_the_pace() {
+    let gate = gate(GatePolicy { stagger: SECOND, ..GatePolicy::default() });
+    gate.hold(Limit::Requests, wall(10), at(0), wall(0));
+    let mut tickets: Vec<_> = (0..3).map(|_| wait(&gate, "a", at(0))).collect();
+    assert!(let_in(&mut tickets[0], at(10_000)).is_some());
+    gate.hold(Limit::Tokens, wall(1), at(10_000), wall(0));
+    gate.clear();
+    assert!(let_in(&mut tickets[1], at(10_999)).is_none(), "a second has not passed since the first one");
+    assert!(let_in(&mut tickets[1], at(11_000)).is_some());
+}
+
+#[test]
 fn the_pace_ends_when_those_who_waited_have_passed() {
     let gate = gate(GatePolicy { stagger: SECOND, ..GatePolicy::default() });
     gate.hold(Limit::Requests, wall(10), at(0), wall(0));
@@ -231,8 +243,8 @@ fn the_queue_is_bounded_and_a_hopeless_wait_is_refused_at_once() {
     gate.hold(Limit::Requests, wall(6), at(0), wall(0));
     assert!(matches!(enter(5999), Entry::Refused(Refusal::TooLate { until }) if until == at(6000)));
     assert!(matches!(enter(6000), Entry::Wait(_)), "just in time");
-    let late = gate.enter(&tenant, Cost::of(1, 1), at(9), at(10));
-    assert!(matches!(late, Entry::Refused(Refusal::TooLate { .. })));
+    let late = gate.enter(&tenant, Cost::of(1, 1), at(6999), at(7000));
+    assert!(matches!(late, Entry::Refused(Refusal::TooLate { .. })), "open, but its time is over");
 }
 
 #[test]
@@ -296,6 +308,19 @@ fn a_waiter_that_does_not_come_is_passed_over_and_not_lost() {
     assert!(passed.is_some());
     drop(passed);
     assert!(let_in(&mut stuck, at(1011)).is_some());
+}
+
+#[test]
+fn the_second_to_come_begins_anew_when_it_was_closed_in_between() {
+    let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
+    let inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
+    let (mut first, mut next) = (wait(&gate, "a", at(0)), wait(&gate, "b", at(0)));
+    drop(inside);
+    assert!(let_in(&mut next, at(10)).is_none(), "the first is called");
+    gate.hold(Limit::Requests, wall(2), at(10), wall(0));
+    assert!(let_in(&mut next, at(20)).is_none());
+    assert!(let_in(&mut next, at(2010)).is_none(), "open again: the first still has its second");
+    assert!(let_in(&mut first, at(2020)).is_some());
 }
 
 #[test]
@@ -495,6 +520,27 @@ fn news_counts_what_is_on_its_way_once() {
 }
 
 #[test]
+fn what_was_counted_in_the_last_window_gives_nothing_back_in_the_next() {
+    let gate = gate(GatePolicy::default());
+    gate.learn(Limit::Tokens, Allowance { refill: Refill::AtReset, ..said(1000, 900, 10) }, at(0));
+    let mut old = gate.reserve(Cost::of(100, 400), at(0)).unwrap();
+    old.seen();
+    let new = gate.reserve(Cost::of(100, 200), at(10_000)).unwrap();
+    old.settle(Cost::of(100, 0), at(10_000));
+    assert_eq!(left(&gate, Limit::Tokens, at(10_000)), Some(700));
+    drop(new);
+}
+
+#[test]
+fn a_dear_settlement_counts_from_when_it_is_told() {
+    let gate = gate(GatePolicy::default());
+    gate.learn(Limit::Tokens, said(100, 90, 10), at(0));
+    let long = gate.reserve(Cost::of(10, 0), at(0)).unwrap();
+    long.settle(Cost::of(10, 20), at(60_000));
+    assert_eq!(left(&gate, Limit::Tokens, at(60_000)), Some(80), "the minute before cannot pay for it");
+}
+
+#[test]
 fn output_tokens_stated_apart_are_on_their_way_until_the_end() {
     let gate = gate(GatePolicy::default());
     let mut stream = gate.reserve(Cost::of(10, 300), at(0)).unwrap();
@@ -592,4 +638,7 @@ fn time_that_seems_to_run_backwards_does_no_harm() {
     assert!(gate.reserve(Cost::of(1, 1), at(2000)).is_ok());
     assert!(gate.reserve(Cost::of(1, 1), at(1500)).is_ok(), "the first one was dropped and returned");
     assert_eq!(left(&gate, Limit::Requests, at(2000)), Some(1));
+    gate.hold(Limit::Tokens, wall(10), at(2000), wall(0));
+    let _ = gate.snapshot(at(12_000));
+    assert!(gate.reserve(Cost::of(1, 1), at(11_999)).is_ok(), "what somebody saw open does not close again");
 }
