@@ -407,6 +407,33 @@ fn news_a_clear_and_the_deadline_wake_too() {
     assert!(matches!(ticket.poll(at(401)), TicketState::Expired));
 }
 
+#[test]
+fn who_looks_only_when_woken_is_not_forgotten() {
+    let gate = gate(GatePolicy { concurrency: Some(2), ..GatePolicy::default() });
+    let mut inside: Vec<_> = (0..2).map(|_| gate.reserve(Cost::of(1, 1), at(0)).unwrap()).collect();
+    let mut waiting: Vec<_> = (0..20)
+        .map(|number| (wait(&gate, ["a", "b", "c"][number % 3], at(0)), Arc::<Bell>::default()))
+        .collect();
+    for (ticket, bell) in &mut waiting {
+        assert!(matches!(ticket.poll_woken(at(0), &Waker::from(Arc::clone(bell))), TicketState::Wait { .. }));
+    }
+    for millis in 1..=20 {
+        let before = waiting.len();
+        inside.remove(0).settle(Cost::of(1, 1), at(millis));
+        // As an executor does it: whoever was woken looks, until nobody is.
+        while let Some(woken) = waiting.iter().position(|(_, bell)| bell.0.swap(0, Ordering::Relaxed) > 0) {
+            let (ticket, bell) = &mut waiting[woken];
+            if let TicketState::In(reservation) =
+                ticket.poll_woken(at(millis), &Waker::from(Arc::clone(bell)))
+            {
+                inside.push(reservation);
+                drop(waiting.remove(woken));
+            }
+        }
+        assert_eq!(waiting.len(), before - 1, "a place became free, so one passed, without any timer");
+    }
+}
+
 /// Drops a ticket of the same gate when it is dropped itself, as the last handle of a task does.
 struct Task(Arc<Gate>);
 
@@ -451,6 +478,43 @@ fn threads_together_get_exactly_what_was_left() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(passed, 100);
+}
+
+#[test]
+fn threads_that_wait_all_get_in_and_never_too_many_at_once() {
+    let gate = gate(GatePolicy { concurrency: Some(2), ..GatePolicy::default() });
+    let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let pass = |tenant: &Tenant| {
+        let reservation = match gate.enter(tenant, Cost::of(1, 1), at(10_000), at(1)) {
+            Entry::In(reservation) => reservation,
+            Entry::Wait(mut ticket) => loop {
+                match ticket.poll(at(1)) {
+                    TicketState::In(reservation) => break reservation,
+                    _ => std::thread::yield_now(),
+                }
+            },
+            Entry::Refused(refusal) => panic!("{refusal}"),
+        };
+        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        inside.fetch_sub(1, Ordering::SeqCst);
+        reservation.settle(Cost::of(1, 1), at(1));
+    };
+    std::thread::scope(|scope| {
+        for name in ["a", "a", "b", "c"] {
+            scope.spawn(move || (0..200).for_each(|_| pass(&Tenant::new(name))));
+        }
+    });
+    assert!(most.load(Ordering::SeqCst) <= 2);
+    let snapshot = gate.snapshot(at(1));
+    assert_eq!((snapshot.in_flight, snapshot.waiting), (0, 0));
+}
+
+#[test]
+fn a_gate_and_what_it_hands_out_go_to_other_threads() {
+    fn goes<T: Send + Sync>() {}
+    goes::<Gate>();
+    goes::<Reservation<Arc<Gate>>>();
+    goes::<super::Ticket<Arc<Gate>>>();
 }
 
 #[test]
