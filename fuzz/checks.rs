@@ -1,11 +1,19 @@
 //! What must hold for any bytes at all. The fuzz targets call these functions for hours; the ordinary tests
 //! (`crates/koboshi/tests/any_bytes.rs`) call the same ones for a moment, on stable Rust.
 
+use std::time::Duration;
+
 use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::breaker::{Breaker, BreakerPolicy, BreakerSnapshot, Mode};
+use koboshi::chance::Seed;
 use koboshi::classify::{AgentLog, Answer, Classifier, RuleSource, Rules, ToolOutput};
+use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Cooldowns, Failure};
 use koboshi::fault::Fault;
+use koboshi::gate::{Cost, Gate, GatePolicy, Holds, LONGEST_HOLD, allowances};
+use koboshi::key::ScopeKey;
 use koboshi::redact::{Redactor, shorten};
+use koboshi::time::Moment;
 use koboshi::wait::{self, Clock, LONGEST};
 
 /// Everything the checks need, made once.
@@ -105,6 +113,59 @@ impl Bench {
         let text = String::from_utf8_lossy(data);
         if let Err(error) = Rules::with_user(&[RuleSource { name: "fuzz.yaml", text: &text }]) {
             assert!(!error.message.is_empty());
+        }
+    }
+
+    /// Headers of any answer teach a gate something or nothing; it never stays closed for ever.
+    pub(crate) fn headers(&self, data: &[u8]) {
+        let text = String::from_utf8_lossy(data);
+        let clock = Clock { now: &self.now, zones: &self.zones };
+        let lines = || text.lines().filter_map(|line| line.split_once(':'));
+        let policy = GatePolicy::default();
+        let gate = Gate::new(policy, Moment::START);
+        for (limit, allowance) in allowances(lines(), clock) {
+            gate.learn(limit, allowance, Moment::START);
+        }
+        let cost = Cost::estimate(text.len(), 100);
+        if let Ok(reservation) = gate.reserve(cost, Moment::START) {
+            reservation.settle(cost, Moment::START);
+        }
+        let later = Moment::START.after(policy.forget_after + Duration::from_secs(1));
+        assert!(gate.reserve(cost, later).is_ok(), "what was learned is forgotten in the end");
+    }
+
+    /// Stored state that somebody else wrote: read or refused, and what was read can be used and merged.
+    pub(crate) fn stored(&self, data: &[u8]) {
+        let now = self.now.timestamp();
+        if let Ok(read) = serde_json::from_slice::<Cooldown>(data) {
+            let mut record = read.clone();
+            let policy = CooldownPolicy::default();
+            let _ = record.standing(now);
+            record.fail(&Failure::of_class(Class::Error), &policy, now, Seed::new(1));
+            record.reconcile(&read);
+            assert_eq!(read.merge(&read), read);
+            let mut table = Cooldowns::new(policy).expect("a sound policy");
+            let key = "account:main".parse().expect("a key");
+            table.adopt(&key, &read);
+            let _ = table.start(&key, true, now, Seed::new(1));
+            table.forget_quiet(now);
+        }
+        if let Ok(holds) = serde_json::from_slice::<Holds>(data) {
+            let gate = Gate::new(GatePolicy::default(), Moment::START);
+            gate.adopt(&holds, Moment::START, now);
+            let later = Moment::START.after(LONGEST_HOLD + Duration::from_secs(1));
+            assert!(gate.check(later).is_ok(), "no stored hold closes for ever");
+        }
+        if let Ok(snapshot) = serde_json::from_slice::<BreakerSnapshot>(data) {
+            let breaker =
+                Breaker::new(BreakerPolicy::BOTH, Seed::new(1), Moment::START).expect("a sound policy");
+            breaker.restore(&snapshot, Moment::START, now);
+            let later = Moment::START.after(Duration::from_secs(31));
+            let forced = snapshot.mode == Mode::ForcedOpen;
+            assert!(forced || breaker.admit(later).is_ok(), "no stored opening outlasts the cap");
+        }
+        if let Ok(key) = String::from_utf8_lossy(data).parse::<ScopeKey>() {
+            assert_eq!(key.to_string().parse::<ScopeKey>().ok(), Some(key));
         }
     }
 }

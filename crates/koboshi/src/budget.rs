@@ -16,9 +16,9 @@
 //!
 //! Anti-patterns: a budget per target (targets multiply it); counting a hand-over to another target as a retry.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::sync::{AtomicI64, AtomicU64, Ordering};
 use crate::time::Moment;
 
 /// How much one request may try.

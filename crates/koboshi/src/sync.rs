@@ -4,12 +4,12 @@
 //! steps that the memory model allows (`tests/loom.rs`). A name of our own, because other crates react to plain `loom`.
 
 #[cfg(not(koboshi_loom))]
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 #[cfg(not(koboshi_loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(koboshi_loom)]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 #[cfg(koboshi_loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 

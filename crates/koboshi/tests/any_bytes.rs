@@ -55,6 +55,37 @@ fn rule_files_take_any_bytes() {
     proptest!(cases(60), |(data in any_bytes())| bench.rules(&data));
 }
 
+#[test]
+fn headers_take_any_bytes() {
+    let bench = Bench::new();
+    let pieces = [
+        "x-ratelimit-", "anthropic-ratelimit-", "limit", "remaining", "reset", "-", "requests", "tokens",
+        "input-tokens", ": ", "0", "1", "60", "6m0s", "-1", "1e999", "99999999999999999999",
+        "2026-11-15T12:00:10Z", "\n", ",", ";w=60",
+    ];
+    let headers = vec(prop::sample::select(pieces.to_vec()), 0..60).prop_map(|all| all.concat().into_bytes());
+    proptest!(cases(3000), |(data in prop_oneof![headers, any_bytes()])| bench.headers(&data));
+}
+
+#[test]
+fn stored_state_takes_any_bytes() {
+    let bench = Bench::new();
+    let sound = [
+        r#"{"epoch":3,"cleared":{"at":"2026-11-15T12:00:00Z","by_person":true},"rest":{"parked":false,"until":"2026-11-15T13:00:00Z","set":"2026-11-15T12:00:00Z","since":"2026-11-15T12:00:00Z","class":"quota","fixed":true,"streaks":{"quota":4294967295},"detail":"x"}}"#,
+        r#"{"epoch":18446744073709551615,"until":{"requests":"9999-12-30T22:00:00.999999999Z","quota":"-009999-01-02T01:59:59Z"}}"#,
+        r#"{"at":"2026-11-15T12:00:00Z","mode":"open","since":"2026-11-15T12:00:00Z","until":"9999-12-30T22:00:00Z","openings":4294967295}"#,
+    ];
+    for text in sound {
+        bench.stored(text.as_bytes());
+    }
+    let edited = (prop::sample::select(sound.to_vec()), any::<usize>(), prop::sample::select(PIECES))
+        .prop_map(|(text, place, piece)| {
+            let place = text.floor_char_boundary(place % text.len());
+            format!("{}{piece}{}", &text[..place], &text[(place + 1).min(text.len())..]).into_bytes()
+        });
+    proptest!(cases(3000), |(data in prop_oneof![edited, any_bytes()])| bench.stored(&data));
+}
+
 /// Depth, width and length that would break a reader which recurses, backtracks or copies without a bound.
 #[test]
 fn monsters_are_survived() {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use koboshi::breaker::{Breaker, BreakerPolicy, Mode, OpenPolicy, ProbePolicy};
+use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::chance::Seed;
+use koboshi::gate::{Allowance, Cost, Gate, GatePolicy, Limit, Refill};
 use koboshi::time::Moment;
 use loom::thread;
 
@@ -96,5 +98,74 @@ fn a_late_failure_never_counts_into_the_next_generation() {
         breaker.admit(at(5)).unwrap().succeed(at(5));
         thread.join().unwrap();
         assert_eq!(breaker.mode(), Mode::Closed);
+    });
+}
+
+#[test]
+fn the_last_retry_is_paid_once() {
+    loom::model(|| {
+        let share = Arc::new(RetryShare::new(SharePolicy { share: 0.0, per_second: 0.0 }, at(0)));
+        let other = Arc::clone(&share);
+        let thread = thread::spawn(move || other.withdraw(at(0)));
+        let here = share.withdraw(at(0));
+        let there = thread.join().unwrap();
+        assert!(here ^ there, "one of the two, and not both");
+    });
+}
+
+#[test]
+fn a_retry_that_is_put_back_is_not_lost() {
+    loom::model(|| {
+        let share = Arc::new(RetryShare::new(SharePolicy { share: 0.0, per_second: 0.0 }, at(0)));
+        assert!(share.withdraw(at(0)));
+        let other = Arc::clone(&share);
+        let thread = thread::spawn(move || other.refund());
+        let here = share.withdraw(at(0));
+        thread.join().unwrap();
+        assert!(here ^ share.withdraw(at(0)));
+    });
+}
+
+fn gate_with_one_left() -> Gate {
+    let gate = Gate::new(GatePolicy::default(), at(0));
+    let allowance = Allowance {
+        limit: Some(10),
+        remaining: 1,
+        resets_in: Some(Duration::from_secs(60)),
+        refill: Refill::AtReset,
+    };
+    gate.learn(Limit::Requests, allowance, at(0));
+    gate
+}
+
+#[test]
+fn the_last_place_is_given_once() {
+    loom::model(|| {
+        let gate = Arc::new(gate_with_one_left());
+        let other = Arc::clone(&gate);
+        let pass = |gate: &Gate| match gate.reserve(Cost::of(0, 0), at(0)) {
+            Ok(mut reservation) => {
+                reservation.sent();
+                true
+            }
+            Err(_) => false,
+        };
+        let thread = thread::spawn(move || pass(&other));
+        let here = pass(&gate);
+        let there = thread.join().unwrap();
+        assert!(here ^ there);
+        assert!(gate.check(at(0)).is_err(), "and everybody sees that none is left");
+    });
+}
+
+#[test]
+fn a_place_that_is_given_back_is_there_for_the_next() {
+    loom::model(|| {
+        let gate = Arc::new(gate_with_one_left());
+        let reservation = gate.reserve_owned(Cost::of(0, 0), at(0)).unwrap();
+        let thread = thread::spawn(move || drop(reservation));
+        let here = gate.reserve(Cost::of(0, 0), at(0)).is_ok();
+        thread.join().unwrap();
+        assert!(here || gate.reserve(Cost::of(0, 0), at(0)).is_ok());
     });
 }

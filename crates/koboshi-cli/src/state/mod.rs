@@ -54,8 +54,8 @@ impl Found {
             place => Some(open(place, &config.store)?),
         };
         let name = match (&store, &place) {
-            (Some(store), _) => store.place().to_owned(),
-            (None, Where::File(path)) => path.display().to_string(),
+            (_, Where::File(path)) => path.display().to_string(),
+            (Some(store), Where::Redis { .. }) => store.place().to_owned(),
             (None, Where::Redis { .. }) => "Redis".to_owned(),
         };
         Ok(Self { store, place: name, config })

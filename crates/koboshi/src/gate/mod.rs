@@ -27,11 +27,11 @@ mod tests;
 mod ticket;
 mod word;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::time::Moment;
 
 pub use bucket::{Allowance, Refill};
@@ -228,7 +228,7 @@ impl Gate {
     /// Does something under the lock, and afterwards without it wakes who is to be woken.
     fn locked<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
         // No code of others runs under the lock, so a poisoned one is as sound as any.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let result = work(&mut state);
         let (shut, busy) = state.words();
         self.shut.store(shut, Ordering::Relaxed);
