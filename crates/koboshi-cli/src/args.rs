@@ -202,7 +202,7 @@ pub(crate) struct RuleArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ConfigFileArgs {
     /// The config file [default: as `koboshi check` says]
-    #[arg(long = "config", value_name = "FILE")]
+    #[arg(id = "config", long = "config", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 

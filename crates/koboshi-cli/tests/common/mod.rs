@@ -16,13 +16,13 @@ pub(crate) struct Out {
     pub(crate) error: String,
 }
 
-/// The command, with no language and no rules from the environment of the test.
+/// The command, with no language, rules, config or store from the environment of the test.
 pub(crate) fn koboshi(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koboshi"));
-    for name in ["LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES"] {
+    for name in ["LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES", "KOBOSHI_CONFIG", "KOBOSHI_STORE"] {
         command.env_remove(name);
     }
-    command.args(args);
+    command.env("XDG_CONFIG_HOME", "/there/is/none").args(args);
     command
 }
 

@@ -8,6 +8,7 @@
     reason = "helpers of tests"
 )]
 
+mod cells;
 #[path = "../common/mod.rs"]
 mod common;
 mod journal;
@@ -34,6 +35,11 @@ macro_rules! contract {
 }
 
 contract! {
+    cells:
+        store_admission,
+        store_cancellation,
+        store_clock_jump,
+        store_edge_config;
     records:
         what_is_merged_is_loaded,
         a_merge_is_the_cores_merge,

@@ -1,0 +1,274 @@
+//! `status`, `resume`, `cool` and `journal`, as a person at a terminal meets them: on a real file and a real Redis.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Out, json, run_with};
+use jiff::Timestamp;
+use koboshi::breaker::{BreakerSnapshot, Mode};
+use koboshi::chance::Seed;
+use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Failure};
+use koboshi::gate::{Holds, Limit};
+use koboshi_store::{Entry, Record, RedisPolicy, RedisStore, Slot, SqlitePolicy, SqliteStore, Store, What};
+use koboshi_testkit::RedisServer;
+use tempfile::TempDir;
+
+/// 2026-11-15 12:00 UTC.
+const NOON: i64 = 1_794_744_000;
+const NOW: &str = "2026-11-15T12:00:00Z";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(NOON + second).unwrap()
+}
+
+/// A home of its own, so that nothing of the machine's user is read.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn run(&self, args: &[&str]) -> Out {
+        self.run_with(args, &[])
+    }
+
+    fn run_with(&self, args: &[&str], more: &[(&str, &str)]) -> Out {
+        let home = self.folder.path().display().to_string();
+        let config = self.folder.path().join("koboshi.yaml");
+        std::fs::OpenOptions::new().create(true).append(true).open(&config).unwrap();
+        let config = config.display().to_string();
+        let mut environment = vec![
+            ("HOME", home.as_str()),
+            ("XDG_STATE_HOME", ""),
+            ("KOBOSHI_CONFIG", &config),
+            ("KOBOSHI_STORE", ""),
+        ];
+        environment.extend(more);
+        let (now, rest) = (["--now", NOW], args);
+        let args: Vec<&str> = rest.iter().copied().chain(now).collect();
+        // An empty variable is none; clap would take it for a name.
+        let environment: Vec<_> = environment.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        run_with(&args, &environment, "")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join(".local/state/koboshi/koboshi.db")
+    }
+
+    fn store(&self) -> SqliteStore {
+        SqliteStore::open(&self.file(), SqlitePolicy::default()).unwrap()
+    }
+}
+
+fn failed(class: Class, times: u32) -> Cooldown {
+    let mut cooldown = Cooldown::default();
+    for second in 0..times {
+        let failure = Failure { detail: "it broke".to_owned(), ..Failure::of_class(class) };
+        cooldown.fail(&failure, &CooldownPolicy::default(), at(-100 + i64::from(second)), Seed::new(1));
+    }
+    cooldown
+}
+
+fn fill(store: &dyn Store) {
+    let mut holds = Holds::default();
+    holds.hold(Limit::Tokens, at(30));
+    let open =
+        BreakerSnapshot { at: at(-5), mode: Mode::Open, since: at(-10), until: Some(at(20)), openings: 2 };
+    let records = [
+        (
+            Slot::cooldown("agent:reviewer/website".parse().unwrap()),
+            Record::Cooldown(failed(Class::Error, 5)),
+        ),
+        (Slot::cooldown("account:main".parse().unwrap()), Record::Cooldown(failed(Class::Quota, 1))),
+        (Slot::cooldown("provider:calm".parse().unwrap()), Record::Cooldown(failed(Class::Network, 1))),
+        (Slot::holds("model:openai/gpt-4o".parse().unwrap()), Record::Holds(holds)),
+        (
+            Slot::breaker("target:openai/gpt-4o/main".parse().unwrap(), "gateway-1".parse().unwrap()),
+            Record::Breaker(open),
+        ),
+    ];
+    store.merge(&records).unwrap();
+    let node = "gateway-1".parse().unwrap();
+    let entry = |second, kind: &'static str, agent: &str| Entry {
+        kind: Some(kind.into()),
+        key: Some("account:main".parse().unwrap()),
+        agent: Some(agent.to_owned()),
+        ..Entry::new(at(second), &node, What::Fault, format!("{kind} seen"))
+    };
+    store
+        .append(&[
+            entry(-7200, "timeout", "reviewer"),
+            entry(-60, "quota_exceeded", "reviewer"),
+            entry(-30, "quota_exceeded", "writer"),
+        ])
+        .unwrap();
+}
+
+#[test]
+fn looking_creates_nothing() {
+    let home = Home::new();
+    for command in ["status", "journal"] {
+        let out = home.run(&[command]);
+        assert_eq!(out.status, 0, "{}", out.error);
+    }
+    assert!(!home.file().exists());
+    assert!(home.run(&["status"]).text.contains("Nothing is remembered yet"));
+}
+
+#[test]
+fn the_status_says_what_stands_still_why_and_what_to_do() {
+    let home = Home::new();
+    fill(&home.store());
+    let out = home.run(&["status", "--lang", "en"]);
+    assert_eq!(out.status, 1);
+    let expected = [
+        "✗ parked  agent:reviewer/website\n    another error · failures in a row: 5 · since 11:58:20 UTC\n    │ it broke\n    Remove the cause, then resume it with: koboshi resume agent:reviewer/website",
+        "● resting  account:main  12:28:20 UTC (28m 20s left)\n    allowance used up · failures in a row: 1",
+        "● closed  model:openai/gpt-4o  12:00:30 UTC (30s left)\n    the limit of tokens",
+        "● breaker open  target:openai/gpt-4o/main  12:00:20 UTC (20s left)\n    openings in a row: 2 · since 11:59:50 UTC · seen by gateway-1",
+        "○ rest is over, one goes first  provider:calm\n",
+    ];
+    let mut rest = out.text.as_str();
+    for part in expected {
+        let place =
+            rest.find(part).unwrap_or_else(|| panic!("{part}\nis not in (the rest of)\n{}", out.text));
+        rest = &rest[place..];
+    }
+    let japanese = home.run(&["status", "--lang", "ja"]).text;
+    assert!(japanese.contains("休止中  account:main  12:28:20 UTC まで（あと 28分20秒）"), "{japanese}");
+}
+
+#[test]
+fn a_script_reads_the_status_of_one_key() {
+    let home = Home::new();
+    fill(&home.store());
+    let parked = json(&home.run(&["status", "agent:reviewer/website", "--format", "json"]));
+    assert_eq!(parked["rows"][0]["state"], "parked");
+    assert_eq!(parked["rows"][0]["consecutive"], 5);
+    assert_eq!(parked["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(home.run(&["status", "agent:reviewer/website"]).status, 1);
+    assert_eq!(home.run(&["status", "agent:somebody/else"]).status, 0);
+    assert_eq!(home.run(&["status", "provider:calm"]).status, 0, "its rest is over");
+}
+
+#[test]
+fn resume_ends_a_rest_and_says_so_in_the_journal() {
+    let home = Home::new();
+    fill(&home.store());
+    let out = home.run(&["resume", "agent:reviewer/website", "--lang", "en"]);
+    assert_eq!((out.status, out.text.as_str()), (0, "agent:reviewer/website may be used again.\n"));
+    assert_eq!(home.run(&["status", "agent:reviewer/website"]).status, 0);
+    let journal = home.run(&["journal", "--what", "operator"]).text;
+    assert!(journal.contains("agent:reviewer/website was resumed by a person"), "{journal}");
+    let wrong = home.run(&["resume", "account:mian", "--lang", "en"]);
+    assert_eq!(wrong.status, 1);
+    assert!(wrong.text.contains("Did you mean account:main?"), "{}", wrong.text);
+    assert_eq!(home.run(&["status", "account:main"]).status, 1, "a near miss resumes nothing");
+    assert_eq!(home.run(&["resume", "--all"]).status, 0);
+    let left = json(&home.run(&["status", "--format", "json"]));
+    let states: Vec<_> = left["rows"].as_array().unwrap().iter().map(|row| row["state"].clone()).collect();
+    assert_eq!(states, ["open"], "a breaker is its own process's business");
+}
+
+#[test]
+fn cool_lets_a_key_rest_as_long_as_a_person_says() {
+    let home = Home::new();
+    let out = home.run(&["cool", "account:main", "--for", "2h", "--reason", "incident", "--lang", "en"]);
+    assert_eq!((out.status, out.text.as_str()), (0, "account:main rests until 14:00:00 UTC (2h left).\n"));
+    let row = &json(&home.run(&["status", "--format", "json"]))["rows"][0];
+    assert_eq!((&row["reason"], &row["detail"]), (&"operator".into(), &"incident".into()));
+    let out = home.run(&["cool", "account:main", "--until", "2026-11-15T12:10:00Z", "--format", "json"]);
+    assert_eq!(json(&out)["until"], "2026-11-15T12:10:00Z", "and shorter, too");
+    assert_eq!(json(&home.run(&["status", "--format", "json"]))["rows"][0]["until"], "2026-11-15T12:10:00Z");
+    let past = home.run(&["cool", "account:main", "--until", "2026-11-15T11:00:00Z"]);
+    assert_eq!(past.status, 2);
+    assert!(past.error.contains("koboshi resume account:main"), "{}", past.error);
+}
+
+#[test]
+fn a_secret_in_a_reason_is_not_kept() {
+    let home = Home::new();
+    let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    home.run(&["cool", "key:main", "--for", "1h", "--reason", &format!("leaked: {key}")]);
+    let all = home.run(&["status"]).text + &home.run(&["journal", "--format", "json"]).text;
+    assert!(all.contains("leaked") && !all.contains(key), "{all}");
+}
+
+#[test]
+fn the_journal_is_asked_by_time_kind_target_and_agent() {
+    let home = Home::new();
+    fill(&home.store());
+    let count = |args: &[&str]| {
+        let args: Vec<&str> = ["journal", "--format", "json"].iter().chain(args).copied().collect();
+        home.run(&args).text.lines().count()
+    };
+    assert_eq!(count(&[]), 3);
+    assert_eq!(count(&["--since", "1h"]), 2);
+    assert_eq!(count(&["--since", "2026-11-15T11:59:15Z"]), 1);
+    assert_eq!(count(&["--until", "1h"]), 1);
+    assert_eq!(count(&["--kind", "quota_exceeded"]), 2);
+    assert_eq!(count(&["--agent", "writer"]), 1);
+    assert_eq!(count(&["--target", "account:main"]), 3);
+    assert_eq!(count(&["--target", "account:other"]), 0);
+    assert_eq!(count(&["--limit", "1"]), 1);
+    let newest_last = home.run(&["journal"]).text;
+    assert!(newest_last.trim_end().ends_with("gateway-1") && newest_last.contains("writer"), "{newest_last}");
+}
+
+#[test]
+fn the_config_says_where_the_store_is_and_how_long_the_journal() {
+    let home = Home::new();
+    let file = home.folder.path().join("elsewhere.db");
+    let config = "store:\n  path: elsewhere.db\n  journal:\n    keep_entries: 1\nlanguage: ja\n";
+    std::fs::write(home.folder.path().join("koboshi.yaml"), config).unwrap();
+    home.run(&["cool", "account:main", "--for", "1h"]);
+    home.run(&["cool", "account:other", "--for", "1h"]);
+    assert!(file.exists() && !home.file().exists());
+    assert!(home.run(&["status"]).text.contains("休止中"), "the language of the config");
+    assert_eq!(home.run(&["journal", "--format", "json"]).text.lines().count(), 1);
+    std::fs::write(home.folder.path().join("koboshi.yaml"), "store: memory\n").unwrap();
+    let out = home.run(&["status"]);
+    assert_eq!(out.status, 2);
+    assert!(out.error.contains("store.path"), "{}", out.error);
+}
+
+#[test]
+fn a_store_that_cannot_be_read_says_what_to_do_and_is_left_alone() {
+    let home = Home::new();
+    let junk = home.folder.path().join("junk.db");
+    std::fs::write(&junk, "no database at all, but quite some text of a user").unwrap();
+    let before = std::fs::read(&junk).unwrap();
+    for command in ["status", "journal"] {
+        let out = home.run(&[command, "--store", junk.to_str().unwrap()]);
+        assert_eq!(out.status, 2);
+        assert!(out.error.contains("junk.db") && out.error.contains("move it away"), "{}", out.error);
+    }
+    assert_eq!(std::fs::read(&junk).unwrap(), before);
+    let away = home.run(&["status", "--store", "redis://:hunter2secret@127.0.0.1:1/0"]);
+    assert_eq!(away.status, 2);
+    assert!(away.error.contains("127.0.0.1:1") && !away.error.contains("hunter2secret"), "{}", away.error);
+}
+
+#[test]
+fn everything_works_against_redis_too() {
+    let server = RedisServer::start();
+    let url = server.url();
+    fill(&RedisStore::new(&url, RedisPolicy::default()).unwrap());
+    let home = Home::new();
+    let run = |args: &[&str]| home.run_with(args, &[("KOBOSHI_STORE", &url)]);
+    assert_eq!(run(&["status", "account:main"]).status, 1);
+    assert_eq!(run(&["resume", "account:main"]).status, 0);
+    assert_eq!(run(&["status", "account:main"]).status, 0);
+    assert_eq!(run(&["cool", "account:main", "--for", "1h"]).status, 0);
+    let status = json(&run(&["status", "account:main", "--format", "json"]));
+    assert_eq!(status["rows"][0]["reason"], "operator");
+    assert_eq!(run(&["journal", "--format", "json", "--kind", "quota_exceeded"]).text.lines().count(), 2);
+    assert_eq!(run(&["journal", "--format", "json", "--what", "operator"]).text.lines().count(), 2);
+    assert!(!home.file().exists());
+}

@@ -1,0 +1,145 @@
+//! A real Redis (or Valkey) for a test: on a free port of this machine, in a folder of its own, gone with the test.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::wait::{signal, until};
+
+const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// A real server, gone with the test.
+#[derive(Debug)]
+pub struct RedisServer {
+    folder: TempDir,
+    port: u16,
+    password: Option<&'static str>,
+    child: Option<Child>,
+}
+
+impl RedisServer {
+    /// A server without a password.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// A server with this password.
+    ///
+    /// # Panics
+    /// None is installed, or none would start.
+    #[must_use]
+    pub fn start_with(password: Option<&'static str>) -> Self {
+        // The port may be taken between our look and the server's start: then another one.
+        for _ in 0..20 {
+            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+            let mut server = Self { folder: tempfile::tempdir().unwrap(), port, password, child: None };
+            if server.restart() {
+                return server;
+            }
+        }
+        panic!("no Redis server would start")
+    }
+
+    /// Its address, with its password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_with(self.password.unwrap_or_default())
+    }
+
+    /// Its address with another password.
+    #[must_use]
+    pub fn url_with(&self, password: &str) -> String {
+        match password {
+            "" => format!("redis://127.0.0.1:{}/0", self.port),
+            password => format!("redis://:{password}@127.0.0.1:{}/0", self.port),
+        }
+    }
+
+    /// Starts it, empty. Says whether it came up.
+    ///
+    /// # Panics
+    /// None is installed.
+    pub fn restart(&mut self) -> bool {
+        let spawn = |program: &str| {
+            Command::new(program)
+                .args([
+                    "--port",
+                    &self.port.to_string(),
+                    "--bind",
+                    "127.0.0.1",
+                    "--save",
+                    "",
+                    "--appendonly",
+                    "no",
+                ])
+                .args(["--requirepass", self.password.unwrap_or_default()])
+                .arg("--dir")
+                .arg(self.folder.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+                .ok()
+        };
+        let child = PROGRAMS.into_iter().find_map(spawn);
+        let mut child = child
+            .expect("there is no redis-server or valkey-server: run scripts/test, it installs redis-server");
+        let port = self.port;
+        let up = until("the server comes up", || match child.try_wait().unwrap() {
+            Some(_) => Some(false),
+            None => answers(port).then_some(true),
+        });
+        self.child = up.then_some(child);
+        up
+    }
+
+    /// Ends it as hard as can be.
+    ///
+    /// # Panics
+    /// It cannot be ended.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Lets it stand still: it accepts connections and says nothing.
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        signal(self.child.as_ref().unwrap(), name);
+    }
+}
+
+/// Whether the server there answers.
+fn answers(port: u16) -> bool {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer)?;
+        Ok(&answer == b"+PONG\r\n" || &answer == b"-NOAUTH")
+    };
+    ask().unwrap_or(false)
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
