@@ -4,6 +4,8 @@
 //! undercuts what the server asked for. It is a function of its arguments: the policy, how many attempts
 //! failed, the pause before, the server's hint and a seed.
 //!
+//! # Defaults
+//!
 //! | Preset | Attempts | First pause | Growth | Cap | Jitter |
 //! |---|---|---|---|---|---|
 //! | [`BackoffPolicy::SERVICE`] (default) | 3 | 500 ms | × 2 | 10 s | full |
@@ -13,8 +15,15 @@
 //! The cap holds after the jitter too; only a server's hint may exceed it. *Not here*: whether another
 //! attempt is made at all ([`crate::remedy`]), and sleeping.
 //!
-//! Anti-patterns: a policy without jitter in front of a shared provider (everyone returns in step); a first pause
-//! of zero; using the hint of an earlier attempt.
+//! # Events
+//!
+//! None: it is a function. Whoever pauses says so before the pause, with its length and why.
+//!
+//! # Anti-patterns
+//!
+//! - A policy without jitter in front of a shared provider: everyone returns in step.
+//! - A first pause of zero.
+//! - The hint of an earlier attempt.
 
 use std::time::Duration;
 

@@ -5,6 +5,8 @@
 //! *same-target* retries: when a provider is down, retries must not double the load that keeps it down. Moving to
 //! another target or key is free.
 //!
+//! # Defaults
+//!
 //! | | Default |
 //! |---|---|
 //! | attempts in all | 6 |
@@ -14,7 +16,15 @@
 //! The share is a deposit account: every first attempt pays in a fraction, every retry takes one out. The account
 //! holds what ten seconds of quiet may earn, so an idle service does not save up a storm.
 //!
-//! Anti-patterns: a budget per target (targets multiply it); counting a hand-over to another target as a retry.
+//! # Events
+//!
+//! None: [`RetryShare::withdraw`] answers, and the caller tells what it did.
+//!
+//! # Anti-patterns
+//!
+//! - A budget per target: targets multiply it.
+//! - A new [`RetryShare`] per request: every request then has the floor of a quiet caller.
+//! - Counting a hand-over to another target as a retry.
 
 use std::time::Duration;
 

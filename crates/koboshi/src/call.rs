@@ -1,7 +1,7 @@
 //! One protected call, from the first attempt to the last word.
 //!
 //! This puts the parts together for programs that want to protect a call in a few lines: breakers decide who may be
-//! asked, [`remedy`](crate::remedy::remedy) what to do about a fault, the budget what it may cost. It is a state
+//! asked, [`remedy`](fn@remedy) what to do about a fault, the budget what it may cost. It is a state
 //! machine that is told the time and never sleeps, so the same ten lines serve threads, every async runtime and
 //! tests on a clock of their own:
 //!
@@ -65,7 +65,19 @@
 //! *Not here*: cooldowns and gates, which a gateway asks before this; trimming, re-asking and degrading, which only
 //! the caller can do: [`Call::failed`] returns the remedy, and the call is over.
 //!
-//! Anti-patterns: a client library that retries below this (three times three is nine); a new [`RetryShare`] per call.
+//! # Defaults
+//!
+//! Those of [`RemedyPolicy`](crate::remedy) and of the breakers; no deadline unless [`Call::until`] sets one.
+//!
+//! # Events
+//!
+//! The remedy that [`Call::failed`] returns, and what the breakers tell their watchers.
+//!
+//! # Anti-patterns
+//!
+//! - A client library that retries below this: three times three is nine.
+//! - A new [`RetryShare`] per call.
+//! - Sending twice what may be done once only: tools and payments are not repeated by anyone but their owner.
 
 use std::time::Duration;
 

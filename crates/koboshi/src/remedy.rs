@@ -17,8 +17,29 @@
 //! | only another target may succeed | `Elsewhere` |
 //! | nothing may succeed now | `Degrade` or `Stop` |
 //!
-//! Never a pause when no attempt follows it. Anti-patterns: reading `advice.same` alone (a rate limit may be tried
-//! again, but only after its wait); calling this with the wait of an earlier attempt.
+//! Never a pause when no attempt follows it.
+//!
+//! # Defaults
+//!
+//! | | |
+//! |---|---|
+//! | attempts on one target, pauses | [`BackoffPolicy::SERVICE`]: 3, from 500 ms, × 2, at most 10 s |
+//! | attempts in all | 6 |
+//! | a stated wait is waited out up to | 3 s |
+//! | the one quick retry | after 50 to 100 ms |
+//! | re-asks of a broken tool call | 2 |
+//! | trims | 0: forbidden |
+//! | around a content filter | no |
+//!
+//! # Events
+//!
+//! None: the returned [`Remedy`] is what happens. The journal notes it beside its fault.
+//!
+//! # Anti-patterns
+//!
+//! - Reading `advice.same` alone: a rate limit may be tried again, but only after its wait.
+//! - The wait of an earlier attempt.
+//! - A pause first and the decision afterwards.
 
 use std::time::Duration;
 
