@@ -170,7 +170,7 @@ pub trait Store: Send + Sync {
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError>;
 
     /// Forgets what is older than it need be. Facts are never forgotten here: a clear must outlive what it cleared.
-    /// Says how many things went.
+    /// One call does a bounded amount of work and says how many things went: after many there may be more.
     ///
     /// # Errors
     /// The store cannot be written now.

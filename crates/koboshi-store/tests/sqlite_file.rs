@@ -226,3 +226,24 @@ fn people_can_read_the_journal_with_any_tool() {
         .unwrap();
     assert_eq!(row, (format!("{:.3}", common::at(0)), "operator".to_owned(), "resumed".to_owned()));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_taken_away_is_made_anew_with_all_that_is_known() {
+    let (_folder, file) = place();
+    let store = std::sync::Arc::new(open(&file).unwrap());
+    let options = koboshi_store::LedgerOptions::new(common::node("n1"));
+    let ledger = koboshi_store::Ledger::open(store.clone(), options).unwrap();
+    let account = common::key("account:main");
+    ledger.update_cooldown(&account, |cooldown| cooldown.rest = Some(common::rest(0, 100, 1)));
+    assert!(ledger.flush(common::DEADLINE));
+    fs::rename(&file, file.with_extension("away")).unwrap();
+    let known = [(slot("cooldown account:main"), Record::Cooldown(resting(0, 100)))];
+    // Whoever opens it now finds everything, before anything else was said.
+    common::until("the new file knows", || {
+        let there = file.exists().then(|| open(&file).ok()).flatten()?;
+        (there.load().unwrap().records == known).then_some(())
+    });
+    store.append(&[entry(1, What::Gate, "in the new file")]).unwrap();
+    assert_eq!(open(&file).unwrap().query(&Query::default()).unwrap().len(), 1);
+}

@@ -27,6 +27,9 @@ const BATCH: usize = 8192;
 /// The first pause after a failure, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// A store that forgot so much at once may have more to forget.
+const LARGE_STEP: u64 = 1000;
+
 pub(super) struct Keeper {
     shared: Arc<Shared>,
     watch: Option<Box<dyn Watch>>,
@@ -238,8 +241,11 @@ impl Keeper {
             return Ok(());
         }
         let wall = self.shared.clock.wall();
-        self.next_prune = Some(now.after(options.prune_every));
         self.shared.copy.forget_breakers(&options.node, times::before(wall, options.keep.breakers));
-        self.shared.store.prune(&options.keep, wall).map(|_| ())
+        // A store forgets in steps: after a large one there may be more, and the next turn takes the next one.
+        if self.shared.store.prune(&options.keep, wall)? < LARGE_STEP {
+            self.next_prune = Some(now.after(options.prune_every));
+        }
+        Ok(())
     }
 }

@@ -48,7 +48,7 @@ pub struct LedgerOptions {
 }
 
 impl LedgerOptions {
-    /// The usual values: looks every 200 ms, 65,536 waiting entries, forgets every ten minutes.
+    /// The usual values: looks every 200 ms, 65,536 waiting entries, forgets every minute.
     #[must_use]
     pub fn new(node: Node) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl LedgerOptions {
             look_every: Duration::from_millis(200),
             journal_room: 65_536,
             keep: Retention::default(),
-            prune_every: Duration::from_secs(10 * 60),
+            prune_every: Duration::from_secs(60),
         }
     }
 }

@@ -15,6 +15,9 @@ use super::names::Names;
 /// So many entries in one exchange.
 const PAGE: usize = 1000;
 
+/// So many pages are deleted at once.
+const PAGES: usize = 20;
+
 /// Entries may arrive out of order by so much before a search through time would miss them.
 const LATE: SignedDuration = SignedDuration::from_hours(1);
 
@@ -96,11 +99,11 @@ fn read(fields: &[String]) -> Option<Entry> {
     serde_json::from_str(body).ok()
 }
 
-/// Deletes entries that are too old or too many. Says how many went.
+/// Deletes some entries that are too old, and all that are too many. Says how many went.
 pub(super) fn prune(link: &Link, names: &Names, old: Timestamp, most: u64) -> Result<u64, StoreError> {
     let doing = "forget what is old";
     let mut gone = 0;
-    loop {
+    for _ in 0..PAGES {
         let page: Page = link.run(doing, |connection| {
             redis::cmd("XRANGE")
                 .arg(&names.journal)

@@ -14,8 +14,8 @@ const INSERT: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const COLUMNS: &str = "SELECT at_us, node, what, kind, key, agent, text, data FROM journal";
 
-/// So many rows are deleted at once, so that other writers need not wait long.
-const CHUNK: i64 = 5000;
+/// So many rows are deleted at once: more than arrive between two turns of a busy ledger, few enough that nobody waits long.
+const CHUNK: i64 = 20_000;
 
 pub(super) fn append(transaction: &Transaction<'_>, entries: &[Entry]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare(INSERT)?;
@@ -87,22 +87,18 @@ fn read(row: &Row<'_>) -> Result<Entry, Box<dyn std::error::Error>> {
     })
 }
 
-/// Deletes up to a chunk of entries that are too old or too many. Says how many went.
-pub(super) fn prune_chunk(
-    transaction: &Transaction<'_>,
-    before: Timestamp,
-    most: u64,
-) -> rusqlite::Result<usize> {
+/// Deletes entries that are too old or too many, up to a chunk of each. Says how many went.
+pub(super) fn prune(transaction: &Transaction<'_>, before: Timestamp, most: u64) -> rusqlite::Result<usize> {
     let old = transaction.execute(
-        "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE at_us < ?1 LIMIT ?2)",
+        "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE at_us < ?1 ORDER BY at_us LIMIT ?2)",
         params![ceil_micros(before), CHUNK],
     )?;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let count: i64 = transaction.query_row("SELECT count(*) FROM journal", [], |row| row.get(0))?;
-    let too_many = count.saturating_sub(most).clamp(0, CHUNK);
+    // By number, not by count: to count a long journal takes long.
+    let last: i64 = transaction.query_row("SELECT ifnull(max(id), 0) FROM journal", [], |row| row.get(0))?;
+    let first_kept = last.saturating_sub(i64::try_from(most).unwrap_or(i64::MAX));
     let many = transaction.execute(
-        "DELETE FROM journal WHERE id IN (SELECT id FROM journal ORDER BY id LIMIT ?1)",
-        [too_many],
+        "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE id <= ?1 ORDER BY id LIMIT ?2)",
+        params![first_kept, CHUNK],
     )?;
     Ok(old + many)
 }

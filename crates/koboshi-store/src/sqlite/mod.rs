@@ -5,6 +5,9 @@
 //! does not wait for a write of this process. Whoever opens a file that is damaged, foreign or newer is told so, and the
 //! file stays as it is.
 //!
+//! The file must be on a disk of this machine: WAL does not work over a network. A file that is moved away or deleted
+//! under a running ledger is made anew, and told everything that the ledger knows.
+//!
 //! It deliberately keeps no cache and no thread of its own: batching is the ledger's work, and a command that writes
 //! through the store directly has written when the call returns.
 
@@ -16,17 +19,18 @@ mod trouble;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
 use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
 use crate::times;
 
+use open::Identity;
 use trouble::Doing;
 use watch::SqliteWatch;
 
@@ -45,13 +49,66 @@ impl Default for SqlitePolicy {
     }
 }
 
-/// The store in one file.
-pub struct SqliteStore {
+/// The file and the connections of this store to it.
+struct File {
     path: PathBuf,
     place: String,
     policy: SqlitePolicy,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
+    identity: Mutex<Identity>,
+}
+
+impl File {
+    fn open(path: &Path, policy: SqlitePolicy) -> Result<Self, StoreError> {
+        let place = format!("the store file {}", path.display());
+        let (_, writer) = connect(path, &place, &policy)?;
+        let (identity, reader) = connect(path, &place, &policy)?;
+        let (writer, reader, identity) = (Mutex::new(writer), Mutex::new(reader), Mutex::new(identity));
+        Ok(Self { path: path.to_owned(), place, policy, writer, reader, identity })
+    }
+
+    /// One more connection.
+    fn connect(&self) -> Result<(Identity, Connection), StoreError> {
+        connect(&self.path, &self.place, &self.policy)
+    }
+
+    /// Goes over to the file that the path leads to now.
+    fn reopen(&self) -> Result<(), StoreError> {
+        let mut identity = lock(&self.identity);
+        if Identity::of(&self.path) == *identity {
+            return Ok(());
+        }
+        let new = Self::open(&self.path, self.policy)?;
+        std::mem::swap(&mut *lock(&self.writer), &mut *lock(&new.writer));
+        std::mem::swap(&mut *lock(&self.reader), &mut *lock(&new.reader));
+        *identity = *lock(&new.identity);
+        Ok(())
+    }
+}
+
+/// A connection that knows the core's merge, and the file it leads to.
+fn connect(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<(Identity, Connection), StoreError> {
+    // Opened twice where it was just made: the identity must be no newer than the connection.
+    let mut identity = Identity::of(path);
+    loop {
+        let connection = open::open(path, place, policy)?;
+        records::teach(&connection).doing(place, "set up the file")?;
+        let now = Identity::of(path);
+        if now == identity {
+            return Ok((identity, connection));
+        }
+        identity = now;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The store in one file.
+pub struct SqliteStore {
+    file: Arc<File>,
 }
 
 impl SqliteStore {
@@ -60,17 +117,7 @@ impl SqliteStore {
     /// # Errors
     /// It cannot be opened, is damaged, belongs to another program or to a newer Koboshi. It is then as it was.
     pub fn open(path: &Path, policy: SqlitePolicy) -> Result<Self, StoreError> {
-        let place = format!("the store file {}", path.display());
-        let writer = open::open(path, &place, &policy)?;
-        records::teach(&writer).doing(&place, "set up the file")?;
-        let reader = open::open(path, &place, &policy)?;
-        Ok(Self {
-            path: path.to_owned(),
-            place,
-            policy,
-            writer: Mutex::new(writer),
-            reader: Mutex::new(reader),
-        })
+        Ok(Self { file: Arc::new(File::open(path, policy)?) })
     }
 
     /// Looks through the whole file for damage. Takes time in proportion to its size.
@@ -78,55 +125,59 @@ impl SqliteStore {
     /// # Errors
     /// It is damaged, or cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
-        let reader = self.reader();
-        let said: String = reader
-            .pragma_query_value(None, "integrity_check", |row| row.get(0))
-            .doing(&self.place, "check the file")?;
-        if said == "ok" { Ok(()) } else { Err(StoreError::Damaged { place: self.place.clone(), why: said }) }
+        let said: String = self.read("check the file", |reader| {
+            reader.pragma_query_value(None, "integrity_check", |row| row.get(0))
+        })?;
+        let place = self.file.place.clone();
+        if said == "ok" { Ok(()) } else { Err(StoreError::Damaged { place, why: said }) }
     }
 
-    fn reader(&self) -> MutexGuard<'_, Connection> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    fn read<R>(
+        &self,
+        doing: &'static str,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, StoreError> {
+        look(&lock(&self.file.reader)).doing(&self.file.place, doing)
     }
 
     /// One transaction that has the lock from its beginning. It is undone if `work` fails.
     fn write<R>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> Result<R, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let behavior = TransactionBehavior::Immediate;
-        let transaction = writer.transaction_with_behavior(behavior).doing(&self.place, doing)?;
-        let result = work(&transaction)?;
-        transaction.commit().doing(&self.place, doing)?;
+        let place = &self.file.place;
+        let mut writer = lock(&self.file.writer);
+        let transaction =
+            writer.transaction_with_behavior(TransactionBehavior::Immediate).doing(place, doing)?;
+        let result = work(&transaction).doing(place, doing)?;
+        transaction.commit().doing(place, doing)?;
         Ok(result)
     }
 }
 
 impl Store for SqliteStore {
     fn place(&self) -> &str {
-        &self.place
+        &self.file.place
     }
 
     fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
-        let doing = "write state";
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let behavior = TransactionBehavior::Immediate;
-        let transaction = writer.transaction_with_behavior(behavior).doing(&self.place, doing)?;
-        let (changed, merged) = records::merge(&transaction, &self.place, changes)?;
+        let (place, doing) = (&self.file.place, "write state");
+        let mut writer = lock(&self.file.writer);
+        let transaction =
+            writer.transaction_with_behavior(TransactionBehavior::Immediate).doing(place, doing)?;
+        let (changed, merged) = records::merge(&transaction, place, changes)?;
         // Nothing new: nobody needs to look.
-        if changed { transaction.commit() } else { transaction.rollback() }.doing(&self.place, doing)?;
+        if changed { transaction.commit() } else { transaction.rollback() }.doing(place, doing)?;
         Ok(merged)
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {
-        records::load_after(&self.reader(), &self.place, -1)
+        records::load_after(&lock(&self.file.reader), &self.file.place, -1)
     }
 
     fn watch(&self, _wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
-        let connection = open::open(&self.path, &self.place, &self.policy)?;
-        Ok(Box::new(SqliteWatch { connection, place: self.place.clone(), seen: None }))
+        Ok(Box::new(SqliteWatch::start(Arc::clone(&self.file))?))
     }
 
     fn lease(
@@ -136,82 +187,53 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
-        let doing = "take a lease";
-        self.write(doing, |transaction| {
-            shelf::lease(transaction, name, holder, ttl, now).doing(&self.place, doing)
-        })
+        self.write("take a lease", |transaction| shelf::lease(transaction, name, holder, ttl, now))
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
-        let doing = "renew a lease";
-        self.write(doing, |transaction| shelf::renew(transaction, lease, ttl, now).doing(&self.place, doing))
+        self.write("renew a lease", |transaction| shelf::renew(transaction, lease, ttl, now))
     }
 
     fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError> {
-        let doing = "give a lease back";
-        self.write(doing, |transaction| shelf::release(transaction, lease, now).doing(&self.place, doing))
+        self.write("give a lease back", |transaction| shelf::release(transaction, lease, now))
     }
 
     fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
-        let doing = "keep an answer";
-        self.write(doing, |transaction| {
-            let most = self.policy.cache_bytes;
-            shelf::cache_put(transaction, key, body, ttl, now, most).doing(&self.place, doing)
-        })
+        let most = self.file.policy.cache_bytes;
+        self.write("keep an answer", |transaction| shelf::cache_put(transaction, key, body, ttl, now, most))
     }
 
     fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        shelf::cache_get(&self.reader(), key, now).doing(&self.place, "look up an answer")
+        self.read("look up an answer", |reader| shelf::cache_get(reader, key, now))
     }
 
     fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        let doing = "keep a session";
-        self.write(doing, |transaction| {
-            shelf::session_put(transaction, id, body, ttl, now).doing(&self.place, doing)
-        })
+        self.write("keep a session", |transaction| shelf::session_put(transaction, id, body, ttl, now))
     }
 
     fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        shelf::session_get(&self.reader(), id, now).doing(&self.place, "look up a session")
+        self.read("look up a session", |reader| shelf::session_get(reader, id, now))
     }
 
     fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        let doing = "forget a session";
-        self.write(doing, |transaction| shelf::session_delete(transaction, id).doing(&self.place, doing))
+        self.write("forget a session", |transaction| shelf::session_delete(transaction, id))
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
-        let doing = "write the journal";
-        self.write(doing, |transaction| journal::append(transaction, entries).doing(&self.place, doing))
+        self.write("write the journal", |transaction| journal::append(transaction, entries))
     }
 
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
-        journal::query(&self.reader(), query).doing(&self.place, "read the journal")
+        self.read("read the journal", |reader| journal::query(reader, query))
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
-        let doing = "forget what is old";
-        let mut gone = self.write(doing, |transaction| {
-            let old = times::before(now, keep.breakers).to_string();
-            // Snapshots speak RFC 3339; those that cannot be read stay.
-            let breakers = transaction
-                .execute(
-                    "DELETE FROM record WHERE kind = 'breaker' AND json_valid(body)
-                     AND julianday(body ->> '$.at') < julianday(?1)",
-                    params![old],
-                )
-                .doing(&self.place, doing)?;
-            Ok(breakers + shelf::prune(transaction, now).doing(&self.place, doing)?)
+        let gone = self.write("forget what is old", |transaction| {
+            let breakers = records::forget_breakers(transaction, times::before(now, keep.breakers))?;
+            let ended = shelf::prune(transaction, now)?;
+            let entries = journal::prune(transaction, times::before(now, keep.journal), keep.entries)?;
+            Ok(breakers + ended + entries)
         })?;
-        loop {
-            let before = times::before(now, keep.journal);
-            let chunk = self.write(doing, |transaction| {
-                journal::prune_chunk(transaction, before, keep.entries).doing(&self.place, doing)
-            })?;
-            if chunk == 0 {
-                return Ok(u64::try_from(gone).unwrap_or(u64::MAX));
-            }
-            gone += chunk;
-        }
+        Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }
 }

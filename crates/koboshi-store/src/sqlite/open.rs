@@ -58,6 +58,26 @@ pub(super) fn open(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Co
     }
 }
 
+/// Which file a path leads to now; none if to no file, or where the system does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity(Option<(u64, u64)>);
+
+impl Identity {
+    /// The file that this path leads to.
+    pub(super) fn of(path: &Path) -> Self {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Self(fs::metadata(path).ok().map(|file| (file.dev(), file.ino())))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            Self(None)
+        }
+    }
+}
+
 /// Makes the file, and its folder, for this user's eyes only.
 fn make(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {

@@ -3,6 +3,7 @@
 //! `koboshi_merge` is registered on every connection that writes. A body that it cannot read makes it fail rather than
 //! win or lose: the row then moves to `quarantine` with its bytes as they are, and the new record takes its place.
 
+use jiff::Timestamp;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 
@@ -111,6 +112,15 @@ fn set_aside(transaction: &Transaction<'_>, slot: &Slot, why: &str) -> rusqlite:
     transaction.execute(SET_ASIDE, params![kind, key, slot.node_name(), why])?;
     transaction.execute(REMOVE, params![kind, key, slot.node_name()])?;
     Ok(())
+}
+
+/// Forgets breakers that were seen last before then. Snapshots speak RFC 3339; what cannot be read stays.
+pub(super) fn forget_breakers(transaction: &Transaction<'_>, before: Timestamp) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "DELETE FROM record WHERE kind = 'breaker' AND json_valid(body)
+         AND julianday(body ->> '$.at') < julianday(?1)",
+        [before.to_string()],
+    )
 }
 
 /// What changed after this number of changes.

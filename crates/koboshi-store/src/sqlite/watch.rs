@@ -1,24 +1,30 @@
 //! Sees what other connections commit, by asking for `data_version`.
 //!
 //! The number changes whenever another connection commits, be it of this process or of another one, and asking costs
-//! no more than a look at shared memory. What changed is then read by its place in the order of changes.
+//! no more than a look at shared memory. What changed is then read by its place in the order of changes. A file that was
+//! moved away or replaced under us is noticed too, and what is in its place is opened.
+
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
 use crate::error::StoreError;
 use crate::store::{Loaded, News, Watch};
 
+use super::File;
+use super::open::Identity;
 use super::records::load_after;
 use super::trouble::Doing;
 
 pub(super) struct SqliteWatch {
-    pub(super) connection: Connection,
-    pub(super) place: String,
-    pub(super) seen: Option<Seen>,
+    file: Arc<File>,
+    identity: Identity,
+    connection: Connection,
+    seen: Option<Seen>,
 }
 
 /// The state of the file at the last look.
-pub(super) struct Seen {
+struct Seen {
     version: i64,
     seq: i64,
 }
@@ -30,8 +36,18 @@ impl Watch for SqliteWatch {
 }
 
 impl SqliteWatch {
+    pub(super) fn start(file: Arc<File>) -> Result<Self, StoreError> {
+        let (identity, connection) = file.connect()?;
+        Ok(Self { file, identity, connection, seen: None })
+    }
+
     fn look(&mut self) -> Result<News, StoreError> {
-        let (place, doing) = (self.place.as_str(), "look for changes");
+        if Identity::of(&self.file.path) != self.identity {
+            self.file.reopen()?;
+            (self.identity, self.connection) = self.file.connect()?;
+            self.seen = None;
+        }
+        let (place, doing) = (self.file.place.as_str(), "look for changes");
         let version: i64 =
             self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).doing(place, doing)?;
         if self.seen.as_ref().is_some_and(|seen| seen.version == version) {
