@@ -268,6 +268,17 @@ fn a_ledger_can_be_closed_while_its_server_stands_still() {
 }
 
 #[test]
+fn an_idle_ledger_notices_that_its_server_stands_still() {
+    let server = Server::start();
+    let here = loaded(&server.url(), "n1");
+    until("it is well", || here.health().connected.then_some(()));
+    server.pause();
+    until("trouble is told", || here.health().trouble);
+    server.resume();
+    until("and that it is over", || here.health().connected.then_some(()));
+}
+
+#[test]
 fn fences_grow_even_after_the_server_forgot_them() {
     let mut server = Server::start();
     let mut last = 0;

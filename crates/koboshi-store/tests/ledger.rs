@@ -106,8 +106,43 @@ fn a_failure_after_a_success_elsewhere_survives_it_everywhere() {
 }
 
 #[test]
-fn what_is_not_shared_stays_in_the_working_copy() {
+fn a_failure_that_was_written_survives_a_success_before_it_that_is_heard_of_later() {
     let store = MemoryStore::default();
+    let account = key("account:main");
+    let one = ledger(&store, "n1");
+    one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(60, 500, 1)));
+    assert!(one.flush(DEADLINE));
+    // A node that had not heard of it clears because of its own success, which came before.
+    let mut cleared = koboshi::cooldown::Cooldown::default();
+    cleared.clear(Cleared { at: at(50), by_person: false });
+    store.merge(&[(slot("cooldown account:main"), Record::Cooldown(cleared))]).unwrap();
+    until("the failure is told again, in the new epoch", || {
+        let stored = store.load().unwrap().records;
+        let [(_, Record::Cooldown(stored))] = &stored[..] else { panic!("{stored:?}") };
+        (stored.epoch == 1 && stored.rest.as_ref().is_some_and(|rest| rest.until == at(500))).then_some(())
+    });
+}
+
+#[test]
+fn a_store_that_can_be_read_but_not_written_gets_everything_later() {
+    let store = Flaky::default();
+    let one = ledger(&store, "n1");
+    assert!(one.wait_loaded(DEADLINE));
+    store.read_only.store(true, Ordering::SeqCst);
+    for n in 0..100 {
+        one.update_holds(&key(&format!("account:{n}")), |holds| holds.hold(Limit::Quota, at(n)));
+    }
+    until("it was tried", || one.health().trouble);
+    assert!(store.merges.load(Ordering::SeqCst) > 0);
+    assert_eq!(one.health().pending, 100);
+    store.read_only.store(false, Ordering::SeqCst);
+    assert!(one.flush(DEADLINE));
+    assert_eq!(store.load().unwrap().records.len(), 100);
+}
+
+#[test]
+fn what_is_not_shared_stays_in_the_working_copy() {
+    let store = Flaky::default();
     let ledger = ledger(&store, "n1");
     let network = key("network:local");
     ledger.update_cooldown(&network, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
@@ -115,7 +150,7 @@ fn what_is_not_shared_stays_in_the_working_copy() {
     ledger.show_breaker(&network, &snapshot(5, Mode::Open));
     assert!(ledger.flush(DEADLINE));
     assert_eq!(ledger.health().pending, 0);
-    assert_eq!(store.load().unwrap(), Loaded::default());
+    assert_eq!((store.merges.load(Ordering::SeqCst), store.load().unwrap()), (0, Loaded::default()));
     assert_eq!(ledger.cooldown(&network).as_deref(), Some(&resting(0, 100)));
 }
 
@@ -283,6 +318,7 @@ fn a_store_that_panics_is_a_store_that_failed() {
 struct Flaky {
     inner: MemoryStore,
     fail: Arc<AtomicBool>,
+    read_only: Arc<AtomicBool>,
     panic: Arc<AtomicBool>,
     forgotten: Arc<AtomicUsize>,
     merges: Arc<AtomicUsize>,
@@ -331,8 +367,12 @@ impl Store for Flaky {
     fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
         self.merges.fetch_add(1, Ordering::SeqCst);
         // What fails in the middle of a merge may have happened all the same.
-        let merged = self.try_now()?.merge(changes);
+        let merged = self.try_now()?.merge(if self.read_only.load(Ordering::SeqCst) { &[] } else { changes });
         self.try_now()?;
+        if self.read_only.load(Ordering::SeqCst) {
+            let (place, why) = ("flaky".to_owned(), "as it was told".to_owned());
+            return Err(StoreError::Failed { place, doing: "write state", why });
+        }
         merged
     }
 
