@@ -1,7 +1,7 @@
 //! The journal: what happened, when, to what.
 //!
 //! Faults, remedies and changes of state are noted as entries that people and programs can ask for by time, kind,
-//! target and agent. An entry is small and free of secrets: every store passes what it is given through [`tidy`]
+//! target and agent. An entry is small and free of secrets: every store tidies what it is given
 //! before it keeps it, even though writers redact too, so that one forgetful writer cannot fill a file with keys.
 //! The journal may lose entries under overload; it never slows anyone down. State is kept elsewhere.
 
@@ -182,9 +182,11 @@ impl Default for Retention {
     }
 }
 
+/// Compiled once: it holds no state.
+pub(crate) static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
+
 /// An entry fit to be kept: redacted, bounded, to the microsecond.
 pub(crate) fn tidy(entry: &Entry) -> Entry {
-    static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
     Entry {
         at: times::from_micros(entry.at.as_microsecond()),
         node: entry.node.clone(),

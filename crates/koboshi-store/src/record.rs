@@ -2,7 +2,7 @@
 //!
 //! A slot is the name of a record in every store. What was stated about a key (holds, cooldowns) is a fact and has one
 //! slot for all; what a node's own breaker looks like has a slot per node, because for everyone else it is only a hint.
-//! The store never decides: [`Record::merge`] and [`Record::reconcile`] hand over to the core's functions.
+//! The store never decides: [`Record::merge`] hands over to the core's functions.
 //! Slots whose key is not shared (the way out of this machine) never leave the process.
 
 use std::fmt;

@@ -134,7 +134,32 @@ impl Shared {
     }
 }
 
-/// The working copy and its keeper. Dropping it writes what waits, as far as the store lets it, and ends the thread.
+/// The working copy and its keeper.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use jiff::Timestamp;
+/// use koboshi::gate::Limit;
+/// use koboshi_store::{Ledger, LedgerOptions, MemoryStore};
+///
+/// let store = Arc::new(MemoryStore::default());
+/// let here = Ledger::open(store.clone(), LedgerOptions::new("gateway-1".parse()?))?;
+/// let there = Ledger::open(store, LedgerOptions::new("gateway-2".parse()?))?;
+///
+/// // One gateway is told that the account's quota is used up; the request goes on at once.
+/// let account = "account:main".parse()?;
+/// here.update_holds(&account, |holds| holds.hold(Limit::Quota, Timestamp::MAX));
+///
+/// // In the background it reaches the store, and from there the other gateway.
+/// let patience = Duration::from_secs(10);
+/// assert!(here.flush(patience) && there.flush(patience));
+/// assert_eq!(there.holds(&account), here.holds(&account));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Dropping it writes what waits, as far as the store lets it, and ends the thread.
 pub struct Ledger {
     shared: Arc<Shared>,
     keeper: Option<JoinHandle<()>>,

@@ -7,10 +7,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use koboshi::redact::Redactor;
 use redis::{Client, Connection, IntoConnectionInfo, RedisError, RedisResult};
 
 use crate::error::StoreError;
+use crate::journal::REDACTOR;
 
 /// The most characters of what a server said.
 const LONGEST: usize = 200;
@@ -78,7 +78,7 @@ impl Link {
         let why = if error.is_timeout() {
             format!("no answer within {:?}", self.limit)
         } else {
-            Redactor::new().excerpt(&error.to_string(), LONGEST)
+            REDACTOR.excerpt(&error.to_string(), LONGEST)
         };
         StoreError::Away { place: self.place.clone(), doing, why }
     }

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::StoreError;
 
 use super::SqlitePolicy;
-use super::trouble::{Doing, told};
+use super::trouble::Doing;
 
 /// "KBSI": says that a file is a Koboshi store.
 const APPLICATION: i64 = 0x4b42_5349;
@@ -168,10 +168,4 @@ fn pause(length: Duration) {
     let never = Mutex::new(());
     let guard = never.lock().unwrap_or_else(PoisonError::into_inner);
     drop(Condvar::new().wait_timeout(guard, length));
-}
-
-/// Whether SQLite says that others hold the file.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-        || told(error).contains("locking protocol")
 }

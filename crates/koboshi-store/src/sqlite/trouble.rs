@@ -4,8 +4,6 @@ use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
 
-use super::open::is_busy;
-
 /// Says what was being done when it went wrong.
 pub(super) trait Doing<T> {
     /// With the place and the step.
@@ -24,18 +22,12 @@ impl<T> Doing<T> for Result<T, serde_json::Error> {
     }
 }
 
-/// What SQLite said.
-pub(super) fn told(error: &rusqlite::Error) -> String {
-    error.to_string()
-}
-
 fn trouble(error: &rusqlite::Error, place: &str, doing: &'static str) -> StoreError {
-    let place = place.to_owned();
-    if is_busy(error) {
-        return StoreError::Busy { place, doing };
-    }
-    let why = told(error);
+    let (place, why) = (place.to_owned(), error.to_string());
     match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => {
+            StoreError::Busy { place, doing }
+        }
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Damaged { place, why },
         Some(ErrorCode::DiskFull) => {
             StoreError::Failed { place, doing, why: format!("{why}: make room on the disk") }
