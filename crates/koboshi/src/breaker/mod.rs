@@ -177,10 +177,14 @@ impl Breaker {
             Outcome::Ignored => return,
         };
         let seen = Seen { failed, slow: self.is_slow(since, now) };
+        let mut word = self.word();
         if self.large {
+            let nothing_new = word.is_spotless() && !failed && !seen.slow;
+            if nothing_new && word.mode() == Basic::Closed && word.is_of(generation) {
+                return;
+            }
             return self.change(|breaker, state| state.count_large(breaker, generation, seen, now));
         }
-        let mut word = self.word();
         loop {
             if word.mode() != Basic::Closed || !word.is_of(generation) {
                 return;
@@ -221,7 +225,7 @@ impl Breaker {
             return;
         }
         if self.large {
-            lock(&self.state).warn();
+            lock(&self.state).warn(self);
             return;
         }
         let mut word = self.word();
@@ -287,6 +291,12 @@ impl Breaker {
     #[inline]
     fn word(&self) -> Word {
         Word::from_bits(self.word.load(Ordering::Acquire))
+    }
+
+    /// Puts a word in place of whatever is there; only under the lock. A swap, no store: others may be exchanging the
+    /// closed word at this moment.
+    fn mark(&self, word: Word) {
+        self.word.swap(word.bits(), Ordering::AcqRel);
     }
 
     #[inline]

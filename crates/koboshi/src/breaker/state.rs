@@ -186,8 +186,11 @@ impl State {
         large.streak = if seen.failed { large.streak.saturating_add(1) } else { 0 };
         let tally = large.window.push(seen, now);
         let why = if warned { Some(Why::Warned) } else { breaker.judge(large.streak, tally) };
-        if let Some(why) = why.filter(|_| self.forced.is_none()) {
-            self.open(breaker, why, now);
+        let spotless = large.window.is_spotless();
+        match why.filter(|_| self.forced.is_none()) {
+            Some(why) => self.open(breaker, why, now),
+            None if spotless != word.is_spotless() => breaker.mark(word.spotless(spotless)),
+            None => {}
         }
     }
 
@@ -227,9 +230,10 @@ impl State {
         self.out = self.out.saturating_sub(1);
     }
 
-    pub(super) fn warn(&mut self) {
+    pub(super) fn warn(&mut self, breaker: &Breaker) {
         if let Some(large) = &mut self.large {
             large.wary = true;
+            breaker.mark(breaker.word().spotless(false));
         }
     }
 
@@ -300,8 +304,7 @@ impl State {
             (large.streak, large.wary) = (0, false);
         }
         let word = Word::new(mode, self.generation);
-        // A swap, no store: others may be exchanging the closed word at this moment.
-        breaker.word.swap(word.bits(), Ordering::AcqRel);
+        breaker.mark(word);
         let to = self.mode(word);
         let until = matches!(to, Mode::Open).then_some(self.until);
         if breaker.watcher.is_some() {

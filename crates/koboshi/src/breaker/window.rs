@@ -36,6 +36,16 @@ impl Window {
         }
     }
 
+    /// Whether one more good call would change nothing. A window of time always moves on.
+    pub(super) fn is_spotless(&self) -> bool {
+        match self {
+            Self::Calls(ring) => {
+                ring.slots.len() == ring.capacity && ring.tally.failed == 0 && ring.tally.slow == 0
+            }
+            Self::Time(_) => false,
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         match self {
             Self::Calls(ring) => {

@@ -8,7 +8,7 @@
 //! | Bits | Field |
 //! |---|---|
 //! | 0–16 | the last calls, newest lowest, 1 = failed; above the oldest stands one more 1 that marks the length |
-//! | 17–32 | the same calls, 1 = slow |
+//! | 17–32 | the same calls, 1 = slow; for a window that does not fit, bit 17 says that it is full of good calls |
 //! | 33–40 | failures in a row; 255 = wary: the next failure opens |
 //! | 41–42 | mode |
 //! | 43–63 | generation, wrapping: a call would have to outlive two million changes to be mistaken |
@@ -118,6 +118,16 @@ impl Word {
             failed: failed.count_ones().saturating_sub(1),
             slow: (self.0 >> SLOW_AT & SLOW_MASK).count_ones(),
         }
+    }
+
+    /// Whether a window that lives elsewhere is full of good calls, so that one more changes nothing.
+    #[inline]
+    pub(super) const fn is_spotless(self) -> bool {
+        self.0 >> SLOW_AT & 1 == 1
+    }
+
+    pub(super) const fn spotless(self, yes: bool) -> Self {
+        Self(self.0 & !(1 << SLOW_AT) | (yes as u64) << SLOW_AT)
     }
 
     /// Whether a window of so many calls has no room left; one of none always is.
