@@ -53,24 +53,30 @@ impl Link {
         Ok(connection)
     }
 
-    /// Does something over the connection.
+    /// Does something over the connection; twice if it turns out that the connection had been closed while nobody looked.
     pub(super) fn run<R>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> RedisResult<R>,
+        work: impl Fn(&mut Connection) -> RedisResult<R>,
     ) -> Result<R, StoreError> {
         let mut place = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out while it is used: after a failure nobody knows which answers are still on their way.
-        let connection = match place.take() {
-            Some(connection) => Ok(connection),
-            None => self.connect(),
-        };
-        let done = connection.and_then(|mut connection| {
-            let result = work(&mut connection)?;
-            *place = Some(connection);
+        if let Some(mut old) = place.take() {
+            match work(&mut old) {
+                Ok(result) => {
+                    *place = Some(old);
+                    return Ok(result);
+                }
+                Err(error) if error.is_connection_dropped() => {}
+                Err(error) => return Err(self.away(&error, doing)),
+            }
+        }
+        let fresh = self.connect().and_then(|mut fresh| {
+            let result = work(&mut fresh)?;
+            *place = Some(fresh);
             Ok(result)
         });
-        done.map_err(|error| self.away(&error, doing))
+        fresh.map_err(|error| self.away(&error, doing))
     }
 
     /// An error in our words.
