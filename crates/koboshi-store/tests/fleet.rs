@@ -11,8 +11,6 @@
 #[path = "common/child.rs"]
 mod child;
 mod common;
-#[path = "common/server.rs"]
-mod server;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +25,7 @@ use koboshi::gate::{Holds, Limit};
 use koboshi_store::{
     Entry, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
 };
-use server::Server;
+use koboshi_testkit::RedisServer;
 
 use common::{DEADLINE, at, breathe, entry, held, key, node, rest, resting, slot, snapshot, until};
 
@@ -75,7 +73,7 @@ fn share(url: &str) {
 
 #[test]
 fn two_processes_share_a_cooldown_a_stated_quota_and_a_lease() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let here = loaded(&server.url(), "parent");
     here.claim("probe", TTL);
     let first = until("the lease", || here.held("probe"));
@@ -117,7 +115,7 @@ fn stale(url: &str) {
 fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
     // Twice: the server remembers the clear; and it has forgotten everything when the stale node comes back.
     for forgets in [false, true] {
-        let mut server = Server::start();
+        let mut server = RedisServer::start();
         let here = loaded(&server.url(), "operator");
         let account = key("account:main");
         here.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000, 1)));
@@ -191,8 +189,8 @@ fn hear_at_work(actor: &mut Actor, state: &str) {
     });
 }
 
-fn trouble_under_load(trouble: impl Fn(&mut Server), over: impl Fn(&mut Server)) {
-    let mut server = Server::start();
+fn trouble_under_load(trouble: impl Fn(&mut RedisServer), over: impl Fn(&mut RedisServer)) {
+    let mut server = RedisServer::start();
     let url = server.url();
     let folder = tempfile::tempdir().unwrap();
     let end: PathBuf = folder.path().join("end");
@@ -233,8 +231,8 @@ fn trouble_under_load(trouble: impl Fn(&mut Server), over: impl Fn(&mut Server))
 
 #[test]
 fn a_server_killed_under_load_and_restarted_empty_stops_nobody_and_learns_everything_again() {
-    let back = |server: &mut Server| assert!(server.restart());
-    trouble_under_load(Server::kill, back);
+    let back = |server: &mut RedisServer| assert!(server.restart());
+    trouble_under_load(RedisServer::kill, back);
 }
 
 #[test]
@@ -244,7 +242,7 @@ fn a_server_that_stands_still_under_load_stops_nobody() {
 
 #[test]
 fn a_ledger_begins_without_its_server_and_finds_it_later() {
-    let mut server = Server::start();
+    let mut server = RedisServer::start();
     server.kill();
     let here = ledger(&server.url(), "n1");
     here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
@@ -258,7 +256,7 @@ fn a_ledger_begins_without_its_server_and_finds_it_later() {
 
 #[test]
 fn a_ledger_can_be_closed_while_its_server_stands_still() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let here = loaded(&server.url(), "n1");
     server.pause();
     here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
@@ -269,7 +267,7 @@ fn a_ledger_can_be_closed_while_its_server_stands_still() {
 
 #[test]
 fn an_idle_ledger_notices_that_its_server_stands_still() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let here = loaded(&server.url(), "n1");
     until("it is well", || here.health().connected.then_some(()));
     server.pause();
@@ -280,7 +278,7 @@ fn an_idle_ledger_notices_that_its_server_stands_still() {
 
 #[test]
 fn fences_grow_even_after_the_server_forgot_them() {
-    let mut server = Server::start();
+    let mut server = RedisServer::start();
     let mut last = 0;
     // The same store throughout: a connection that was closed meanwhile is nobody's trouble.
     let store = store(&server.url());
@@ -297,7 +295,7 @@ fn fences_grow_even_after_the_server_forgot_them() {
 
 #[test]
 fn a_server_that_was_flushed_is_told_everything_at_the_next_full_look() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let policy = RedisPolicy { resync_every: Duration::from_millis(100), ..RedisPolicy::default() };
     let watched = RedisStore::new(&server.url(), policy).unwrap();
     let here = Ledger::open(Arc::new(watched), LedgerOptions::new(node("n1"))).unwrap();
@@ -309,14 +307,14 @@ fn a_server_that_was_flushed_is_told_everything_at_the_next_full_look() {
     until("it knows again", || (plain.load().unwrap().records.len() == 1).then_some(()));
 }
 
-fn raw(server: &Server, words: &[&str]) -> redis::Value {
+fn raw(server: &RedisServer, words: &[&str]) -> redis::Value {
     let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
     redis::cmd(words[0]).arg(&words[1..]).query(&mut connection).unwrap()
 }
 
 #[test]
 fn what_is_not_shared_never_reaches_the_server() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let here = loaded(&server.url(), "n1");
     let network = key("network:local");
     here.update_cooldown(&network, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
@@ -330,7 +328,7 @@ fn what_is_not_shared_never_reaches_the_server() {
 
 #[test]
 fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let strange = r#"{"epoch": "from the future"}"#;
     raw(&server, &["HSET", "koboshi:records", "cooldown account:main", strange, "mood account:main", "{}"]);
     let plain = store(&server.url());
@@ -352,7 +350,7 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
 
 #[test]
 fn eight_at_once_on_one_record_lose_nothing() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let url = server.url();
     std::thread::scope(|scope| {
         for me in 0..8_i64 {
@@ -377,7 +375,7 @@ fn eight_at_once_on_one_record_lose_nothing() {
 
 #[test]
 fn a_password_is_used_and_never_told() {
-    let server = Server::start_with(Some("correct-horse"));
+    let server = RedisServer::start_with(Some("correct-horse"));
     store(&server.url()).append(&[entry(1, What::Gate, "x")]).unwrap();
     for url in [server.url_with("battery-staple"), server.url_with("")] {
         let plain = store(&url);
@@ -390,7 +388,7 @@ fn a_password_is_used_and_never_told() {
 
 #[test]
 fn a_long_journal_is_read_page_by_page() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let plain = store(&server.url());
     let entries: Vec<Entry> = (0..2500).map(|n| entry(n, What::Gate, &n.to_string())).collect();
     plain.append(&entries).unwrap();

@@ -64,7 +64,7 @@ impl Actor {
 
     /// Sends it a signal such as `-STOP`.
     pub(crate) fn signal(&self, name: &str) {
-        crate::common::signal(&self.child, name);
+        koboshi_testkit::signal(&self.child, name);
     }
 
     /// Kills it as hard as can be, and gives what it had still told.

@@ -1,4 +1,4 @@
-//! What the tests of stores share: instants, records, and waiting for something real with a deadline.
+//! What the tests of stores share: instants and records.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(
@@ -10,8 +10,6 @@
 )]
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use koboshi::breaker::{BreakerSnapshot, Mode};
@@ -19,6 +17,9 @@ use koboshi::cooldown::{Class, Cooldown, Rest};
 use koboshi::gate::{Holds, Limit};
 use koboshi::key::ScopeKey;
 use koboshi_store::{Entry, Node, Slot, What};
+
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+pub(crate) use koboshi_testkit::{DEADLINE, breathe, until};
 
 pub(crate) const NOON: i64 = 1_794_744_000;
 
@@ -69,30 +70,3 @@ pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
 pub(crate) fn entry(second: i64, what: What, text: &str) -> Entry {
     Entry::new(at(second), &node("n1"), what, text)
 }
-
-/// Waits for something that another thread, process or server does; says what it was if it does not come.
-#[expect(clippy::disallowed_methods, reason = "real processes have no virtual time: polled with a deadline")]
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Lets others have the processor for a moment.
-#[expect(clippy::disallowed_methods, reason = "nothing depends on how long it is")]
-pub(crate) fn breathe() {
-    std::thread::sleep(Duration::from_millis(10));
-}
-
-/// Sends a signal such as `-STOP` to a child.
-pub(crate) fn signal(child: &Child, name: &str) {
-    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
-}
-
-/// Generous: a busy machine must not fail a test.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);

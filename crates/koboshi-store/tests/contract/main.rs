@@ -13,8 +13,6 @@ mod cells;
 mod common;
 mod journal;
 mod records;
-#[path = "../common/server.rs"]
-mod server;
 mod shelf;
 mod subject;
 

@@ -10,7 +10,7 @@ use koboshi_store::{
 };
 
 use crate::common::{at, until};
-use crate::server::Server;
+use koboshi_testkit::RedisServer;
 
 /// Room for cached answers in every store under test.
 pub(crate) const CACHE_BYTES: usize = 1000;
@@ -38,7 +38,7 @@ impl Subject {
     }
 
     pub(crate) fn redis() -> Self {
-        let server = Server::start();
+        let server = RedisServer::start();
         let policy = RedisPolicy { cache_bytes: CACHE_BYTES as u64, ..RedisPolicy::default() };
         let store = RedisStore::new(&server.url(), policy).unwrap();
         Self { store: Arc::new(store), soon: Duration::from_secs(2), told: None, _place: Box::new(server) }
