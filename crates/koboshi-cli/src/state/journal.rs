@@ -8,8 +8,9 @@ use jiff::{Timestamp, Zoned};
 use koboshi_store::{Entry, Query, What};
 
 use super::Found;
+use super::args::JournalArgs;
 use super::say::Say;
-use crate::args::{Format, JournalArgs};
+use crate::args::Format;
 use crate::{Exit, Failure, clock};
 
 const STRONG: Style = Style::new().bold();
@@ -43,8 +44,8 @@ impl Since {
 }
 
 pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
-    let found = Found::look(&args.store)?;
-    let say = Say::new(&args.lang, &found.config, args.now.as_ref())?;
+    let found = Found::look(&args.state)?;
+    let say = &found.say;
     let now = say.now.timestamp();
     let query = Query {
         from: args.since.as_ref().map(|since| since.instant(now)),
@@ -59,12 +60,12 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
         None => Vec::new(),
         Some(store) => {
             // Whoever looks also sweeps: without a service running, nobody else would.
-            store.prune(&super::retention(&found.config.store), now)?;
+            store.prune(&found.keep, now)?;
             store.query(&query)?
         }
     };
     let mut out = stdout().lock();
-    if args.format == Format::Json {
+    if args.state.format == Format::Json {
         // One object a line: a long journal is read as it comes.
         for entry in &entries {
             serde_json::to_writer(&mut out, entry).map_err(io::Error::from)?;
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
         writeln!(out, "{}", say.text("journal-empty", &[]))?;
     }
     for entry in &entries {
-        line(&mut out, &say, entry)?;
+        line(&mut out, say, entry)?;
     }
     Ok(Exit::Good)
 }

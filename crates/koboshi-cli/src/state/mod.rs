@@ -3,6 +3,7 @@
 //! They talk to the store itself, synchronously: a person waits for the answer and wants to know that it is written.
 //! All work on a file and on Redis alike. What a person does is noted in the journal.
 
+pub(crate) mod args;
 mod journal;
 mod person;
 mod row;
@@ -18,11 +19,13 @@ use koboshi_store::{
     Loaded, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore, Store, StoreError,
 };
 
-use crate::args::StoreArgs;
 use crate::{Failure, settings};
 
-pub(crate) use journal::{Since, parse_what, run as journal};
-pub(crate) use person::{cool, parse_length, resume};
+use args::StateArgs;
+use say::Say;
+
+pub(crate) use journal::run as journal;
+pub(crate) use person::{cool, resume};
 pub(crate) use status::run as status;
 
 impl From<StoreError> for Failure {
@@ -42,12 +45,14 @@ pub(crate) struct Found {
     store: Option<Box<dyn Store>>,
     /// What to call it.
     place: String,
-    /// What else the config says.
-    config: Config,
+    /// How long the journal is kept.
+    keep: Retention,
+    /// The words for the reader.
+    say: Say,
 }
 
 impl Found {
-    fn look(args: &StoreArgs) -> Result<Self, Failure> {
+    fn look(args: &StateArgs) -> Result<Self, Failure> {
         let (place, config) = place(args)?;
         let store = match &place {
             Where::File(path) if !path.exists() => None,
@@ -58,7 +63,8 @@ impl Found {
             (Some(store), Where::Redis { .. }) => store.place().to_owned(),
             (None, Where::Redis { .. }) => "Redis".to_owned(),
         };
-        Ok(Self { store, place: name, config })
+        let say = Say::new(args, &config)?;
+        Ok(Self { store, place: name, keep: retention(&config.store), say })
     }
 
     /// Everything that is remembered.
@@ -67,10 +73,10 @@ impl Found {
     }
 }
 
-/// The store, made if need be.
-fn make(args: &StoreArgs) -> Result<(Box<dyn Store>, Config), Failure> {
+/// The store, made if need be, and the words for the reader.
+fn make(args: &StateArgs) -> Result<(Box<dyn Store>, Say), Failure> {
     let (place, config) = place(args)?;
-    Ok((open(&place, &config.store)?, config))
+    Ok((open(&place, &config.store)?, Say::new(args, &config)?))
 }
 
 enum Where {
@@ -79,7 +85,7 @@ enum Where {
 }
 
 /// Flag or `KOBOSHI_STORE`, else the config, else the usual file.
-fn place(args: &StoreArgs) -> Result<(Where, Config), Failure> {
+fn place(args: &StateArgs) -> Result<(Where, Config), Failure> {
     let config = settings::load(args.config.file.as_deref())?;
     let place = match (&args.store, &config.store.place) {
         (Some(asked), _) if is_redis(asked) => {

@@ -12,17 +12,17 @@ use koboshi_store::{Entry, Named, Record, Slot, Store, What};
 use serde_json::json;
 
 use super::Found;
+use super::args::{CoolArgs, ResumeArgs};
 use super::row::rows;
-use super::say::Say;
-use crate::args::{CoolArgs, Format, ResumeArgs};
+use crate::args::Format;
 use crate::{Exit, Failure};
 
 /// A store that keeps knowing more than it is told is asked so often, then the person is.
 const TRIES: u32 = 10;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
-    let found = Found::look(&args.store)?;
-    let say = Say::new(&args.lang, &found.config, args.now.as_ref())?;
+    let found = Found::look(&args.state)?;
+    let say = &found.say;
     let now = say.now.timestamp();
     let resting = resting(&found.load()?.records, now);
     let wanted: Vec<ScopeKey> = match &args.key {
@@ -41,7 +41,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
         }
     }
     let mut out = stdout().lock();
-    if args.format == Format::Json {
+    if args.state.format == Format::Json {
         writeln!(out, "{}", json!({"resumed": resumed, "not_resting": idle}))?;
     } else {
         for key in &resumed {
@@ -61,8 +61,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
-    let (store, config) = super::make(&args.store)?;
-    let say = Say::new(&args.lang, &config, args.now.as_ref())?;
+    let (store, say) = super::make(&args.state)?;
     let now = say.now.timestamp();
     let until = match (args.length, &args.until) {
         (Some(length), _) => now.saturating_add(length).unwrap_or(Timestamp::MAX),
@@ -84,7 +83,7 @@ pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
     let text = format!("{} was told to rest until {until} by a person", args.key);
     note(store.as_ref(), &args.key, "cool", text, now)?;
     let mut out = stdout().lock();
-    if args.format == Format::Json {
+    if args.state.format == Format::Json {
         writeln!(out, "{}", json!({"key": args.key, "until": until}))?;
     } else {
         let until = say.until(until);

@@ -6,7 +6,7 @@ use koboshi_config::Config;
 use koboshi_report::phrase::{Lang, Phrases};
 use std::time::Duration;
 
-use crate::args::LangArgs;
+use super::args::StateArgs;
 use crate::{Failure, clock};
 
 pub(super) struct Say {
@@ -16,9 +16,10 @@ pub(super) struct Say {
 }
 
 impl Say {
-    pub(super) fn new(lang: &LangArgs, config: &Config, now: Option<&Zoned>) -> Result<Self, Failure> {
+    pub(super) fn new(args: &StateArgs, config: &Config) -> Result<Self, Failure> {
         let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Self { phrases, lang: lang.get(config), now: now.cloned().unwrap_or_else(clock::now) })
+        let now = args.now.clone().unwrap_or_else(clock::now);
+        Ok(Self { phrases, lang: args.lang.get(config), now })
     }
 
     pub(super) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {

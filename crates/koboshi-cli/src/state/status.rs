@@ -8,9 +8,10 @@ use koboshi_store::Unreadable;
 use serde_json::{Value, json};
 
 use super::Found;
+use super::args::StatusArgs;
 use super::row::{Row, State, rows};
 use super::say::{Say, resume_command};
-use crate::args::{Format, StatusArgs};
+use crate::args::Format;
 use crate::{Exit, Failure};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -20,15 +21,15 @@ const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
 pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let found = Found::look(&args.store)?;
-    let say = Say::new(&args.lang, &found.config, args.now.as_ref())?;
+    let found = Found::look(&args.state)?;
+    let say = &found.say;
     let loaded = found.load()?;
     let mut rows = rows(&loaded.records, say.now.timestamp());
     if let Some(key) = &args.key {
         rows.retain(|row| row.key == *key);
     }
-    match args.format {
-        Format::Text => text(&say, &found, &rows, &loaded.unreadable)?,
+    match args.state.format {
+        Format::Text => text(&found, &rows, &loaded.unreadable)?,
         Format::Json => {
             let document = json!({
                 "store": found.place,
@@ -45,9 +46,9 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     Ok(if rows.iter().any(|row| row.state.stops()) { Exit::Found } else { Exit::Good })
 }
 
-fn text(say: &Say, found: &Found, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()> {
+fn text(found: &Found, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()> {
     let mut out = stdout().lock();
-    let place = found.place.as_str();
+    let (say, place) = (&found.say, found.place.as_str());
     if found.store.is_none() {
         writeln!(out, "{GOOD}✓{GOOD:#} {}", say.text("status-nothing-known", &[("place", place)]))?;
         return Ok(());
