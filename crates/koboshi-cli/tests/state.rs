@@ -201,6 +201,35 @@ fn a_secret_in_a_reason_is_not_kept() {
 }
 
 #[test]
+fn stored_text_cannot_play_with_the_terminal() {
+    let home = Home::new();
+    let store = home.store();
+    let evil = "\u{1b}[2J\u{202e}evil\u{7}";
+    let failure = Failure { detail: evil.to_owned(), ..Failure::of_class(Class::Error) };
+    let mut cooldown = Cooldown::default();
+    cooldown.fail(&failure, &CooldownPolicy::default(), at(-1), Seed::new(1));
+    store.merge(&[(Slot::cooldown("account:main".parse().unwrap()), Record::Cooldown(cooldown))]).unwrap();
+    let entry = Entry {
+        kind: Some(evil.to_owned().into()),
+        agent: Some(evil.to_owned()),
+        ..Entry::new(at(-1), &"n1".parse().unwrap(), What::Fault, evil)
+    };
+    store.append(&[entry]).unwrap();
+    for command in ["status", "journal"] {
+        let text = home.run(&[command]).text;
+        assert!(text.contains("evil"), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text:?}");
+    }
+}
+
+#[test]
+fn what_is_kept_by_one_process_cannot_be_set_from_outside() {
+    let out = Home::new().run(&["cool", "network:local", "--for", "1h"]);
+    assert_eq!(out.status, 2);
+    assert!(out.error.contains("network:local"), "{}", out.error);
+}
+
+#[test]
 fn the_journal_is_asked_by_time_kind_target_and_agent() {
     let home = Home::new();
     fill(&home.store());
@@ -231,6 +260,9 @@ fn the_config_says_where_the_store_is_and_how_long_the_journal() {
     home.run(&["cool", "account:other", "--for", "1h"]);
     assert!(file.exists() && !home.file().exists());
     assert!(home.run(&["status"]).text.contains("休止中"), "the language of the config");
+    assert_eq!(home.run(&["journal", "--format", "json"]).text.lines().count(), 2, "looking forgets nothing");
+    let pruned = home.run(&["journal", "--prune", "--format", "json"]);
+    assert_eq!(json(&pruned)["forgotten"], 1);
     assert_eq!(home.run(&["journal", "--format", "json"]).text.lines().count(), 1);
     std::fs::write(home.folder.path().join("koboshi.yaml"), "store: memory\n").unwrap();
     let out = home.run(&["status"]);

@@ -352,6 +352,7 @@ resume-nothing = { $key } does not rest, so there was nothing to resume.
 resume-near = Did you mean { $near }?
 cool-done = { $key } rests until { $until }.
 journal-empty = No entry matches.
+journal-pruned = Entries forgotten: { $count }
 
 ## Reason words of a supervisor's log
 

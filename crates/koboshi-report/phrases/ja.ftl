@@ -352,6 +352,7 @@ resume-nothing = { $key } は休止していないため、再開するものは
 resume-near = { $near } のことですか。
 cool-done = { $key } を休止します: { $until }
 journal-empty = 該当する記録はありません。
+journal-pruned = 削除した古い記録: { $count } 件
 
 ## スーパーバイザーのログに残る理由
 

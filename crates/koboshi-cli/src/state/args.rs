@@ -33,7 +33,8 @@ pub(crate) const JOURNAL_EXAMPLES: &str = "\
 Examples:
   koboshi journal --since 2h
   koboshi journal --what operator --format json   one JSON object a line
-  koboshi journal --target account:main --kind quota_exceeded";
+  koboshi journal --target account:main --kind quota_exceeded
+  koboshi journal --prune                         forget what the config says is too old";
 
 /// What all of these commands take.
 #[derive(Debug, Args)]
@@ -110,6 +111,9 @@ pub(crate) struct JournalArgs {
     /// Which agent it happened to
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Forget entries beyond what the config keeps (`store.journal`), and show nothing
+    #[arg(long)]
+    pub(crate) prune: bool,
     /// At most so many entries, the newest
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,

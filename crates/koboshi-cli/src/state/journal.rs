@@ -9,7 +9,7 @@ use koboshi_store::{Entry, Query, What};
 
 use super::Found;
 use super::args::JournalArgs;
-use super::say::Say;
+use super::say::{Say, plain};
 use crate::args::Format;
 use crate::{Exit, Failure, clock};
 
@@ -56,15 +56,16 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
         agent: args.agent.clone(),
         limit: args.limit,
     };
-    let entries = match &found.store {
-        None => Vec::new(),
-        Some(store) => {
-            // Whoever looks also sweeps: without a service running, nobody else would.
-            store.prune(&found.keep, now)?;
-            store.query(&query)?
-        }
-    };
     let mut out = stdout().lock();
+    if args.prune {
+        let gone = found.store.as_ref().map_or(Ok(0), |store| store.prune(&found.keep, now))?;
+        match args.state.format {
+            Format::Json => writeln!(out, "{}", serde_json::json!({"forgotten": gone}))?,
+            Format::Text => writeln!(out, "{}", say.text("journal-pruned", &[("count", &gone.to_string())]))?,
+        }
+        return Ok(Exit::Good);
+    }
+    let entries = found.store.as_ref().map_or_else(|| Ok(Vec::new()), |store| store.query(&query))?;
     if args.state.format == Format::Json {
         // One object a line: a long journal is read as it comes.
         for entry in &entries {
@@ -84,13 +85,12 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
 
 fn line(out: &mut impl Write, say: &Say, entry: &Entry) -> io::Result<()> {
     let words = [
-        entry.kind.as_deref().map(str::to_owned),
+        entry.kind.as_deref().map(plain),
         entry.key.as_ref().map(ToString::to_string),
-        entry.agent.clone(),
+        entry.agent.as_deref().map(plain),
     ];
     let words = words.into_iter().flatten().collect::<Vec<_>>().join("  ");
-    let text: String = entry.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let (time, what) = (say.time(entry.at), entry.what.name());
+    let (time, what, text) = (say.time(entry.at), entry.what.name(), plain(&entry.text));
     writeln!(
         out,
         "{QUIET}{time}{QUIET:#}  {what:<8}  {STRONG}{words}{STRONG:#}  {text}  {QUIET}{}{QUIET:#}",

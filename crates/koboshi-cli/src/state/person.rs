@@ -61,6 +61,12 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
+    if !args.key.is_shared() {
+        return Err(Failure::new(format!(
+            "`{}` is about the network of one machine: it is kept by its process alone and cannot be set from here",
+            args.key
+        )));
+    }
     let (store, say) = super::make(&args.state)?;
     let now = say.now.timestamp();
     let until = match (args.length, &args.until) {

@@ -44,6 +44,13 @@ impl Say {
     }
 }
 
+/// Text from a store, fit for a terminal: whoever wrote it must not be able to move the cursor, change colours or turn the
+/// direction of the line.
+pub(super) fn plain(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
+}
+
 /// The command that resumes a key, as it must be typed: names may hold spaces and quotes.
 pub(super) fn resume_command(key: &ScopeKey) -> String {
     let key = key.to_string();

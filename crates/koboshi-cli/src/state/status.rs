@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Found;
 use super::args::StatusArgs;
 use super::row::{Row, State, rows};
-use super::say::{Say, resume_command};
+use super::say::{Say, plain, resume_command};
 use crate::args::Format;
 use crate::{Exit, Failure};
 
@@ -60,7 +60,7 @@ fn text(found: &Found, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()
         one(&mut out, say, row)?;
     }
     for one in unreadable {
-        let words = say.text("status-unreadable", &[("slot", &one.slot), ("why", &one.why)]);
+        let words = say.text("status-unreadable", &[("slot", &plain(&one.slot)), ("why", &plain(&one.why))]);
         writeln!(out, "{WARN}!{WARN:#} {words}")?;
     }
     writeln!(out, "\n{QUIET}{}{QUIET:#}", say.text("status-store", &[("place", place)]))
@@ -97,8 +97,7 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
         writeln!(out, "    {}", why.join(" · "))?;
     }
     if !row.detail.is_empty() {
-        let detail: String = row.detail.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        writeln!(out, "    {QUIET}│ {detail}{QUIET:#}")?;
+        writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(&row.detail))?;
     }
     if row.state == State::Parked {
         writeln!(out, "    {}", say.text("status-resume", &[("command", &resume_command(&row.key))]))?;

@@ -37,7 +37,7 @@ const TEXTS: &str = "json-retry-user json-exhausted-user json-retry-model json-e
     status-clear status-nothing-known status-store status-since status-streak status-openings status-node \
     status-resume status-unreadable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty";
+    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty journal-pruned";
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
@@ -157,7 +157,8 @@ fn no_entry_is_left_over() {
 #[test]
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
-    let args = [("error", "E"), ("json", "J"), ("line", "L"), ("rule", "R"), ("time", "T"), ("left", "F")];
+    let names = "error json line rule time left key near until place count node command slot why";
+    let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
             let text = phrases.own(lang, &id, &args).unwrap();
