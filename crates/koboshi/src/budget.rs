@@ -70,6 +70,48 @@ impl Default for SharePolicy {
     }
 }
 
+/// Why a policy cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// Nothing could be sent at all.
+    #[error("the attempts in all must be at least 1")]
+    NoAttempt,
+    /// More retries than first attempts.
+    #[error("the share of retries must be a number from 0 to 1")]
+    Share,
+    /// No number of retries.
+    #[error("the retries a second must be a number of at least 0")]
+    PerSecond,
+}
+
+impl RequestPolicy {
+    /// Whether the values make sense.
+    ///
+    /// # Errors
+    /// The first value that does not.
+    pub const fn validate(&self) -> Result<(), BudgetError> {
+        if self.in_all == 0 { Err(BudgetError::NoAttempt) } else { Ok(()) }
+    }
+}
+
+impl SharePolicy {
+    /// Whether the values make sense. An account takes any: nonsense pays nothing.
+    ///
+    /// # Errors
+    /// The first value that does not.
+    pub fn validate(&self) -> Result<(), BudgetError> {
+        if !(0.0..=1.0).contains(&self.share) {
+            return Err(BudgetError::Share);
+        }
+        if self.per_second.is_finite() && self.per_second >= 0.0 {
+            Ok(())
+        } else {
+            Err(BudgetError::PerSecond)
+        }
+    }
+}
+
 /// One retry, in the units of the account.
 const ONE: i64 = 1000;
 /// What the account may hold, in seconds of its floor.
@@ -200,6 +242,19 @@ mod tests {
         let share = drained(SharePolicy { share: f64::NAN, per_second: f64::INFINITY });
         share.deposit();
         assert!(!share.withdraw(at(0.0)));
+    }
+
+    #[test]
+    fn wrong_policies_say_what_is_wrong() {
+        assert_eq!(RequestPolicy::default().validate(), Ok(()));
+        assert_eq!(
+            RequestPolicy { in_all: 0, ..RequestPolicy::default() }.validate(),
+            Err(BudgetError::NoAttempt)
+        );
+        let base = SharePolicy::default();
+        assert_eq!(base.validate(), Ok(()));
+        assert_eq!(SharePolicy { share: f64::NAN, ..base }.validate(), Err(BudgetError::Share));
+        assert_eq!(SharePolicy { per_second: -1.0, ..base }.validate(), Err(BudgetError::PerSecond));
     }
 
     #[test]
