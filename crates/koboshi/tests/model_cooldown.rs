@@ -236,7 +236,7 @@ proptest! {
                     let end = RunEnd { exit_code: Some(i32::from(!good)), ran: ran_for, fault: None };
                     table.run_ended(key, &end, at(now), SEED);
                     match good {
-                        false => model.fail(&policy, Class::Error, None, None, Some(ran), now),
+                        false => model.fail(&policy, Class::Error, None, Some(now - ran), Some(ran), now),
                         true if ran < seconds(policy.least_run) => model.probe = None,
                         true => model.succeed(&policy, Some(now - ran), now),
                     }

@@ -155,10 +155,10 @@ impl Cooldowns {
     ) -> Option<CooldownEvent> {
         let started = end.ran.and_then(|ran| now.checked_sub(ran).ok());
         if let Some(fault) = end.fault {
-            return self.fail(key, &Failure { ran: end.ran, ..Failure::of(fault) }, now, seed);
+            return self.fail(key, &Failure { ran: end.ran, started, ..Failure::of(fault) }, now, seed);
         }
         if end.exit_code != Some(0) {
-            let failure = Failure { ran: end.ran, ..Failure::of_class(Class::Error) };
+            let failure = Failure { ran: end.ran, started, ..Failure::of_class(Class::Error) };
             return self.fail(key, &failure, now, seed);
         }
         if end.ran.is_some_and(|ran| ran < self.policy.least_run) {
