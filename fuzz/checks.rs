@@ -146,7 +146,7 @@ impl Bench {
             assert_eq!(read.merge(&read), read);
             let mut table = Cooldowns::new(policy).expect("a sound policy");
             let key = "account:main".parse().expect("a key");
-            table.adopt(&key, &read);
+            table.adopt(&key, &read, now);
             let _ = table.start(&key, true, now, Seed::new(1));
             table.forget_quiet(now);
         }

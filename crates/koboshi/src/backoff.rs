@@ -28,6 +28,7 @@
 use std::time::Duration;
 
 use crate::chance::Seed;
+use crate::time::grown;
 
 /// How a pause is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -128,9 +129,7 @@ impl BackoffPolicy {
 
     /// The exponential value, capped; saturates instead of overflowing.
     fn grown(&self, failures: u32) -> Duration {
-        let steps = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = self.first.as_secs_f64() * self.growth.powi(steps);
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(self.cap)
+        grown(self.first, self.growth, failures.saturating_sub(1)).min(self.cap)
     }
 
     /// The pauses of one series of attempts, as an iterator that ends when no attempt follows.

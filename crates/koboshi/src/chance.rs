@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::time::scaled;
+
 /// Where chance comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(u64);
@@ -32,7 +34,7 @@ impl Seed {
     /// A length between the two, both included as far as rounding allows.
     #[must_use]
     pub fn between(self, least: Duration, most: Duration) -> Duration {
-        least.saturating_add(most.saturating_sub(least).mul_f64(self.fraction()))
+        least.saturating_add(scaled(most.saturating_sub(least), self.fraction()))
     }
 }
 

@@ -42,9 +42,33 @@ impl Moment {
     }
 }
 
+/// A length after so many steps of growth; saturates, and nonsense grows nothing.
+pub(crate) fn grown(first: Duration, growth: f64, steps: u32) -> Duration {
+    let steps = i32::try_from(steps).unwrap_or(i32::MAX);
+    scaled(first, growth.powi(steps))
+}
+
+/// A length times a factor; saturates. Nothing stays nothing, whatever the factor.
+pub(crate) fn scaled(length: Duration, factor: f64) -> Duration {
+    if length.is_zero() || factor.is_nan() || factor <= 0.0 {
+        return Duration::ZERO;
+    }
+    Duration::try_from_secs_f64(length.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn growth_saturates_and_nothing_stays_nothing() {
+        let second = Duration::from_secs(1);
+        assert_eq!(grown(second, 2.0, 3), Duration::from_secs(8));
+        assert_eq!(grown(second, 1e300, u32::MAX), Duration::MAX);
+        assert_eq!(grown(Duration::ZERO, 2.0, u32::MAX), Duration::ZERO);
+        assert_eq!(scaled(Duration::MAX, 1.0), Duration::MAX);
+        assert_eq!(scaled(second, f64::NAN), Duration::ZERO);
+    }
 
     #[test]
     fn arithmetic_never_wraps() {

@@ -41,6 +41,8 @@ enum Step {
 struct Key {
     /// set, until, class, fixed, parked
     rest: Option<(i64, i64, Class, bool, bool)>,
+    /// Until when a person told it to rest.
+    told: Option<i64>,
     streaks: BTreeMap<Class, u32>,
     probe: Option<i64>,
     release: Option<(i64, i64)>,
@@ -58,16 +60,20 @@ fn seconds(length: Duration) -> i64 {
 }
 
 impl Key {
+    fn learned_ends(&self, now: i64) -> i64 {
+        let Some((set, until, _, fixed, _)) = self.rest else { return i64::MIN };
+        if !fixed && now + 60 < set { now } else { until }
+    }
+
     fn ends(&self, now: i64) -> i64 {
-        let (set, until, _, fixed, _) = self.rest.unwrap();
-        if fixed || now >= set { until } else { until.min(now + until - set) }
+        self.learned_ends(now).max(self.told.unwrap_or(i64::MIN))
     }
 
     fn standing(&self, now: i64) -> &'static str {
         match self.rest {
-            None => "free",
             Some((.., true)) => "parked",
-            Some(_) if now < self.ends(now) => "cooling",
+            _ if now < self.ends(now) => "cooling",
+            None => "free",
             Some(_) => "due",
         }
     }
@@ -81,43 +87,51 @@ impl Key {
         ran: Option<i64>,
         now: i64,
     ) {
+        (self.probe, self.release) = (None, None);
         if ran.is_some_and(|ran| ran >= seconds(policy.healthy_run)) {
-            self.rest = None;
             self.streaks.clear();
+            let parked = matches!(self.rest, Some((.., true)));
+            if !parked && now >= self.learned_ends(now) {
+                self.rest = None;
+            }
         }
-        let known = matches!((self.rest, began), (Some((set, ..)), Some(began)) if began < set);
+        let known = matches!((self.rest, began), (Some((set, ..)), Some(began)) if began < set)
+            && self.streaks.contains_key(&class);
+        if known && wait.is_none() {
+            return;
+        }
         let streak = self.streaks.entry(class).or_insert(0);
-        *streak = if known { (*streak).max(1) } else { *streak + 1 };
+        *streak += u32::from(!known);
         let streak = *streak;
         let own = policy.class(class);
-        let length = match (wait, own) {
-            (Some((after, true)), _) => (after + 60).min(35 * 86_400),
-            (Some((after, false)), _) => (after + (after / 10).clamp(5, 300)).min(35 * 86_400),
-            (None, Some(own)) => {
-                let mut length = seconds(own.base);
-                for _ in 1..streak {
-                    length = (length * 2).min(seconds(own.cap));
-                }
-                length
-            }
-            (None, None) => 0,
+        let stated = wait.map(|(after, instant)| {
+            let margin = if instant { 60 } else { (after / 10).clamp(5, 300) };
+            (after + margin).min(35 * 86_400)
+        });
+        let mut guess = own.map_or(0, |own| seconds(own.base));
+        for _ in 1..streak {
+            guess = (guess * 2).min(own.map_or(0, |own| seconds(own.cap)));
+        }
+        let length = match stated {
+            Some(stated) if class == Class::Error => stated.max(guess),
+            Some(stated) => stated,
+            None => guess,
         };
         let park = own.is_none() || own.unwrap().park_after.is_some_and(|most| streak >= most);
-        let longer = self.rest.is_some_and(|(.., parked)| parked || self.ends(now) > now + length);
+        let longer = self.rest.is_some_and(|(.., parked)| parked || self.learned_ends(now) > now + length);
         if park || !longer {
             self.rest = Some((now, now + length, class, wait.is_some_and(|wait| wait.1), park));
         }
-        (self.probe, self.release) = (None, None);
     }
 
     fn clear(&mut self) {
         let starts = std::mem::take(&mut self.starts);
-        *self = Self { starts, ..Self::default() };
+        *self = Self { starts, told: self.told, ..Self::default() };
     }
 
     fn succeed(&mut self, policy: &CooldownPolicy, began: Option<i64>, now: i64) {
-        let Some((set, _, class, _, parked)) = self.rest else { return };
-        if parked || class == Class::Operator || began.is_some_and(|began| began < set) {
+        let Some((set, _, _, _, parked)) = self.rest else { return };
+        if parked || began.is_some_and(|began| began < set) {
             return;
         }
         self.clear();
@@ -125,11 +139,6 @@ impl Key {
     }
 
     fn start(&mut self, policy: &CooldownPolicy, may_probe: bool, now: i64) -> Answer {
-        if let Some((set, until, class, false, parked)) = self.rest
-            && now < set
-        {
-            self.rest = Some((now, until.min(now + until - set), class, false, parked));
-        }
         let stagger = seconds(policy.stagger);
         self.probe = self.probe.map(|until| until.min(now + seconds(policy.longest_probe)));
         let release = now + seconds(policy.release);
@@ -162,7 +171,10 @@ impl Key {
             self.fail(policy, Class::Error, None, None, None, now);
             (self.probe, self.release) = (probe, release);
             self.starts.clear();
-            return self.start(policy, may_probe, now);
+            return match self.standing(now) {
+                "parked" => Answer::Held(HeldFor::Parked, None),
+                _ => Answer::Held(HeldFor::Rest, Some(self.ends(now))),
+            };
         }
         self.starts.push(now);
         if probe {
@@ -243,10 +255,8 @@ proptest! {
                 }
                 Step::Cool { seconds } => {
                     table.cool(key, at(now + seconds), "", at(now));
-                    let (probe, release) = (model.probe, model.release);
                     model.clear();
-                    (model.probe, model.release) = (probe, release);
-                    model.rest = Some((now, now + seconds, Class::Operator, true, false));
+                    model.told = Some(now + seconds);
                 }
                 Step::Resume => {
                     table.resume(key, at(now));
@@ -280,23 +290,21 @@ proptest! {
     fn nobody_rests_for_ever(steps in proptest::collection::vec(any_step(), 1..60)) {
         let mut table = Cooldowns::new(CooldownPolicy::default()).unwrap();
         let key: ScopeKey = "account:main".parse().unwrap();
-        let mut now = 1_000_000_i64;
+        let (mut now, mut latest) = (1_000_000_i64, 1_000_000_i64);
         for step in steps {
+            latest = latest.max(now);
             match step {
                 Step::Start { may_probe } => drop(table.start(&key, may_probe, at(now), SEED)),
                 Step::Fail { class, .. } if class < 5 => {
                     table.fail(&key, &Failure::of_class(CLASSES[class]), at(now), SEED);
                 }
                 Step::Advance { seconds } => now += seconds,
-                Step::ClockBack { seconds } => {
-                    now -= seconds;
-                    // Whoever waits looks again and again.
-                    drop(table.start(&key, false, at(now), SEED));
-                }
+                Step::ClockBack { seconds } => now -= seconds,
                 _ => {}
             }
         }
-        let later = now + 2 * 3600;
+        // At the latest when a clock that was set back has caught up.
+        let later = latest.max(now) + 2 * 3600;
         let answer = table.start(&key, true, at(later), SEED);
         let parked = matches!(table.standing(&key, at(later)), Standing::Parked(_));
         prop_assert!(parked || answer.is_ok(), "{answer:?}");

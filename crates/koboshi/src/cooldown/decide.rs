@@ -4,12 +4,14 @@
 //! apart from the deadline: a design that drops both when the rest is over starts at one for ever, because nothing
 //! can fail again before it is over.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::chance::Seed;
-use crate::fault::Fault;
+use crate::fault::{Confidence, Fault};
+use crate::time::scaled;
 use crate::wait::{Form, Wait};
 
 use super::{Class, Cleared, Cooldown, CooldownPolicy, Rest};
@@ -44,8 +46,10 @@ impl Failure {
     /// The failure that a fault means.
     #[must_use]
     pub fn of(fault: &Fault) -> Self {
+        // A bare status or exit code is weak evidence: it must not park anything, only lengthen the rest of an error.
+        let weak = fault.confidence == Confidence::Low;
         Self {
-            class: Class::of(fault),
+            class: if weak { Class::Error } else { Class::of(fault) },
             wait: fault.wait,
             stop: Class::needs_a_person(fault),
             detail: fault.detail.clone(),
@@ -77,13 +81,17 @@ impl Cooldown {
     /// Where the key stands.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> Standing<'_> {
-        match &self.rest {
-            None => Standing::Free,
-            Some(rest) if rest.parked => Standing::Parked(rest),
-            Some(rest) => {
-                let until = rest.ends(now);
-                if now < until { Standing::Cooling { rest, until } } else { Standing::Due(rest) }
-            }
+        if let Some(rest) = self.rest.as_ref().filter(|rest| rest.parked) {
+            return Standing::Parked(rest);
+        }
+        let both = [&self.told, &self.rest];
+        let running =
+            both.into_iter().flatten().map(|rest| (rest.ends(now), rest)).filter(|(until, _)| now < *until);
+        match (running.max_by_key(|(until, _)| *until), &self.rest) {
+            (Some((until, rest)), _) => Standing::Cooling { rest, until },
+            // What a person told ends without a word: nothing is wrong with the key.
+            (None, Some(rest)) => Standing::Due(rest),
+            (None, None) => Standing::Free,
         }
     }
 
@@ -91,19 +99,28 @@ impl Cooldown {
     pub fn fail(&mut self, failure: &Failure, policy: &CooldownPolicy, now: Timestamp, seed: Seed) {
         let (class, wait) =
             if policy.detection { (failure.class, failure.wait) } else { (Class::Error, None) };
-        let before = self.rest.take().filter(|_| failure.ran.is_none_or(|ran| ran < policy.healthy_run));
-        let known = before.as_ref().is_some_and(|rest| failure.started.is_some_and(|at| at < rest.set));
+        if failure.ran.is_some_and(|ran| ran >= policy.healthy_run) {
+            self.forget_streaks(now);
+        }
+        let before = self.rest.take();
+        let known = before.as_ref().is_some_and(|rest| rest.knows(class, failure.started));
+        if known && wait.is_none() {
+            self.rest = before;
+            return;
+        }
         let mut streaks = before.as_ref().map(|rest| rest.streaks.clone()).unwrap_or_default();
         let streak = streaks.entry(class).or_insert(0);
-        *streak = if known { (*streak).max(1) } else { streak.saturating_add(1) };
+        *streak = streak.saturating_add(u32::from(!known));
         let streak = *streak;
 
         let own = policy.class(class);
         let too_often = own.and_then(|own| own.park_after).is_some_and(|most| streak >= most);
-        let length = match (wait, own) {
-            (Some(wait), _) => policy.stated(&wait),
-            (None, Some(own)) => guessed(own.rest(streak), own.cap, streak, policy.jitter, seed),
-            (None, None) => Duration::ZERO,
+        let guess = own.map(|own| guessed(own.rest(streak), own.cap, streak, policy.jitter, seed));
+        let length = match (wait.map(|wait| policy.stated(&wait)), guess) {
+            // An error of its own that speaks of a wait: weak evidence, so it may only lengthen.
+            (Some(stated), Some(guess)) if class == Class::Error => stated.max(guess),
+            (Some(stated), _) => stated,
+            (None, guess) => guess.unwrap_or(Duration::ZERO),
         };
         let rest = Rest {
             parked: own.is_none() || too_often || failure.stop,
@@ -121,13 +138,21 @@ impl Cooldown {
         });
     }
 
+    /// A healthy run ends the series of failures, everywhere; a rest that still runs goes on.
+    fn forget_streaks(&mut self, now: Timestamp) {
+        let Some(rest) = self.rest.take() else { return };
+        self.clear(Cleared { at: now, by_person: false });
+        if rest.parked || now < rest.ends(now) {
+            self.rest = Some(Rest { streaks: BTreeMap::new(), since: now, ..rest });
+        }
+    }
+
     /// Takes a success in, of an attempt that began then (if known). Says whether that ended a series of failures.
     ///
     /// What a person decided stays, and so does what failed after the attempt had begun.
     pub fn succeed(&mut self, started: Option<Timestamp>, now: Timestamp) -> bool {
         let Some(rest) = &self.rest else { return false };
-        let newer = started.is_some_and(|started| started < rest.set);
-        if rest.parked || rest.class == Class::Operator || newer {
+        if rest.parked || started.is_some_and(|started| started < rest.set) {
             return false;
         }
         self.clear(Cleared { at: now, by_person: false });
@@ -137,27 +162,32 @@ impl Cooldown {
     /// A person lets it rest until then, whatever was known before.
     pub fn cool(&mut self, until: Timestamp, detail: &str, now: Timestamp) {
         self.clear(Cleared { at: now, by_person: true });
-        self.rest = Some(Rest {
+        self.told = Some(Rest {
             parked: false,
             until,
             set: now,
             since: now,
             class: Class::Operator,
             fixed: true,
-            streaks: std::collections::BTreeMap::new(),
+            streaks: BTreeMap::new(),
             detail: cut(detail),
         });
     }
 
     /// A person resumes it, whatever was known before. Says whether there was anything to resume.
     pub fn resume(&mut self, now: Timestamp) -> bool {
-        let rested = self.rest.is_some();
+        let rested = self.standing(now) != Standing::Free;
         self.clear(Cleared { at: now, by_person: true });
         rested
     }
 }
 
 impl Rest {
+    /// Whether a failure of this class tells nothing new: its attempt began before the rest was set.
+    fn knows(&self, class: Class, started: Option<Timestamp>) -> bool {
+        self.streaks.contains_key(&class) && started.is_some_and(|started| started < self.set)
+    }
+
     /// Whether this rest goes on where `new` would end it sooner.
     fn outlasts(&self, new: &Self, now: Timestamp) -> bool {
         !new.parked && (self.parked || self.ends(now) > new.until)
@@ -169,7 +199,7 @@ fn guessed(rest: Duration, cap: Duration, streak: u32, jitter: f64, seed: Seed) 
     if streak <= 1 {
         return rest;
     }
-    let most = rest.saturating_add(rest.mul_f64(jitter.clamp(0.0, 1.0)));
+    let most = rest.saturating_add(scaled(rest, jitter));
     seed.nth(u64::from(streak)).between(rest, most).min(cap)
 }
 

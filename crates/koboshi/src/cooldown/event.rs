@@ -49,6 +49,8 @@ pub enum Happened {
     },
     /// The rest is over.
     Ended,
+    /// The first one after the rest succeeded.
+    Recovered,
     /// It was parked: a person must resume it.
     Parked {
         /// Why.
@@ -84,7 +86,7 @@ impl CooldownEvent {
         match self.what {
             Happened::Set { .. } => "WARNING",
             Happened::Skipped { .. } | Happened::SkippedParked { .. } | Happened::Turn { .. } => "DEBUG",
-            Happened::Ended | Happened::Resumed => "INFO",
+            Happened::Ended | Happened::Recovered | Happened::Resumed => "INFO",
             Happened::Parked { .. } => "ERROR",
         }
     }
@@ -120,6 +122,7 @@ impl fmt::Display for CooldownEvent {
                 write!(formatter, "Skipping {name}: others go first ({seconds}s remaining)")
             }
             Happened::Ended => write!(formatter, "Cooldown ended for {name}, spawn allowed"),
+            Happened::Recovered => write!(formatter, "{name} is healthy again, failures forgotten"),
             Happened::Parked { class, streak } => write!(
                 formatter,
                 "Parked {name} (reason: {}, consecutive: {streak}), resume it with: koboshi resume {whole}",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::time::{grown, scaled};
 use crate::wait::{Form, Wait};
 
 use super::Class;
@@ -31,9 +32,7 @@ impl ClassPolicy {
     /// The rest after the `streak`-th failure (from 1), without jitter; saturates.
     #[must_use]
     pub fn rest(&self, streak: u32) -> Duration {
-        let steps = i32::try_from(streak.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = self.base.as_secs_f64() * self.growth.powi(steps);
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(self.cap)
+        grown(self.base, self.growth, streak.saturating_sub(1)).min(self.cap)
     }
 }
 
@@ -55,7 +54,7 @@ impl MarginPolicy {
     #[must_use]
     pub fn margin(&self, wait: &Wait) -> Duration {
         match wait.form {
-            Form::Countdown => wait.after.mul_f64(self.share.clamp(0.0, 1.0)).max(self.least).min(self.most),
+            Form::Countdown => scaled(wait.after, self.share).max(self.least).min(self.most),
             Form::Instant | Form::Day => self.instant,
         }
     }

@@ -2,25 +2,33 @@
 //!
 //! Two copies must merge to the same thing in any order, however often (tests check it): a higher epoch beats a lower
 //! one; within an epoch the rest that ends later wins, a parked one before all, and streaks take their maximum. Every
-//! clear raises the epoch, be it by a success or by a person, so a cleared cooldown does not come back from a
-//! node that had not heard of it.
+//! clear raises the epoch, so a cleared cooldown does not come back from a node that had not heard of it. A person's
+//! clear raises its upper half: no number of successes elsewhere outruns it.
 //!
-//! What a merge must not lose is a failure that came *after* the success that cleared: see
-//! [`Cooldown::reconcile`].
+//! What a person told to rest is kept apart from what was learned, so neither hides the other.
+//!
+//! What a merge must not lose is a failure that came *after* the clear: see [`Cooldown::reconcile`].
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Class;
 
+/// Clocks of one fleet differ by less. A rest that seems to have been set further in the future was set before the
+/// clock was set back.
+const CLOCK_SLACK: Duration = Duration::from_secs(60);
+/// A person's clear counts in the upper half of the epoch.
+const PERSON: u64 = 1 << 32;
+
 /// How the current epoch began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cleared {
     /// When.
     pub at: Timestamp,
-    /// A person did it: whatever was known before is void, whenever it happened.
+    /// A person did it.
     pub by_person: bool,
 }
 
@@ -55,21 +63,18 @@ impl Rest {
         self.streaks.get(&self.class).copied().unwrap_or(0)
     }
 
-    /// When it ends as seen from `now`: a clock that was set back must not stretch a rest.
+    /// When it ends as seen from `now`. After a clock was set back nobody can tell how long it has lasted: it is over
+    /// then, and the one that goes first finds out. An end that was stated as an instant stays where it is.
     #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {
-        if self.fixed || now >= self.set {
-            return self.until;
-        }
-        let length = self.until.duration_since(self.set);
-        now.saturating_add(length).unwrap_or(self.until).min(self.until)
+        let set_back = now.saturating_add(CLOCK_SLACK).is_ok_and(|latest| latest < self.set);
+        if set_back && !self.fixed { now } else { self.until }
     }
 
-    /// Counts the rest from now if the clock was set back since it was set.
-    pub(super) fn follow_clock(&mut self, now: Timestamp) {
-        if !self.fixed && now < self.set {
-            (self.until, self.set) = (self.ends(now), now);
-        }
+    /// The same as the first of a new series. One that was parked for its streak has no more reason to be.
+    fn anew(self) -> Option<Self> {
+        let streaks = BTreeMap::from([(self.class, 1)]);
+        (!self.parked).then_some(Self { streaks, since: self.set, ..self })
     }
 
     /// The order that decides between two rests of one epoch.
@@ -96,17 +101,25 @@ pub struct Cooldown {
     /// How the epoch began; none for the first.
     #[serde(default)]
     pub cleared: Option<Cleared>,
-    /// The rest, if there were failures in this epoch.
+    /// What a person told it to rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Rest>,
+    /// What was learned, if there were failures in this epoch.
     #[serde(default)]
     pub rest: Option<Rest>,
 }
 
 impl Cooldown {
-    /// Forgets the failures so far, everywhere.
+    /// Forgets the failures so far, everywhere; a person's clear also what a person told.
     pub fn clear(&mut self, cleared: Cleared) {
-        self.epoch = self.epoch.saturating_add(1);
-        self.cleared = Some(cleared);
         self.rest = None;
+        self.cleared = Some(cleared);
+        if cleared.by_person {
+            self.told = None;
+            self.epoch = (self.epoch / PERSON).saturating_add(1).saturating_mul(PERSON);
+        } else {
+            self.epoch = self.epoch.saturating_add(1);
+        }
     }
 
     /// Both together.
@@ -115,33 +128,36 @@ impl Cooldown {
         if self.epoch != other.epoch {
             return if self.epoch > other.epoch { self.clone() } else { other.clone() };
         }
-        let rest = match (&self.rest, &other.rest) {
-            (Some(one), Some(two)) => Some(one.merge(two)),
-            (one, two) => one.clone().or_else(|| two.clone()),
-        };
-        Self { epoch: self.epoch, cleared: self.cleared.max(other.cleared), rest }
+        Self {
+            epoch: self.epoch,
+            cleared: self.cleared.max(other.cleared),
+            told: both(self.told.as_ref(), other.told.as_ref()),
+            rest: both(self.rest.as_ref(), other.rest.as_ref()),
+        }
     }
 
     /// Takes in what another node knows. Says whether we know something that it does not, so that it must be told.
     ///
-    /// A merge alone would drop a failure of ours when a node that had not heard of it clears by a success: where the
-    /// failure came after that success, it is put on top of the new epoch.
+    /// A merge alone would drop a failure of ours when a node that had not heard of it clears. One that came after the
+    /// clear is put on top of the new epoch; after a person's clear it is the first of a new series.
     pub fn reconcile(&mut self, other: &Self) -> bool {
-        let mine = self.rest.take();
-        let before = Self { epoch: self.epoch, cleared: self.cleared, rest: mine };
-        let mut merged = before.merge(other);
-        let beaten = other.epoch > before.epoch;
-        if let (true, Some(cleared), Some(rest)) = (beaten, other.cleared, before.rest)
-            && !cleared.by_person
-            && rest.set > cleared.at
-        {
-            merged.rest = Some(match &merged.rest {
-                Some(theirs) => theirs.merge(&rest),
-                None => rest,
-            });
+        let before = std::mem::take(self);
+        *self = before.merge(other);
+        if let (true, Some(cleared)) = (other.epoch > before.epoch, other.cleared) {
+            let news = before.rest.filter(|rest| rest.set > cleared.at);
+            let news = if cleared.by_person { news.and_then(Rest::anew) } else { news };
+            self.rest = both(self.rest.as_ref(), news.as_ref());
+            let told = before.told.filter(|told| !cleared.by_person || told.set > cleared.at);
+            self.told = both(self.told.as_ref(), told.as_ref());
         }
-        *self = merged;
         *self != *other
+    }
+}
+
+fn both(one: Option<&Rest>, two: Option<&Rest>) -> Option<Rest> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.merge(two)),
+        (one, two) => one.or(two).cloned(),
     }
 }
 
@@ -187,16 +203,45 @@ mod tests {
         assert_eq!((node.epoch, node.rest.as_ref().map(|rest| rest.until)), (1, Some(at(500))));
         let mut by_person = Cooldown::default();
         by_person.clear(Cleared { at: at(50), by_person: true });
-        let mut node = Cooldown { rest: Some(rest(60, 500, 1)), ..Cooldown::default() };
-        node.reconcile(&by_person);
-        assert_eq!(node.rest, None, "a person's word beats every failure of the epoch before");
+        let mut node = Cooldown { rest: Some(rest(60, 500, 4)), ..Cooldown::default() };
+        assert!(node.reconcile(&by_person));
+        assert_eq!(
+            node.rest.as_ref().map(Rest::streak),
+            Some(1),
+            "after a person's clear a new series begins"
+        );
+        let mut parked =
+            Cooldown { rest: Some(Rest { parked: true, ..rest(60, 500, 5) }), ..Cooldown::default() };
+        parked.reconcile(&by_person);
+        assert_eq!(parked.rest, None, "and nothing is parked for what was before");
+        let mut old = Cooldown { rest: Some(rest(40, 500, 4)), ..Cooldown::default() };
+        assert!(!old.reconcile(&by_person));
+        assert_eq!(old.rest, None, "a person's word beats every failure before it");
+    }
+
+    #[test]
+    fn a_persons_clear_is_not_outrun_by_successes_elsewhere() {
+        let mut node = Cooldown { rest: Some(rest(1, 9, 1)), ..Cooldown::default() };
+        let mut stored = node.clone();
+        for second in 2..10 {
+            node.clear(Cleared { at: at(second), by_person: false });
+        }
+        node.rest = Some(rest(10, 500, 1));
+        stored.clear(Cleared { at: at(20), by_person: true });
+        node.reconcile(&stored);
+        assert_eq!(node.rest, None);
+        let told = Rest { class: Class::Operator, ..rest(30, 600, 0) };
+        stored.told = Some(told.clone());
+        stored.clear(Cleared { at: at(40), by_person: false });
+        assert_eq!(stored.told, Some(told), "a success leaves what a person told");
     }
 
     #[test]
     fn a_clock_set_back_does_not_stretch_a_guess_but_leaves_a_stated_instant() {
         let guess = rest(1000, 1060, 1);
         assert_eq!(guess.ends(at(1010)), at(1060));
-        assert_eq!(guess.ends(at(100)), at(160), "sixty seconds from now, not sixteen minutes");
+        assert_eq!(guess.ends(at(950)), at(1060), "clocks of a fleet differ a little");
+        assert_eq!(guess.ends(at(100)), at(100), "it is over, not stretched by a quarter of an hour");
         let stated = Rest { fixed: true, ..rest(1000, 1060, 1) };
         assert_eq!(stated.ends(at(100)), at(1060));
     }
@@ -219,9 +264,11 @@ mod tests {
 
     pub(crate) fn any_cooldown() -> impl Strategy<Value = Cooldown> {
         let cleared = proptest::option::of((0_i64..4, any::<bool>()));
-        (0_u64..3, cleared, proptest::option::of(any_rest())).prop_map(|(epoch, cleared, rest)| Cooldown {
+        let rests = (proptest::option::of(any_rest()), proptest::option::of(any_rest()));
+        (0_u64..3, cleared, rests).prop_map(|(epoch, cleared, (told, rest))| Cooldown {
             epoch,
             cleared: cleared.map(|(second, by_person)| Cleared { at: at(second), by_person }),
+            told,
             rest,
         })
     }

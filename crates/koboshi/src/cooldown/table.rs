@@ -54,7 +54,8 @@ pub enum HeldFor {
 }
 
 /// A start that must wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{event}")]
 pub struct Held {
     /// Why.
     pub why: HeldFor,
@@ -65,7 +66,7 @@ pub struct Held {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct Kept {
     record: Cooldown,
     /// Until when the probe that is out is waited for.
     probe: Option<Timestamp>,
@@ -79,7 +80,7 @@ struct Slot {
 #[derive(Debug)]
 pub struct Cooldowns {
     policy: CooldownPolicy,
-    slots: HashMap<ScopeKey, Slot>,
+    keys: HashMap<ScopeKey, Kept>,
 }
 
 impl Cooldowns {
@@ -89,13 +90,13 @@ impl Cooldowns {
     /// The policy makes no sense.
     pub fn new(policy: CooldownPolicy) -> Result<Self, CooldownPolicyError> {
         policy.validate()?;
-        Ok(Self { policy, slots: HashMap::new() })
+        Ok(Self { policy, keys: HashMap::new() })
     }
 
     /// Where a key stands. This is the question of every request: one lookup, nothing is changed.
     #[must_use]
     pub fn standing(&self, key: &ScopeKey, now: Timestamp) -> Standing<'_> {
-        self.slots.get(key).map_or(Standing::Free, |slot| slot.record.standing(now))
+        self.keys.get(key).map_or(Standing::Free, |kept| kept.record.standing(now))
     }
 
     /// The rest of a key that rests or is parked now.
@@ -121,10 +122,10 @@ impl Cooldowns {
             return None;
         }
         let policy = self.policy;
-        let slot = self.slot(key);
-        slot.record.fail(failure, &policy, now, seed);
-        (slot.probe, slot.release) = (None, None);
-        slot.record.rest.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
+        let kept = self.kept(key);
+        kept.record.fail(failure, &policy, now, seed);
+        (kept.probe, kept.release) = (None, None);
+        kept.record.rest.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
     }
 
     /// Something succeeded that began then, if known. If it was the first after a rest, the others follow one by one.
@@ -135,13 +136,15 @@ impl Cooldowns {
         now: Timestamp,
     ) -> Option<CooldownEvent> {
         let policy = self.policy;
-        let slot = self.slots.get_mut(key)?;
-        if !slot.record.succeed(started, now) {
+        let kept = self.keys.get_mut(key)?;
+        // The end of a rest is told when the first one goes; a success before that ends it early.
+        let early = matches!(kept.record.standing(now), Standing::Cooling { .. });
+        if !kept.record.succeed(started, now) {
             return None;
         }
-        slot.probe = None;
-        slot.release = Some((later(now, policy.stagger), later(now, policy.release)));
-        Some(CooldownEvent { key: key.clone(), what: Happened::Ended })
+        kept.follow(&policy, now);
+        let what = if early { Happened::Ended } else { Happened::Recovered };
+        Some(CooldownEvent { key: key.clone(), what })
     }
 
     /// A run ended. Exit 0 is a success only if it lasted: "nothing to do" in a second would be started for ever.
@@ -170,8 +173,8 @@ impl Cooldowns {
 
     /// The probe was called off: the next one may go.
     pub fn give_up_probe(&mut self, key: &ScopeKey) {
-        if let Some(slot) = self.slots.get_mut(key) {
-            slot.probe = None;
+        if let Some(kept) = self.keys.get_mut(key) {
+            kept.probe = None;
         }
     }
 
@@ -190,16 +193,16 @@ impl Cooldowns {
         seed: Seed,
     ) -> Result<Started, Held> {
         let policy = self.policy;
-        let slot = self.slot(key);
-        slot.follow_clock(&policy, now);
+        let kept = self.kept(key);
+        kept.follow_clock(&policy, now);
         let held = |why, class: Class, until| {
             let event = CooldownEvent::skipped(key, class, until, now);
             Err(Held { why, until: Some(until), event })
         };
-        let probe = match slot.record.standing(now) {
+        let probe = match kept.record.standing(now) {
             Standing::Parked(rest) => return Err(Held::parked(key, rest)),
             Standing::Cooling { rest, until } => return held(HeldFor::Rest, rest.class, until),
-            Standing::Due(rest) => match slot.probe.filter(|until| now < *until) {
+            Standing::Due(rest) => match kept.probe.filter(|until| now < *until) {
                 Some(until) => return held(HeldFor::Probe, rest.class, until),
                 None if !may_probe => {
                     return held(HeldFor::Probe, rest.class, later(now, policy.stagger));
@@ -207,7 +210,7 @@ impl Cooldowns {
                 None => true,
             },
             Standing::Free => {
-                if let Some(until) = slot.turn(&policy, now) {
+                if let Some(until) = kept.turn(&policy, now) {
                     let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
                     let event = CooldownEvent { key: key.clone(), what };
                     return Err(Held { why: HeldFor::Turn, until: Some(until), event });
@@ -215,7 +218,7 @@ impl Cooldowns {
                 false
             }
         };
-        if policy.enabled && slot.started_too_often(&policy, now) {
+        if policy.enabled && kept.started_too_often(&policy, now) {
             let failure = Failure {
                 detail: format!(
                     "started {} times within {} s",
@@ -224,13 +227,15 @@ impl Cooldowns {
                 ),
                 ..Failure::of_class(Class::Error)
             };
-            slot.record.fail(&failure, &policy, now, seed);
-            slot.starts.clear();
-            return self.start(key, may_probe, now, seed);
+            kept.record.fail(&failure, &policy, now, seed);
+            kept.starts.clear();
+            if let Standing::Parked(rest) | Standing::Cooling { rest, .. } = kept.record.standing(now) {
+                return Err(Held::set(key, rest, now));
+            }
         }
-        slot.starts.push_back(now);
+        kept.starts.push_back(now);
         if probe {
-            slot.probe = Some(later(now, policy.longest_probe));
+            kept.probe = Some(later(now, policy.longest_probe));
         }
         let ended = probe.then(|| CooldownEvent { key: key.clone(), what: Happened::Ended });
         Ok(Started { probe, ended })
@@ -240,10 +245,10 @@ impl Cooldowns {
 
     /// A person resumes a key.
     pub fn resume(&mut self, key: &ScopeKey, now: Timestamp) -> Option<CooldownEvent> {
-        let slot = self.slot(key);
-        let rested = slot.record.resume(now);
-        (slot.probe, slot.release) = (None, None);
-        slot.starts.clear();
+        let kept = self.kept(key);
+        let rested = kept.record.resume(now);
+        (kept.probe, kept.release) = (None, None);
+        kept.starts.clear();
         rested.then(|| CooldownEvent { key: key.clone(), what: Happened::Resumed })
     }
 
@@ -255,56 +260,62 @@ impl Cooldowns {
         detail: &str,
         now: Timestamp,
     ) -> Option<CooldownEvent> {
-        let slot = self.slot(key);
-        slot.record.cool(until, detail, now);
-        slot.record.rest.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
+        let kept = self.kept(key);
+        kept.record.cool(until, detail, now);
+        (kept.probe, kept.release) = (None, None);
+        kept.record.told.as_ref().map(|told| CooldownEvent::set(key, told, now))
     }
 
     /// What is known about a key, to be stored and shared.
     #[must_use]
     pub fn record(&self, key: &ScopeKey) -> Option<&Cooldown> {
-        self.slots.get(key).map(|slot| &slot.record)
+        self.keys.get(key).map(|kept| &kept.record)
     }
 
     /// Takes in what another process knows. Says whether we know more, so that it must be told.
-    pub fn adopt(&mut self, key: &ScopeKey, other: &Cooldown) -> bool {
-        let slot = self.slot(key);
-        let epoch = slot.record.epoch;
-        let tell = slot.record.reconcile(other);
-        if slot.record.epoch != epoch {
-            (slot.probe, slot.release) = (None, None);
+    pub fn adopt(&mut self, key: &ScopeKey, other: &Cooldown, now: Timestamp) -> bool {
+        let policy = self.policy;
+        let kept = self.kept(key);
+        let (epoch, rested) = (kept.record.epoch, kept.record.rest.is_some());
+        let tell = kept.record.reconcile(other);
+        if kept.record.epoch != epoch {
+            (kept.probe, kept.release) = (None, None);
+            let by_success = kept.record.cleared.is_some_and(|cleared| !cleared.by_person);
+            if rested && by_success && kept.record.rest.is_none() {
+                kept.follow(&policy, now);
+            }
         }
         tell
     }
 
-    /// Every key that rests, is due or parked.
-    pub fn resting(&self) -> impl Iterator<Item = (&ScopeKey, &Rest)> {
-        self.slots.iter().filter_map(|(key, slot)| slot.record.rest.as_ref().map(|rest| (key, rest)))
+    /// Everything that is known, to be stored and shared.
+    pub fn records(&self) -> impl Iterator<Item = (&ScopeKey, &Cooldown)> {
+        self.keys.iter().map(|(key, kept)| (key, &kept.record))
     }
 
     /// Forgets keys that have been quiet for a week, so that the table does not grow for ever.
     pub fn forget_quiet(&mut self, now: Timestamp) {
-        self.slots.retain(|_, slot| !slot.is_quiet(now));
+        self.keys.retain(|_, kept| !kept.is_quiet(now));
     }
 
     /// How many keys are known.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.keys.len()
     }
 
     /// Whether no key is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.keys.is_empty()
     }
 
-    fn slot(&mut self, key: &ScopeKey) -> &mut Slot {
-        self.slots.entry(key.clone()).or_default()
+    fn kept(&mut self, key: &ScopeKey) -> &mut Kept {
+        self.keys.entry(key.clone()).or_default()
     }
 }
 
-impl Slot {
+impl Kept {
     /// After a probe's success: when this one may follow, if not now. Takes the turn if it is now.
     fn turn(&mut self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
         let (next, all) = self.release.filter(|(_, all)| now < *all)?;
@@ -315,11 +326,14 @@ impl Slot {
         None
     }
 
+    /// One succeeded: the others follow one by one.
+    fn follow(&mut self, policy: &CooldownPolicy, now: Timestamp) {
+        self.probe = None;
+        self.release = Some((later(now, policy.stagger), later(now, policy.release)));
+    }
+
     /// A clock that was set back must not keep anybody longer than the policy says.
     fn follow_clock(&mut self, policy: &CooldownPolicy, now: Timestamp) {
-        if let Some(rest) = &mut self.record.rest {
-            rest.follow_clock(now);
-        }
         self.probe = self.probe.map(|until| until.min(later(now, policy.longest_probe)));
         let (stagger, release) = (later(now, policy.stagger), later(now, policy.release));
         self.release = self.release.map(|(next, all)| (next.min(stagger), all.min(release)));
@@ -332,10 +346,10 @@ impl Slot {
     }
 
     fn is_quiet(&self, now: Timestamp) -> bool {
-        let last = match &self.record.rest {
-            Some(rest) if rest.parked => return false,
-            Some(rest) => rest.ends(now),
-            None => self.record.cleared.map_or(Timestamp::MIN, |cleared| cleared.at),
+        let last = match self.record.standing(now) {
+            Standing::Parked(_) | Standing::Cooling { .. } => return false,
+            Standing::Due(rest) => rest.ends(now),
+            Standing::Free => self.record.cleared.map_or(Timestamp::MIN, |cleared| cleared.at),
         };
         let last = self.starts.back().map_or(last, |start| last.max(*start));
         later(last, FORGET_AFTER) <= now
@@ -343,6 +357,13 @@ impl Slot {
 }
 
 impl Held {
+    /// It rests or is parked from now on.
+    fn set(key: &ScopeKey, rest: &Rest, now: Timestamp) -> Self {
+        let (why, until) =
+            if rest.parked { (HeldFor::Parked, None) } else { (HeldFor::Rest, Some(rest.ends(now))) };
+        Self { why, until, event: CooldownEvent::set(key, rest, now) }
+    }
+
     fn parked(key: &ScopeKey, rest: &Rest) -> Self {
         let what = Happened::SkippedParked { class: rest.class };
         Self { why: HeldFor::Parked, until: None, event: CooldownEvent { key: key.clone(), what } }

@@ -308,16 +308,153 @@ fn a_quiet_key_is_forgotten_and_a_parked_one_is_not() {
     assert_eq!(cooldowns.len(), 2);
     cooldowns.forget_quiet(at(30 * 86_400));
     assert_eq!(cooldowns.len(), 1);
-    assert_eq!(cooldowns.resting().next().unwrap().0, &parked);
+    assert_eq!(cooldowns.records().next().unwrap().0, &parked);
 }
 
 #[test]
 fn what_another_process_learned_is_taken_in() {
     let (mut here, mut there) = (cooldowns(), cooldowns());
     here.fail(&key(), &stated(Class::Quota, 7200, Form::Instant, 0), at(0), SEED);
-    assert!(!there.adopt(&key(), here.record(&key()).unwrap()), "it has nothing to add");
+    assert!(!there.adopt(&key(), here.record(&key()).unwrap(), at(1)), "it has nothing to add");
     assert_eq!(left(&there, 0), 7260);
     there.resume(&key(), at(10));
-    here.adopt(&key(), there.record(&key()).unwrap());
+    here.adopt(&key(), there.record(&key()).unwrap(), at(10));
     assert_eq!(here.standing(&key(), at(10)), Standing::Free);
+}
+
+#[test]
+fn what_a_person_told_ends_by_itself_and_outlives_failures_and_successes() {
+    let mut cooldowns = cooldowns();
+    cooldowns.cool(&key(), at(1000), "maintenance", at(0));
+    cooldowns.fail(&key(), &stated(Class::Quota, 7200, Form::Instant, 10), at(10), SEED);
+    assert_eq!(left(&cooldowns, 10), 7260, "the longer of the two");
+    cooldowns.succeed(&key(), None, at(20));
+    assert_eq!(left(&cooldowns, 20), 980, "a success ends what was learned, not what was told");
+    assert_eq!(cooldowns.standing(&key(), at(1000)), Standing::Free, "nothing is wrong with the key");
+    assert!((0..3).all(|n| cooldowns.start(&key(), true, at(2000 + n), SEED).is_ok()), "no probe, no turns");
+}
+
+#[test]
+fn a_healthy_run_ends_the_series_but_no_rest_that_still_runs() {
+    let long = || Failure { ran: Some(Duration::from_secs(3600)), ..error() };
+    let mut table = cooldowns();
+    table.fail(&key(), &stated(Class::Quota, 432_000, Form::Instant, 0), at(0), SEED);
+    table.fail(&key(), &long(), at(10), SEED);
+    assert_eq!(left(&table, 10), 432_050, "a week's quota is not undone by a crash");
+    let mut table = cooldowns();
+    table.fail(&key(), &Failure::of_class(Class::Billing), at(0), SEED);
+    table.fail(&key(), &long(), at(10), SEED);
+    assert!(matches!(table.standing(&key(), at(10)), Standing::Parked(_)));
+    let mut table = cooldowns();
+    for second in [0, 1000, 2000, 3000] {
+        table.fail(&key(), &error(), at(second), SEED);
+    }
+    let stored = table.record(&key()).unwrap().clone();
+    table.fail(&key(), &long(), at(50_000), SEED);
+    let merged = table.record(&key()).unwrap().merge(&stored);
+    assert_eq!(merged.rest.unwrap().streak(), 1, "and what was forgotten does not come back from the store");
+}
+
+#[test]
+fn weak_evidence_parks_nothing_and_only_lengthens() {
+    let mut fault = Fault::of(Kind::Unauthorized, "test");
+    fault.confidence = crate::fault::Confidence::Low;
+    let mut table = cooldowns();
+    table.fail(&key(), &Failure::of(&fault), at(0), SEED);
+    assert_eq!(left(&table, 0), 60);
+    fault.confidence = crate::fault::Confidence::Medium;
+    table.fail(&key(), &Failure::of(&fault), at(100), SEED);
+    assert!(matches!(table.standing(&key(), at(100)), Standing::Parked(_)));
+    let rest = |after| {
+        let mut table = cooldowns();
+        table.fail(&key(), &stated(Class::Error, after, Form::Countdown, 0), at(0), SEED);
+        left(&table, 0)
+    };
+    assert_eq!((rest(10), rest(600)), (60, 660));
+}
+
+#[test]
+fn siblings_that_end_together_are_one_failure_and_move_no_guess() {
+    let mut cooldowns = cooldowns();
+    let crashed = RunEnd { exit_code: Some(1), ran: Some(Duration::from_secs(50)), fault: None };
+    for second in 100..105 {
+        cooldowns.run_ended(&key(), &crashed, at(second), SEED);
+    }
+    assert_eq!(cooldowns.check(&key(), at(105)).unwrap().streak(), 1);
+    assert_eq!(left(&cooldowns, 105), 55, "sixty seconds from the first of them");
+    let quota = Failure { started: Some(at(50)), ..Failure::of_class(Class::Quota) };
+    cooldowns.fail(&key(), &quota, at(106), SEED);
+    assert_eq!(left(&cooldowns, 106), 1800, "another class is news, whenever it began");
+}
+
+#[test]
+fn too_many_starts_are_told_as_a_rest_and_in_the_end_as_parked() {
+    let policy = CooldownPolicy {
+        error: ClassPolicy { base: Duration::from_secs(1), ..CooldownPolicy::default().error },
+        ..CooldownPolicy::default()
+    };
+    let mut cooldowns = Cooldowns::new(policy).unwrap();
+    for second in 0..5 {
+        cooldowns.start(&key(), true, at(second), SEED).unwrap();
+    }
+    let held = cooldowns.start(&key(), true, at(5), SEED).unwrap_err();
+    assert!(held.to_string().starts_with("Cooldown set for"), "{held}");
+    cooldowns.start(&key(), true, at(6), SEED).expect("a short rest does not count the same starts again");
+    for _ in 0..4 {
+        cooldowns.fail(&key(), &error(), at(1000), SEED);
+    }
+    let held = cooldowns.start(&key(), true, at(1000), SEED).unwrap_err();
+    assert!(held.to_string().contains("koboshi resume"), "{held}");
+}
+
+#[test]
+fn a_success_elsewhere_lets_the_others_follow_one_by_one_here_too() {
+    let (mut here, mut there) = (cooldowns(), cooldowns());
+    here.fail(&key(), &Failure::of_class(Class::Quota), at(0), SEED);
+    there.adopt(&key(), here.record(&key()).unwrap(), at(0));
+    here.start(&key(), true, at(1800), SEED).unwrap();
+    let recovered = here.succeed(&key(), Some(at(1800)), at(1850)).unwrap();
+    assert_eq!(recovered.what, Happened::Recovered);
+    there.adopt(&key(), here.record(&key()).unwrap(), at(1850));
+    let started: Vec<i64> =
+        (1850..1856).filter(|now| there.start(&key(), true, at(*now), SEED).is_ok()).collect();
+    assert_eq!(started, [1852, 1854]);
+}
+
+#[test]
+fn a_look_after_the_clock_was_set_back_does_not_stretch_a_rest() {
+    let mut cooldowns = cooldowns();
+    cooldowns.fail(&key(), &error(), at(100_000), SEED);
+    assert!(cooldowns.check(&key(), at(50_000)).is_none());
+    assert!(cooldowns.start(&key(), true, at(50_000), SEED).unwrap().probe, "one goes first");
+}
+
+#[test]
+fn details_are_cut_between_characters() {
+    let mut cooldowns = cooldowns();
+    let failure = Failure { detail: "あ".repeat(1000), ..error() };
+    cooldowns.fail(&key(), &failure, at(0), SEED);
+    assert_eq!(cooldowns.check(&key(), at(0)).unwrap().detail.chars().count(), 100);
+}
+
+#[test]
+fn jitter_differs_from_failure_to_failure_and_never_exceeds_the_cap() {
+    let policy = CooldownPolicy { jitter: 1.0, ..CooldownPolicy::default() };
+    let mut shares = Vec::new();
+    for streak in 2..7_u32 {
+        let mut record = Cooldown::default();
+        for _ in 0..streak {
+            record.fail(&Failure::of_class(Class::Quota), &policy, at(0), SEED);
+        }
+        let rest = record.rest.unwrap();
+        let length = rest.until.duration_since(at(0)).as_secs_f64();
+        assert!(length <= 3600.0, "{length}");
+        let mut record = Cooldown::default();
+        for _ in 0..streak {
+            record.fail(&Failure::of_class(Class::Network), &policy, at(0), SEED);
+        }
+        let own = policy.network.rest(streak).as_secs_f64();
+        shares.push(record.rest.unwrap().until.duration_since(at(0)).as_secs_f64() / own);
+    }
+    assert!(shares[..3].windows(2).all(|pair| (pair[0] - pair[1]).abs() > 1e-6), "{shares:?}");
 }
