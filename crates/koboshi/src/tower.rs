@@ -77,7 +77,7 @@ pub struct BreakerService<S, C, J> {
 #[derive(Debug, thiserror::Error)]
 pub enum BreakerError<E> {
     /// The breaker did not let it through.
-    #[error("the target is not asked now: its breaker is {}", .0.mode.name())]
+    #[error(transparent)]
     Refused(Refused),
     /// The service failed.
     #[error(transparent)]
@@ -100,7 +100,7 @@ where
 
     fn call(&mut self, request: R) -> Self::Future {
         // The inner service is called only with a permit: a refused request costs the target nothing.
-        let state = match self.breaker.admit_shared(false, (self.clock)()) {
+        let state = match self.breaker.admit_owned((self.clock)()) {
             Ok(permit) => GuardedState::Admitted { inner: self.inner.call(request), permit: Some(permit) },
             Err(refused) => GuardedState::Refused { refused },
         };

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::breaker::{Breaker, BreakerPolicy, Mode, OpenPolicy, ProbePolicy};
+use koboshi::breaker::{Breaker, BreakerPolicy, Forced, Mode, OpenPolicy, ProbePolicy};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::chance::Seed;
 use koboshi::gate::{Allowance, Cost, Gate, GatePolicy, Limit, Refill};
@@ -89,7 +89,7 @@ fn one_probe_at_a_time_and_none_is_lost() {
 fn a_late_failure_never_counts_into_the_next_generation() {
     loom::model(|| {
         let breaker = Arc::new(breaker(1, 1));
-        let early = breaker.admit_shared(false, at(0)).unwrap();
+        let early = breaker.admit_owned(at(0)).unwrap();
         let thread = thread::spawn(move || early.fail(at(0)));
         // One of the two opens it, the other is late: before the opening, while open, or after the closing.
         if let Ok(permit) = breaker.admit(at(0)) {
@@ -98,6 +98,49 @@ fn a_late_failure_never_counts_into_the_next_generation() {
         breaker.admit(at(5)).unwrap().succeed(at(5));
         thread.join().unwrap();
         assert_eq!(breaker.mode(), Mode::Closed);
+    });
+}
+
+#[test]
+fn a_hint_and_a_success_leave_a_closed_breaker_that_works() {
+    loom::model(|| {
+        let breaker = Arc::new(breaker(2, 1));
+        let remote = {
+            let opened = self::breaker(1, 1);
+            opened.admit(at(0)).unwrap().fail(at(0));
+            opened.snapshot(at(0), jiff::Timestamp::UNIX_EPOCH)
+        };
+        let other = Arc::clone(&breaker);
+        let thread = thread::spawn(move || other.hint(&remote));
+        breaker.admit(at(0)).unwrap().succeed(at(0));
+        thread.join().unwrap();
+        assert_eq!(breaker.mode(), Mode::Closed);
+        // With the hint one failure opens it, without it two: nothing else.
+        breaker.admit(at(0)).unwrap().fail(at(0));
+        if breaker.mode() == Mode::Closed {
+            breaker.admit(at(0)).unwrap().fail(at(0));
+        }
+        assert_eq!(breaker.mode(), Mode::Open);
+    });
+}
+
+#[test]
+fn an_operator_and_a_failure_never_fight() {
+    loom::model(|| {
+        let breaker = Arc::new(breaker(1, 1));
+        let other = Arc::clone(&breaker);
+        let thread = thread::spawn(move || {
+            if let Ok(permit) = other.admit(at(0)) {
+                permit.fail(at(0));
+            }
+        });
+        breaker.force(Forced::Closed, at(0));
+        thread.join().unwrap();
+        assert_eq!(breaker.mode(), Mode::ForcedClosed);
+        breaker.release(at(0));
+        assert_eq!(breaker.mode(), Mode::Closed);
+        breaker.admit(at(0)).unwrap().fail(at(0));
+        assert_eq!(breaker.mode(), Mode::Open);
     });
 }
 

@@ -10,6 +10,8 @@
     reason = "helpers of tests"
 )]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -35,7 +37,8 @@ enum Step {
 /// A call that was let through.
 struct Sent {
     generation: u64,
-    probe: bool,
+    /// Number of the probe, if it is one.
+    probe: Option<u64>,
     paced: bool,
     at: Moment,
 }
@@ -49,9 +52,10 @@ struct Model {
     /// Calls that ended in this generation: when, failed, slow.
     ended: Vec<(Moment, bool, bool)>,
     wary: bool,
-    out: u32,
+    /// Probes that keep others out: number and start.
+    out: Vec<(u64, Moment)>,
+    launched: u64,
     good: u32,
-    last_probe: Moment,
     next_paced: Option<Moment>,
 }
 
@@ -65,9 +69,9 @@ impl Model {
             openings: 0,
             ended: Vec::new(),
             wary: false,
-            out: 0,
+            out: Vec::new(),
+            launched: 0,
             good: 0,
-            last_probe: Moment::START,
             next_paced: None,
         }
     }
@@ -77,7 +81,8 @@ impl Model {
         self.mode = mode;
         self.ended.clear();
         self.wary = false;
-        (self.out, self.good, self.last_probe) = (0, 0, now);
+        self.out.clear();
+        self.good = 0;
         self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
     }
 
@@ -95,32 +100,29 @@ impl Model {
         let sent =
             |model: &Self, probe, paced| Some(Sent { generation: model.generation, probe, paced, at: now });
         match self.mode {
-            Mode::Closed | Mode::ForcedClosed | Mode::Disabled => return sent(self, false, false),
+            Mode::Closed | Mode::ForcedClosed | Mode::Disabled => return sent(self, None, false),
             Mode::ForcedOpen => return None,
             Mode::Open if now < self.until => {
                 if last && self.next_paced.is_some_and(|next| now >= next) {
                     self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
-                    return sent(self, false, true);
+                    return sent(self, None, true);
                 }
                 return None;
             }
             Mode::Open => self.enter(Mode::Probing, now),
             _ => {}
         }
-        if self.out >= self.policy.probe.permits && now >= self.last_probe.after(self.policy.probe.longest) {
-            self.enter(Mode::Probing, now);
-        }
-        if self.out >= self.policy.probe.permits {
+        let longest = self.policy.probe.longest;
+        self.out.retain(|(_, since)| now < since.after(longest));
+        if self.out.len() >= self.policy.probe.permits as usize {
             if !last || self.next_paced.is_none_or(|next| now < next) {
                 return None;
             }
             self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
-            self.out += 1;
-            return sent(self, true, false);
         }
-        self.out += 1;
-        self.last_probe = now;
-        sent(self, true, false)
+        self.launched += 1;
+        self.out.push((self.launched, now));
+        sent(self, Some(self.launched), false)
     }
 
     fn record(&mut self, sent: &Sent, outcome: Outcome, now: Moment) {
@@ -129,8 +131,8 @@ impl Model {
         }
         let slow = self.policy.window.and_then(|window| window.slow);
         let slow = slow.is_some_and(|slow| now.since(sent.at) > slow.longer_than);
-        if sent.probe || sent.paced {
-            self.out -= u32::from(sent.probe);
+        if sent.probe.is_some() || sent.paced {
+            self.out.retain(|(number, _)| Some(*number) != sent.probe);
             match outcome {
                 Outcome::Success if !slow => {
                     self.good += 1;
@@ -244,7 +246,12 @@ fn remote_opening() -> BreakerSnapshot {
 
 /// Plays the steps on both and compares every answer.
 fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError> {
-    let breaker = Breaker::new(policy, Seed::new(1), Moment::START).unwrap();
+    let changes = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&changes);
+    let breaker = Breaker::new(policy, Seed::new(1), Moment::START).unwrap().watched(move |transition| {
+        let before = seen.swap(transition.generation, Ordering::Relaxed);
+        assert_eq!(before + 1, transition.generation, "every change is told, in order");
+    });
     let mut model = Model::new(policy);
     let mut now = Moment::START;
     let mut sent: Vec<(Permit<&Breaker>, Sent)> = Vec::new();
@@ -255,7 +262,7 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
                 let expected = model.admit(last, now);
                 prop_assert_eq!(answer.is_ok(), expected.is_some());
                 if let (Ok(permit), Some(call)) = (answer, expected) {
-                    prop_assert_eq!(permit.is_probe(), call.probe || call.paced);
+                    prop_assert_eq!(permit.is_probe(), call.probe.is_some() || call.paced);
                     sent.push((permit, call));
                 }
             }
@@ -267,8 +274,8 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
             Step::Drop { which } if !sent.is_empty() => {
                 let (permit, call) = sent.swap_remove(which % sent.len());
                 drop(permit);
-                if call.probe && call.generation == model.generation {
-                    model.out -= 1;
+                if call.generation == model.generation {
+                    model.out.retain(|(number, _)| Some(*number) != call.probe);
                 }
             }
             Step::Advance { millis } => now = now.after(Duration::from_millis(millis)),
@@ -283,9 +290,16 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
             }
             Step::Release => {
                 breaker.release(now);
-                if matches!(model.mode, Mode::ForcedOpen | Mode::ForcedClosed | Mode::Disabled) {
-                    model.openings = 0;
-                    model.enter(Mode::Closed, now);
+                match model.mode {
+                    Mode::ForcedOpen | Mode::Disabled => {
+                        model.openings = 0;
+                        model.enter(Mode::Closed, now);
+                    }
+                    Mode::ForcedClosed => {
+                        model.generation += 1;
+                        model.mode = Mode::Closed;
+                    }
+                    _ => {}
                 }
             }
             Step::Hint => {
@@ -295,6 +309,7 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
             _ => {}
         }
         prop_assert_eq!(breaker.mode(), model.mode);
+        prop_assert_eq!(changes.load(Ordering::Relaxed), model.generation);
     }
     Ok(())
 }

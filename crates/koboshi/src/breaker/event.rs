@@ -37,8 +37,6 @@ pub enum Why {
     ProbeFailed,
     /// Enough probes succeeded.
     ProbesSucceeded,
-    /// Probes did not come back in time and were written off.
-    ProbesOverdue,
     /// An operator forced it.
     Forced,
     /// An operator let it go again.
@@ -59,7 +57,6 @@ impl Why {
             Self::WaitOver => "wait_over",
             Self::ProbeFailed => "probe_failed",
             Self::ProbesSucceeded => "probes_succeeded",
-            Self::ProbesOverdue => "probes_overdue",
             Self::Forced => "forced",
             Self::Released => "released",
             Self::Restored => "restored",
@@ -85,7 +82,8 @@ pub struct Transition {
 }
 
 /// The breaker does not let the call through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the target is not asked now: its breaker is {}", mode.name())]
 pub struct Refused {
     /// The mode that refuses: open, probing (all probes are out) or forced open.
     pub mode: Mode,

@@ -21,6 +21,7 @@ mod word;
 mod tests;
 
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ const FORCED: u64 = u64::MAX;
 pub enum Forced {
     /// Refuse everything, also for the last target.
     Open,
-    /// Let everything through; go on counting.
+    /// Let everything through; go on counting, so that it may open as soon as it is let go.
     Closed,
     /// Let everything through and count nothing.
     Disabled,
@@ -131,17 +132,38 @@ impl Breaker {
         Ok(Permit::new(self, generation, pass, now))
     }
 
-    /// Like [`Breaker::admit`] (or [`Breaker::admit_last`]), with a permit that can be moved to another task.
+    /// Like [`Breaker::admit`], with a permit that can be moved to another thread or task.
     ///
     /// # Errors
     /// The target is not to be asked now.
-    pub fn admit_shared(
-        self: &Arc<Self>,
-        last_target: bool,
-        now: Moment,
-    ) -> Result<Permit<Arc<Self>>, Refused> {
-        let (generation, pass) = self.let_through(now, last_target)?;
-        Ok(Permit::new(Arc::clone(self), generation, pass, now))
+    pub fn admit_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, Refused> {
+        Self::admit_by(self, false, now)
+    }
+
+    /// Like [`Breaker::admit_last`], with a permit that can be moved to another thread or task.
+    ///
+    /// # Errors
+    /// Not yet, or an operator forced it open.
+    pub fn admit_last_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, Refused> {
+        Self::admit_by(self, true, now)
+    }
+
+    /// The same for any way to hold a breaker.
+    pub(crate) fn admit_by<B>(breaker: &B, last_target: bool, now: Moment) -> Result<Permit<B>, Refused>
+    where
+        B: Deref<Target = Self> + Clone,
+    {
+        let (generation, pass) = breaker.let_through(now, last_target)?;
+        Ok(Permit::new(breaker.clone(), generation, pass, now))
+    }
+
+    /// Whether a call would be let through at that moment, as far as can be told now. Takes nothing.
+    #[must_use]
+    pub fn would_admit(&self, at: Moment) -> bool {
+        match self.word().mode() {
+            Basic::Closed | Basic::Disabled => true,
+            Basic::Open | Basic::Probing => lock(&self.state).would_admit(self, at),
+        }
     }
 
     #[inline]
@@ -212,10 +234,10 @@ impl Breaker {
         self.change(|breaker, state| state.probed(breaker, generation, pass, outcome, now));
     }
 
-    fn return_probe(&self, generation: u64) {
+    fn return_probe(&self, generation: u64, number: u32) {
         let mut state = lock(&self.state);
         if self.word().is_of(generation) {
-            state.give_back();
+            state.give_back(number);
         }
     }
 
@@ -239,10 +261,11 @@ impl Breaker {
 
     /// An operator takes over.
     pub fn force(&self, forced: Forced, now: Moment) {
-        self.change(|breaker, state| state.force(breaker, forced, now));
+        self.change(|breaker, state| state.force(breaker, forced, Why::Forced, now));
     }
 
-    /// The operator lets go: a forced breaker is closed and starts anew.
+    /// The operator lets go: the breaker is closed. What was counted while it was forced closed still counts; after the
+    /// other modes it starts anew.
     pub fn release(&self, now: Moment) {
         self.change(|breaker, state| state.release(breaker, now));
     }
@@ -317,8 +340,7 @@ impl Breaker {
         if failed && word.is_wary() {
             return Some(Why::Warned);
         }
-        let streak = u32::try_from(word.streak()).unwrap_or(u32::MAX);
-        self.judge(if word.is_wary() { 0 } else { streak }, word.tally())
+        self.judge(u32::try_from(word.streak()).unwrap_or(u32::MAX), word.tally())
     }
 
     fn judge(&self, streak: u32, tally: Tally) -> Option<Why> {

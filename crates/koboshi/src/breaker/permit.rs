@@ -32,9 +32,6 @@ impl Outcome {
     }
 
     /// How this call ended.
-    ///
-    /// # Errors
-    /// None: an error is a fault to be looked at.
     #[must_use]
     pub const fn of_result<T>(result: &Result<T, Fault>) -> Self {
         match result {
@@ -50,7 +47,10 @@ pub(super) enum Pass {
     /// A call through a closed breaker.
     Ordinary,
     /// One of the few calls of a probing breaker.
-    Probe,
+    Probe {
+        /// Which of them.
+        number: u32,
+    },
     /// A call that an open breaker let through because no other target is left.
     Paced,
 }
@@ -103,8 +103,8 @@ impl<B: Deref<Target = Breaker>> Permit<B> {
 impl<B: Deref<Target = Breaker>> Drop for Permit<B> {
     #[inline]
     fn drop(&mut self) {
-        if !self.recorded && self.pass == Pass::Probe {
-            self.breaker.return_probe(self.generation);
+        if let (false, Pass::Probe { number }) = (self.recorded, self.pass) {
+            self.breaker.return_probe(self.generation, number);
         }
     }
 }

@@ -17,13 +17,14 @@ use jiff::Timestamp;
 
 use crate::chance::Seed;
 use crate::sync::Ordering;
-use crate::time::Moment;
+use crate::time::{Moment, grown, scaled};
 
 use super::permit::Pass;
 use super::window::Window;
 use super::word::{Basic, Seen, Word};
 use super::{
-    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, Forced, Mode, Outcome, Refused, Span, Transition, Why,
+    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, Forced, Mode, Outcome, ProbePolicy, Refused, Span,
+    Transition, Why,
 };
 
 /// Evidence that does not fit the word.
@@ -42,12 +43,12 @@ pub(super) struct State {
     openings: u32,
     /// When an open breaker begins to probe.
     until: Moment,
-    /// Probes that have not come back.
-    out: u32,
+    /// Probes that have not come back: their numbers, and when they went out.
+    probes: Vec<(u32, Moment)>,
+    /// Number of the next probe.
+    next_probe: u32,
     /// Probes that succeeded in this generation.
     good: u32,
-    /// When the last probe went out.
-    last_probe: Moment,
     /// When the last target may be asked again while open.
     next_paced: Moment,
     forced: Option<Forced>,
@@ -68,9 +69,9 @@ impl State {
             since: now,
             openings: 0,
             until: now,
-            out: 0,
+            probes: Vec::new(),
+            next_probe: 0,
             good: 0,
-            last_probe: now,
             next_paced: now,
             forced: None,
             large: window.map(|window| Large { window, streak: 0, wary: false }),
@@ -110,7 +111,7 @@ impl State {
                 return Err(Refused { mode: Mode::ForcedOpen, until: None });
             }
             Basic::Open if now >= self.until => self.enter(breaker, Basic::Probing, Why::WaitOver, now),
-            Basic::Open => return self.paced(breaker, now, last_target, Pass::Paced, self.until),
+            Basic::Open => return self.paced(breaker, now, last_target, false, self.until),
             Basic::Probing => {}
         }
         self.probe(breaker, now, last_target)
@@ -118,17 +119,40 @@ impl State {
 
     fn probe(&mut self, breaker: &Breaker, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
         let policy = breaker.policy.probe;
-        let overdue = self.last_probe.after(policy.longest);
-        if self.out >= policy.permits && now >= overdue {
-            // Their callers hang or lost the permit: nobody may be stuck for that.
-            self.enter(breaker, Basic::Probing, Why::ProbesOverdue, now);
+        // Callers that hang or lost their permit must not keep the others out. What such a probe reports later still
+        // counts: a good answer may take long.
+        self.probes.retain(|(_, since)| now < since.after(policy.longest));
+        match self.probes.first() {
+            Some((_, oldest)) if self.is_full(&policy) => {
+                let until = oldest.after(policy.longest);
+                self.paced(breaker, now, last_target, true, until)
+            }
+            _ => Ok((self.generation, self.launch(now))),
         }
-        if self.out >= policy.permits {
-            return self.paced(breaker, now, last_target, Pass::Probe, overdue);
+    }
+
+    fn is_full(&self, policy: &ProbePolicy) -> bool {
+        u32::try_from(self.probes.len()).unwrap_or(u32::MAX) >= policy.permits
+    }
+
+    fn launch(&mut self, now: Moment) -> Pass {
+        let number = self.next_probe;
+        self.next_probe = self.next_probe.wrapping_add(1);
+        self.probes.push((number, now));
+        Pass::Probe { number }
+    }
+
+    /// Whether a call would be let through at that moment.
+    pub(super) fn would_admit(&self, breaker: &Breaker, at: Moment) -> bool {
+        let policy = &breaker.policy.probe;
+        match breaker.word().mode() {
+            Basic::Closed | Basic::Disabled => true,
+            Basic::Open => self.forced.is_none() && at >= self.until,
+            Basic::Probing => {
+                let out = self.probes.iter().filter(|(_, since)| at < since.after(policy.longest)).count();
+                u32::try_from(out).unwrap_or(u32::MAX) < policy.permits
+            }
         }
-        self.out += 1;
-        self.last_probe = now;
-        Ok((self.generation, Pass::Probe))
     }
 
     /// No other target is left: one call in each stretch goes through all the same.
@@ -137,7 +161,7 @@ impl State {
         breaker: &Breaker,
         now: Moment,
         last_target: bool,
-        pass: Pass,
+        probing: bool,
         until: Moment,
     ) -> Result<(u64, Pass), Refused> {
         let mode = self.mode(breaker.word());
@@ -148,10 +172,7 @@ impl State {
             return Err(Refused { mode, until: Some(self.next_paced.min(until)) });
         }
         self.next_paced = now.after(pace);
-        if pass == Pass::Probe {
-            self.out = self.out.saturating_add(1);
-        }
-        Ok((self.generation, pass))
+        Ok((self.generation, if probing { self.launch(now) } else { Pass::Paced }))
     }
 
     // ===== outcomes =====
@@ -203,11 +224,11 @@ impl State {
         now: Moment,
     ) {
         let word = breaker.word();
-        if !word.is_of(generation) || self.forced.is_some() {
+        if !word.is_of(generation) {
             return;
         }
-        if pass == Pass::Probe {
-            self.out = self.out.saturating_sub(1);
+        if let Pass::Probe { number } = pass {
+            self.give_back(number);
         }
         match (outcome, word.mode()) {
             (Outcome::Success, Basic::Open) if breaker.policy.probe.successes > 1 => {
@@ -226,8 +247,8 @@ impl State {
         }
     }
 
-    pub(super) fn give_back(&mut self) {
-        self.out = self.out.saturating_sub(1);
+    pub(super) fn give_back(&mut self, number: u32) {
+        self.probes.retain(|(known, _)| *known != number);
     }
 
     pub(super) fn warn(&mut self, breaker: &Breaker) {
@@ -241,22 +262,21 @@ impl State {
 
     fn open(&mut self, breaker: &Breaker, why: Why, now: Moment) {
         self.openings = self.openings.saturating_add(1);
-        self.open_until(breaker, why, now, now.after(self.open_time(&breaker.policy)));
+        let from = self.mode(breaker.word());
+        self.open_until(breaker, from, why, now, now.after(self.open_time(&breaker.policy)));
     }
 
-    fn open_until(&mut self, breaker: &Breaker, why: Why, now: Moment, until: Moment) {
+    fn open_until(&mut self, breaker: &Breaker, from: Mode, why: Why, now: Moment, until: Moment) {
         self.until = until;
         breaker.retry_at.store(until.nanos(), Ordering::Release);
-        self.enter(breaker, Basic::Open, why, now);
+        self.enter_from(breaker, from, Basic::Open, why, now);
     }
 
     /// Grows with each opening up to the cap; chance only shortens it.
     fn open_time(&self, policy: &BreakerPolicy) -> Duration {
         let open = &policy.open;
-        let steps = i32::try_from(self.openings.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = open.first.as_secs_f64() * open.growth.powi(steps);
-        let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(open.cap);
-        self.seed.nth(self.generation).between(most.mul_f64(1.0 - open.jitter), most)
+        let most = grown(open.first, open.growth, self.openings.saturating_sub(1)).min(open.cap);
+        self.seed.nth(self.generation).between(scaled(most, 1.0 - open.jitter), most)
     }
 
     fn close(&mut self, breaker: &Breaker, why: Why, now: Moment) {
@@ -264,25 +284,34 @@ impl State {
         self.enter(breaker, Basic::Closed, why, now);
     }
 
-    pub(super) fn force(&mut self, breaker: &Breaker, forced: Forced, now: Moment) {
+    pub(super) fn force(&mut self, breaker: &Breaker, forced: Forced, why: Why, now: Moment) {
         let from = self.mode(breaker.word());
         self.forced = Some(forced);
         match forced {
             Forced::Open => {
-                self.until = Moment::from_nanos(u64::MAX);
                 breaker.retry_at.store(FORCED, Ordering::Release);
-                self.enter_from(breaker, from, Basic::Open, Why::Forced, now);
+                self.enter_from(breaker, from, Basic::Open, why, now);
             }
-            Forced::Closed => self.enter_from(breaker, from, Basic::Closed, Why::Forced, now),
-            Forced::Disabled => self.enter_from(breaker, from, Basic::Disabled, Why::Forced, now),
+            Forced::Closed => self.enter_from(breaker, from, Basic::Closed, why, now),
+            Forced::Disabled => self.enter_from(breaker, from, Basic::Disabled, why, now),
         }
     }
 
     pub(super) fn release(&mut self, breaker: &Breaker, now: Moment) {
         let from = self.mode(breaker.word());
-        if self.forced.take().is_some() {
-            self.openings = 0;
-            self.enter_from(breaker, from, Basic::Closed, Why::Released, now);
+        match self.forced.take() {
+            None => {}
+            Some(Forced::Closed) => {
+                self.generation = self.generation.wrapping_add(1);
+                // Others may be counting into the word at this moment.
+                let renumber = |word: Word| breaker.exchange(word, word.renumbered(self.generation));
+                while renumber(breaker.word()).is_err() {}
+                self.tell(breaker, from, Mode::Closed, Why::Released, now);
+            }
+            Some(_) => {
+                self.openings = 0;
+                self.enter_from(breaker, from, Basic::Closed, Why::Released, now);
+            }
         }
     }
 
@@ -294,9 +323,8 @@ impl State {
     /// Starts a new generation: no evidence, no probes out, and no outcome of before counts any more.
     fn enter_from(&mut self, breaker: &Breaker, from: Mode, mode: Basic, why: Why, now: Moment) {
         self.generation = self.generation.wrapping_add(1);
-        self.since = now;
-        (self.out, self.good) = (0, 0);
-        self.last_probe = now;
+        self.probes.clear();
+        self.good = 0;
         // The first paced call waits its turn: whoever opened the breaker has just been there.
         self.next_paced = now.after(breaker.policy.probe.last_target_every.unwrap_or(Duration::MAX));
         if let Some(large) = &mut self.large {
@@ -305,9 +333,13 @@ impl State {
         }
         let word = Word::new(mode, self.generation);
         breaker.mark(word);
-        let to = self.mode(word);
-        let until = matches!(to, Mode::Open).then_some(self.until);
+        self.tell(breaker, from, self.mode(word), why, now);
+    }
+
+    fn tell(&mut self, breaker: &Breaker, from: Mode, to: Mode, why: Why, now: Moment) {
+        self.since = now;
         if breaker.watcher.is_some() {
+            let until = matches!(to, Mode::Open).then_some(self.until);
             self.told.push(Transition { from, to, why, generation: self.generation, at: now, until });
         }
     }
@@ -342,12 +374,13 @@ impl State {
                 let left = snapshot.until.map(|until| until.duration_since(wall));
                 let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(Duration::ZERO);
                 let until = now.after(left.min(breaker.policy.open.cap));
+                let from = self.mode(breaker.word());
                 self.forced = None;
-                self.open_until(breaker, Why::Restored, now, until);
+                self.open_until(breaker, from, Why::Restored, now, until);
             }
-            Mode::ForcedOpen => self.force(breaker, Forced::Open, now),
-            Mode::ForcedClosed => self.force(breaker, Forced::Closed, now),
-            Mode::Disabled => self.force(breaker, Forced::Disabled, now),
+            Mode::ForcedOpen => self.force(breaker, Forced::Open, Why::Restored, now),
+            Mode::ForcedClosed => self.force(breaker, Forced::Closed, Why::Restored, now),
+            Mode::Disabled => self.force(breaker, Forced::Disabled, Why::Restored, now),
         }
     }
 }

@@ -144,12 +144,54 @@ fn a_cancelled_or_panicking_probe_gives_its_permit_back() {
 }
 
 #[test]
-fn probes_that_never_come_back_are_written_off() {
+fn probes_that_never_come_back_keep_others_out_for_a_while_only() {
     let breaker = opened();
     std::mem::forget(breaker.admit(at(30.0)).unwrap());
-    assert!(breaker.admit(at(59.9)).is_err());
-    let late = breaker.admit(at(60.0)).expect("nobody is stuck for a lost permit");
-    late.succeed(at(61.0));
+    assert!(!breaker.would_admit(at(59.9)) && breaker.would_admit(at(60.0)));
+    let refused = breaker.admit(at(59.9)).unwrap_err();
+    assert_eq!((refused.mode, refused.until), (Mode::Probing, Some(at(60.0))));
+    breaker.admit(at(60.0)).expect("nobody is stuck for a lost permit").succeed(at(61.0));
+}
+
+#[test]
+fn good_answers_that_take_longer_than_a_probe_may_close_it_all_the_same() {
+    let breaker = opened();
+    let long: Vec<_> = (0..2).map(|n| breaker.admit(at(30.0 + 30.0 * f64::from(n))).unwrap()).collect();
+    for (permit, now) in long.into_iter().zip([80.0, 110.0]) {
+        permit.succeed(at(now));
+    }
+    assert_eq!(breaker.mode(), Mode::Closed);
+}
+
+#[test]
+fn what_happened_while_it_was_forced_closed_counts_when_it_is_let_go() {
+    let breaker = consecutive();
+    breaker.force(Forced::Closed, at(0.0));
+    fail(&breaker, 10, at(0.0));
+    assert_eq!(breaker.mode(), Mode::ForcedClosed);
+    breaker.release(at(1.0));
+    fail(&breaker, 1, at(1.0));
+    assert_eq!(breaker.mode(), Mode::Open);
+}
+
+#[test]
+fn a_restored_mode_is_told_as_such() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let after = consecutive().watched(move |transition| {
+        heard.lock().unwrap().push((transition.from, transition.to, transition.why, transition.until));
+    });
+    let forced = consecutive();
+    forced.force(Forced::Open, at(0.0));
+    after.restore(&forced.snapshot(at(1.0), wall(1)), at(2.0), wall(2));
+    after.restore(&opened().snapshot(at(0.0), wall(0)), at(3.0), wall(0));
+    assert_eq!(
+        *told.lock().unwrap(),
+        [
+            (Mode::Closed, Mode::ForcedOpen, Why::Restored, None),
+            (Mode::ForcedOpen, Mode::Open, Why::Restored, Some(at(33.0))),
+        ]
+    );
 }
 
 #[test]
@@ -350,7 +392,7 @@ fn every_change_is_told_in_order_and_a_panicking_watcher_breaks_nothing() {
 #[test]
 fn a_shared_permit_moves_to_another_thread() {
     let breaker = Arc::new(consecutive());
-    let permit = breaker.admit_shared(false, at(0.0)).unwrap();
+    let permit = breaker.admit_owned(at(0.0)).unwrap();
     std::thread::spawn(move || permit.fail(at(1.0))).join().unwrap();
     fail(&breaker, 4, at(1.0));
     assert_eq!(breaker.mode(), Mode::Open);

@@ -96,6 +96,11 @@ impl Word {
         self.generation() == generation & GENERATION_MASK
     }
 
+    /// The same evidence under another generation.
+    pub(super) const fn renumbered(self, generation: u64) -> Self {
+        Self(self.0 & !(GENERATION_MASK << GENERATION_AT) | (generation & GENERATION_MASK) << GENERATION_AT)
+    }
+
     pub(super) const fn streak(self) -> u64 {
         self.0 >> STREAK_AT & STREAK_MASK
     }
