@@ -13,13 +13,14 @@
 //! use koboshi::fault::{Fault, Kind};
 //! use koboshi::remedy::RemedyPolicy;
 //! use koboshi::time::Moment;
+//! use std::sync::Arc;
 //!
 //! # let now = || Moment::START;
-//! # let sleep = |_| {};
+//! # let sleep = |_: std::time::Duration| {};
 //! # let mut answers = vec![Ok("hello"), Err(Fault::of(Kind::Unavailable, "example"))];
 //! # let mut send = |_target: usize| answers.pop().unwrap();
 //! // Once, for all calls:
-//! let breakers = [Breaker::new(BreakerPolicy::BOTH, Seed::new(1), now())?];
+//! let breakers = [Arc::new(Breaker::new(BreakerPolicy::BOTH, Seed::new(1), now())?)];
 //! let share = RetryShare::new(SharePolicy::default(), now());
 //! let policy = RemedyPolicy::default();
 //!
@@ -34,7 +35,7 @@
 //!             }
 //!             Err(fault) => drop(call.failed(attempt, fault, now())),
 //!         },
-//!         Next::Pause(length) => sleep(length),
+//!         Next::Pause(pause) => sleep(pause.length),
 //!         Next::Over(end) => break Err(end),
 //!     }
 //! };
@@ -52,7 +53,7 @@
 //! # use koboshi::fault::Fault;
 //! # use koboshi::remedy::RemedyPolicy;
 //! # use koboshi::time::Moment;
-//! # let breakers = [Breaker::new(BreakerPolicy::BOTH, Seed::new(1), Moment::START)?];
+//! # let breakers = [std::sync::Arc::new(Breaker::new(BreakerPolicy::BOTH, Seed::new(1), Moment::START)?)];
 //! # let share = RetryShare::new(SharePolicy::default(), Moment::START);
 //! # let policy = RemedyPolicy::default();
 //! breakers[0].force(Forced::Open, Moment::START);
@@ -79,19 +80,21 @@
 //! - A new [`RetryShare`] per call.
 //! - Sending twice what may be done once only: tools and payments are not repeated by anyone but their owner.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::breaker::{Breaker, Outcome, Permit, Refused};
 use crate::budget::{RetryShare, Spent};
 use crate::chance::Seed;
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::remedy::{History, Left, Remedy, RemedyPolicy, remedy};
 use crate::time::Moment;
 
-/// One protected call over an ordered list of targets.
+/// One protected call over an ordered list of targets. `B` is how the breakers are held: by reference, or by `Arc`
+/// where an attempt must outlive the caller, as a stream does.
 #[derive(Debug)]
-pub struct Call<'a> {
-    targets: &'a [Breaker],
+pub struct Call<'a, B> {
+    targets: &'a [B],
     share: &'a RetryShare,
     policy: &'a RemedyPolicy,
     seed: Seed,
@@ -102,42 +105,81 @@ pub struct Call<'a> {
     /// The pause before the last attempt.
     paused: Option<Duration>,
     /// The pause before the next one.
-    pause: Option<Duration>,
-    fault: Option<Box<Fault>>,
+    pause: Option<Pause>,
+    /// Every attempt that failed, in order.
+    failed: Vec<Failed>,
     over: bool,
+}
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// On which target: its place in the list.
+    pub target: usize,
+    /// How.
+    pub fault: Box<Fault>,
 }
 
 /// What to do next.
 #[derive(Debug)]
 #[must_use]
-pub enum Next<'a> {
+pub enum Next<B: Deref<Target = Breaker>> {
     /// Send to the target, and tell how it ended.
-    Try(Attempt<'a>),
-    /// Pause, and ask again. An attempt follows for sure.
-    Pause(Duration),
+    Try(Attempt<B>),
+    /// Say so, pause, and ask again.
+    Pause(Pause),
     /// Give up.
     Over(End),
 }
 
+/// A pause before the same target is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// How long.
+    pub length: Duration,
+    /// Number of the attempt on this target that follows, from 1.
+    pub attempt: u32,
+    /// The most attempts on this target.
+    pub most: u32,
+    /// What made it necessary.
+    pub why: Kind,
+}
+
 /// How a call ended that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum End {
-    /// The last fault.
-    Failed(Box<Fault>),
+    /// Every attempt that was made failed; the last one is at the end.
+    #[error("{} attempts failed, the last with {}", .0.len(), .0.last().map_or("nothing", |last| last.fault.kind.name()))]
+    Failed(Vec<Failed>),
     /// Nobody was asked: every breaker refused. This one lets calls through first.
+    #[error(transparent)]
     Refused(Refused),
+    /// Nobody was asked: the deadline had passed, or the list of targets is empty.
+    #[error("nothing was tried: the deadline had passed, or there is no target")]
+    Nothing,
+}
+
+impl End {
+    /// The last fault, if anybody was asked.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Failed(failed) => failed.last().map(|last| last.fault.as_ref()),
+            Self::Refused(_) | Self::Nothing => None,
+        }
+    }
 }
 
 /// One attempt on one target. Dropped without a word, it says nothing about the target.
 #[derive(Debug)]
 #[must_use]
-pub struct Attempt<'a> {
+pub struct Attempt<B: Deref<Target = Breaker>> {
     target: usize,
-    permit: Permit<&'a Breaker>,
+    permit: Permit<B>,
 }
 
-impl Attempt<'_> {
+impl<B: Deref<Target = Breaker>> Attempt<B> {
     /// Which target to send to: its place in the list.
     #[must_use]
     pub const fn target(&self) -> usize {
@@ -150,15 +192,10 @@ impl Attempt<'_> {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     /// A call over these targets, best first.
     #[must_use]
-    pub const fn new(
-        targets: &'a [Breaker],
-        share: &'a RetryShare,
-        policy: &'a RemedyPolicy,
-        seed: Seed,
-    ) -> Self {
+    pub const fn new(targets: &'a [B], share: &'a RetryShare, policy: &'a RemedyPolicy, seed: Seed) -> Self {
         Self {
             targets,
             share,
@@ -169,7 +206,7 @@ impl<'a> Call<'a> {
             spent: Spent { on_target: 0, in_all: 0 },
             paused: None,
             pause: None,
-            fault: None,
+            failed: Vec::new(),
             over: false,
         }
     }
@@ -182,13 +219,13 @@ impl<'a> Call<'a> {
     }
 
     /// What to do next.
-    pub fn next(&mut self, now: Moment) -> Next<'a> {
-        if let Some(pause) = self.pause.take() {
-            self.paused = Some(pause);
-            return Next::Pause(pause);
-        }
-        if self.over {
+    pub fn next(&mut self, now: Moment) -> Next<B> {
+        if self.over || self.deadline.is_some_and(|deadline| now >= deadline) {
             return self.end(None);
+        }
+        if let Some(pause) = self.pause.take() {
+            self.paused = Some(pause.length);
+            return Next::Pause(pause);
         }
         match self.admit(now) {
             Ok(attempt) => {
@@ -203,35 +240,21 @@ impl<'a> Call<'a> {
 
     /// The attempt failed like this. Says what is done about it; where that is `Trim`, `Reask`, `Degrade` or `Stop`,
     /// the call is over and the rest is the caller's.
-    pub fn failed(&mut self, attempt: Attempt<'_>, fault: impl Into<Box<Fault>>, now: Moment) -> Remedy {
-        let fault = fault.into();
+    pub fn failed(&mut self, attempt: Attempt<B>, fault: impl Into<Box<Fault>>, now: Moment) -> Remedy {
+        let (target, fault) = (attempt.target, fault.into());
         attempt.permit.record(Outcome::of(&fault), now);
         self.spent.on_target = self.spent.on_target.saturating_add(1);
         self.spent.in_all = self.spent.in_all.saturating_add(1);
-        let history = History {
-            spent: self.spent,
-            pause: self.paused.take(),
-            reasks: 0,
-            trims: 0,
-            deadline: self.deadline,
-            retry_paid: self.share.withdraw(now),
-        };
-        let left = Left { others: self.current + 1 < self.targets.len(), lesser: false };
-        let seed = self.seed.nth(u64::from(self.spent.in_all));
-        let chosen = remedy(&fault, &history, left, self.policy, now, seed);
-        let same_target = matches!(chosen, Remedy::Again { .. } | Remedy::Wait { .. });
-        if history.retry_paid && !same_target {
-            self.share.refund();
-        }
+        let chosen = self.decide(&fault, now);
         match chosen {
-            Remedy::Again { after } | Remedy::Wait { after, .. } => self.pause = Some(after),
-            Remedy::Elsewhere => {
-                self.current += 1;
-                self.spent.on_target = 0;
+            Remedy::Again { after } | Remedy::Wait { after, .. } => {
+                let (attempt, most) = (self.spent.on_target.saturating_add(1), self.policy.backoff.attempts);
+                self.pause = Some(Pause { length: after, attempt, most, why: fault.kind });
             }
+            Remedy::Elsewhere => self.turn_to(target.saturating_add(1)),
             _ => self.over = true,
         }
-        self.fault = Some(fault);
+        self.failed.push(Failed { target, fault });
         chosen
     }
 
@@ -242,7 +265,7 @@ impl<'a> Call<'a> {
     pub fn run<T, F: Into<Box<Fault>>>(
         mut self,
         now: impl Fn() -> Moment,
-        sleep: impl Fn(Duration),
+        sleep: impl Fn(&Pause),
         mut send: impl FnMut(usize) -> Result<T, F>,
     ) -> Result<T, End> {
         loop {
@@ -254,41 +277,99 @@ impl<'a> Call<'a> {
                     }
                     Err(fault) => drop(self.failed(attempt, fault, now())),
                 },
-                Next::Pause(length) => sleep(length),
+                Next::Pause(pause) => sleep(&pause),
                 Next::Over(end) => return Err(end),
             }
         }
     }
 
-    /// The first target that lets a call through; if none does, the first that lets a last one through.
-    fn admit(&mut self, now: Moment) -> Result<Attempt<'a>, Option<Refused>> {
-        let mut soonest: Option<Refused> = None;
-        let before = self.current;
-        for last_target in [false, true] {
-            for (target, breaker) in self.targets.iter().enumerate().skip(before) {
-                let answer = if last_target { breaker.admit_last(now) } else { breaker.admit(now) };
-                match answer {
-                    Ok(permit) => {
-                        if target != before {
-                            (self.current, self.spent.on_target) = (target, 0);
-                        }
-                        return Ok(Attempt { target, permit });
-                    }
-                    Err(refused) => soonest = Some(sooner(soonest, refused)),
+    fn decide(&self, fault: &Fault, now: Moment) -> Remedy {
+        let others = self.others_left(now);
+        let history = History {
+            spent: self.spent,
+            pause: self.paused,
+            reasks: 0,
+            trims: 0,
+            deadline: self.deadline,
+            retry_paid: self.share.withdraw(now),
+        };
+        let seed = self.seed.nth(u64::from(self.spent.in_all));
+        let chosen = remedy(fault, &history, Left { others, lesser: false }, self.policy, now, seed);
+        let follows = match chosen {
+            Remedy::Again { after } | Remedy::Wait { after, .. } => {
+                let would = |target: &B| match others {
+                    true => target.would_admit(now.after(after)),
+                    false => target.would_admit_last(now.after(after)),
+                };
+                self.targets.get(self.current).is_some_and(would)
+            }
+            _ => false,
+        };
+        if history.retry_paid && !follows {
+            self.share.refund();
+        }
+        match chosen {
+            // The failure that opened the breaker: no attempt would follow the pause.
+            Remedy::Again { .. } | Remedy::Wait { .. } if !follows => {
+                if others && fault.advice.other {
+                    Remedy::Elsewhere
+                } else {
+                    Remedy::Stop
                 }
+            }
+            chosen => chosen,
+        }
+    }
+
+    /// Whether a target that was not asked yet may be asked now: the next ones, and at last those that were passed over.
+    fn others_left(&self, now: Moment) -> bool {
+        self.targets.iter().enumerate().any(|(target, breaker)| {
+            let asked = target == self.current || self.failed.iter().any(|failed| failed.target == target);
+            !asked
+                && if target > self.current {
+                    breaker.would_admit(now)
+                } else {
+                    breaker.would_admit_last(now)
+                }
+        })
+    }
+
+    /// The first target that lets a call through. If none does, one that was not asked yet is asked as the last that is
+    /// left.
+    fn admit(&mut self, now: Moment) -> Result<Attempt<B>, Option<Refused>> {
+        let mut soonest: Option<Refused> = None;
+        let ahead = self.targets.iter().enumerate().skip(self.current).map(|found| (found, false));
+        let unasked = self.targets.iter().enumerate().map(|found| (found, true));
+        for ((target, breaker), last_target) in ahead.chain(unasked) {
+            let failed = |target| self.failed.iter().any(|failed| failed.target == target);
+            if last_target && target != self.current && failed(target) {
+                continue;
+            }
+            match Breaker::admit_by(breaker, last_target, now) {
+                Ok(permit) => {
+                    self.turn_to(target);
+                    return Ok(Attempt { target, permit });
+                }
+                Err(refused) => soonest = Some(sooner(soonest, refused)),
             }
         }
         Err(soonest)
     }
 
-    fn end(&mut self, refused: Option<Refused>) -> Next<'a> {
+    fn turn_to(&mut self, target: usize) {
+        if target != self.current {
+            (self.current, self.spent.on_target, self.paused) = (target, 0, None);
+        }
+    }
+
+    fn end(&mut self, refused: Option<Refused>) -> Next<B> {
         self.over = true;
-        let end = match (self.fault.clone(), refused) {
-            (Some(fault), _) => End::Failed(fault),
-            (None, Some(refused)) => End::Refused(refused),
-            (None, None) => End::Failed(Box::new(Fault::of(crate::fault::Kind::Internal, "call.no_target"))),
-        };
-        Next::Over(end)
+        let failed = std::mem::take(&mut self.failed);
+        Next::Over(match refused {
+            _ if !failed.is_empty() => End::Failed(failed),
+            Some(refused) => End::Refused(refused),
+            None => End::Nothing,
+        })
     }
 }
 
@@ -301,88 +382,189 @@ fn sooner(known: Option<Refused>, new: Refused) -> Refused {
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
+    use std::sync::Arc;
 
     use super::*;
+    use crate::backoff::Jitter;
     use crate::breaker::{BreakerPolicy, Forced, Mode};
     use crate::budget::SharePolicy;
-    use crate::fault::Kind;
 
     /// A world with a clock of its own: targets answer by script, pauses move the clock.
     struct World {
-        breakers: Vec<Breaker>,
+        breakers: Vec<Arc<Breaker>>,
         share: RetryShare,
         policy: RemedyPolicy,
         now: Cell<Moment>,
         sent: RefCell<Vec<usize>>,
+        pauses: RefCell<Vec<Pause>>,
+    }
+
+    fn at(seconds: u64) -> Moment {
+        Moment::START.after(Duration::from_secs(seconds))
     }
 
     impl World {
         fn new(targets: usize) -> Self {
-            let breaker = |_| Breaker::new(BreakerPolicy::CONSECUTIVE, Seed::new(1), Moment::START).unwrap();
+            Self::with(targets, BreakerPolicy::CONSECUTIVE)
+        }
+
+        fn with(targets: usize, policy: BreakerPolicy) -> Self {
+            let breaker = |_| Arc::new(Breaker::new(policy, Seed::new(1), Moment::START).unwrap());
             Self {
                 breakers: (0..targets).map(breaker).collect(),
-                share: RetryShare::new(SharePolicy::default(), Moment::START),
+                share: RetryShare::new(SharePolicy { share: 0.5, per_second: 0.0 }, Moment::START),
                 policy: RemedyPolicy::default(),
                 now: Cell::new(Moment::START),
                 sent: RefCell::default(),
+                pauses: RefCell::default(),
             }
         }
 
-        fn run(&self, mut answer: impl FnMut(usize) -> Result<(), Kind>) -> Result<(), End> {
-            let call = Call::new(&self.breakers, &self.share, &self.policy, Seed::new(3));
+        /// With enough in the account for many retries.
+        fn rich(mut self) -> Self {
+            self.share = RetryShare::new(SharePolicy { share: 0.0, per_second: 10.0 }, Moment::START);
+            self
+        }
+
+        fn run(&self, answer: impl FnMut(usize) -> Result<(), Kind>) -> Result<(), End> {
+            self.run_until(None, answer)
+        }
+
+        fn run_until(
+            &self,
+            deadline: Option<Moment>,
+            mut answer: impl FnMut(usize) -> Result<(), Kind>,
+        ) -> Result<(), End> {
+            let mut call = Call::new(&self.breakers, &self.share, &self.policy, Seed::new(3));
+            call.deadline = deadline;
             call.run(
                 || self.now.get(),
-                |length| self.now.set(self.now.get().after(length)),
+                |pause| {
+                    self.pauses.borrow_mut().push(*pause);
+                    self.now.set(self.now.get().after(pause.length));
+                },
                 |target| {
                     self.sent.borrow_mut().push(target);
                     answer(target).map_err(|kind| Box::new(Fault::of(kind, "test")))
                 },
             )
         }
+
+        fn open(&self, target: usize) {
+            for _ in 0..5 {
+                self.breakers[target].admit(Moment::START).unwrap().fail(Moment::START);
+            }
+        }
     }
 
     #[test]
     fn alone_a_transient_fault_gets_all_its_attempts() {
-        let world = World::new(1);
+        let world = World::new(1).rich();
         let end = world.run(|_| Err(Kind::Unavailable)).unwrap_err();
-        assert!(matches!(end, End::Failed(fault) if fault.kind == Kind::Unavailable));
+        assert_eq!(end.fault().map(|fault| fault.kind), Some(Kind::Unavailable));
         assert_eq!(*world.sent.borrow(), [0, 0, 0]);
+        let told: Vec<_> =
+            world.pauses.borrow().iter().map(|pause| (pause.attempt, pause.most, pause.why)).collect();
+        assert_eq!(told, [(2, 3, Kind::Unavailable), (3, 3, Kind::Unavailable)]);
+        assert!(matches!(end, End::Failed(all) if all.len() == 3), "every attempt's fault is kept");
     }
 
     #[test]
     fn with_another_target_one_quick_retry_then_elsewhere() {
-        let world = World::new(2);
+        let world = World::new(2).rich();
         assert_eq!(world.run(|target| if target == 0 { Err(Kind::Unavailable) } else { Ok(()) }), Ok(()));
         assert_eq!(*world.sent.borrow(), [0, 0, 1]);
     }
 
     #[test]
-    fn a_wrong_request_is_sent_once() {
-        let world = World::new(3);
-        assert!(world.run(|_| Err(Kind::InvalidRequest)).is_err());
-        assert_eq!(*world.sent.borrow(), [0]);
+    fn each_target_has_its_own_attempts_and_all_together_have_a_limit() {
+        let world = World::new(4).rich();
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(*world.sent.borrow(), [0, 0, 1, 1, 2, 2], "six in all");
     }
 
     #[test]
-    fn open_targets_are_skipped_and_the_last_one_is_asked_at_a_pace() {
-        let world = World::new(2);
-        for _ in 0..5 {
-            world.breakers[0].admit(Moment::START).unwrap().fail(Moment::START);
+    fn a_wrong_request_is_sent_once_and_says_nothing_of_the_target() {
+        let world = World::new(3);
+        for _ in 0..10 {
+            assert!(world.run(|_| Err(Kind::InvalidRequest)).is_err());
         }
+        assert_eq!(world.sent.borrow().len(), 10);
+        assert_eq!(world.breakers[0].mode(), Mode::Closed);
+    }
+
+    #[test]
+    fn successes_and_failures_reach_the_breaker() {
+        let world = World::new(1).rich();
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(world.run(|_| Ok(())), Ok(()));
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(world.breakers[0].mode(), Mode::Closed, "the success in between ended the row");
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(world.breakers[0].mode(), Mode::Open);
+    }
+
+    #[test]
+    fn no_pause_that_no_attempt_follows() {
+        let world =
+            World::with(1, BreakerPolicy { consecutive: Some(2), ..BreakerPolicy::CONSECUTIVE }).rich();
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!((world.sent.borrow().len(), world.pauses.borrow().len()), (2, 1));
+        let world = World::with(1, BreakerPolicy { consecutive: Some(1), ..BreakerPolicy::CONSECUTIVE });
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(world.share.left(Moment::START), 1, "and no retry is paid that was not made");
+        let world =
+            World::with(2, BreakerPolicy { consecutive: Some(1), ..BreakerPolicy::CONSECUTIVE }).rich();
+        assert_eq!(world.run(|target| if target == 0 { Err(Kind::Unavailable) } else { Ok(()) }), Ok(()));
+        assert_eq!((&*world.sent.borrow(), world.pauses.borrow().len()), (&vec![0, 1], 0));
+    }
+
+    #[test]
+    fn nothing_is_tried_past_the_deadline() {
+        let world = World::new(1).rich();
+        assert_eq!(world.run_until(Some(Moment::START), |_| Ok(())), Err(End::Nothing));
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3)).until(at(60));
+        let Next::Try(attempt) = call.next(at(0)) else { panic!("an attempt") };
+        call.failed(attempt, Fault::of(Kind::Unavailable, "test"), at(1));
+        assert!(matches!(call.next(at(1)), Next::Pause(_)));
+        assert!(matches!(call.next(at(60)), Next::Over(End::Failed(_))), "it overslept");
+    }
+
+    #[test]
+    fn open_targets_are_no_others() {
+        let world = World::new(2).rich();
+        world.breakers[1].force(Forced::Open, Moment::START);
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(*world.sent.borrow(), [0, 0, 0], "alone it gets all its attempts");
+    }
+
+    #[test]
+    fn open_targets_are_skipped_and_asked_at_a_pace_when_nobody_else_is_left() {
+        let world = World::new(2).rich();
+        world.open(0);
         assert_eq!(world.run(|_| Ok(())), Ok(()));
         assert_eq!(*world.sent.borrow(), [1]);
-        world.breakers[1].force(Forced::Open, Moment::START);
+        world.sent.borrow_mut().clear();
+        world.now.set(at(2));
+        let answer = world.run(|target| if target == 1 { Err(Kind::Unauthorized) } else { Ok(()) });
+        assert_eq!(answer, Ok(()), "the one that was passed over is asked when the other is dead");
+        assert_eq!(*world.sent.borrow(), [1, 0]);
+    }
+
+    #[test]
+    fn where_every_breaker_refuses_the_soonest_is_told() {
+        let world = World::new(2);
+        world.breakers[0].force(Forced::Open, Moment::START);
+        world.open(1);
         let end = world.run(|_| Ok(())).unwrap_err();
         assert!(
-            matches!(end, End::Refused(refused) if refused.mode == Mode::Open && refused.until.is_some())
+            matches!(end, End::Refused(refused) if refused.mode == Mode::Open && refused.until == Some(at(1)))
         );
-        world.now.set(Moment::START.after(Duration::from_secs(2)));
-        assert_eq!(world.run(|_| Ok(())), Ok(()), "paced, because no other target is left");
     }
 
     #[test]
     fn hand_overs_are_free_and_only_retries_cost() {
-        let world = World::new(3);
+        let world = World::new(3).rich();
         let before = world.share.left(Moment::START);
         assert!(world.run(|_| Err(Kind::Unauthorized)).is_err());
         assert_eq!(*world.sent.borrow(), [0, 1, 2]);
@@ -390,19 +572,37 @@ mod tests {
     }
 
     #[test]
-    fn without_a_target_it_says_so() {
-        assert!(
-            matches!(World::new(0).run(|_| Ok(())), Err(End::Failed(fault)) if fault.kind == Kind::Internal)
-        );
+    fn a_call_pays_into_the_account_once_and_an_empty_account_pays_no_retry() {
+        let world = World::new(1);
+        while world.share.withdraw(Moment::START) {}
+        for _ in 0..2 {
+            assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        }
+        assert_eq!(world.sent.borrow().len(), 2 + 1, "two calls at a share of a half earn one retry");
     }
 
     #[test]
-    fn a_deadline_ends_it_without_a_pause() {
+    fn without_a_target_it_says_so() {
+        assert_eq!(World::new(0).run(|_| Ok(())), Err(End::Nothing));
+    }
+
+    #[test]
+    fn pauses_differ_from_attempt_to_attempt_and_follow_the_one_before() {
+        let mut world = World::new(1).rich();
+        world.policy.backoff.jitter = Jitter::Decorrelated;
+        world.policy.backoff.attempts = 5;
+        world.policy.backoff.first = Duration::from_millis(1);
+        world.breakers = World::with(1, BreakerPolicy::WINDOW).breakers;
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        let pauses: Vec<_> = world.pauses.borrow().iter().map(|pause| pause.length).collect();
+        assert!(pauses.windows(2).all(|pair| pair[0] != pair[1]), "{pauses:?}");
+    }
+
+    #[test]
+    fn an_attempt_can_outlive_its_caller() {
         let world = World::new(1);
-        let mut call =
-            Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3)).until(Moment::START);
-        let Next::Try(attempt) = call.next(Moment::START) else { panic!("an attempt") };
-        assert_eq!(call.failed(attempt, Fault::of(Kind::Unavailable, "test"), Moment::START), Remedy::Stop);
-        assert!(matches!(call.next(Moment::START), Next::Over(_)));
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        let Next::Try(attempt) = call.next(at(0)) else { panic!("an attempt") };
+        std::thread::spawn(move || attempt.succeeded(at(1))).join().unwrap();
     }
 }

@@ -101,6 +101,9 @@ pub enum KeyError {
     /// The name is too long.
     #[error("the name of a key has {0} bytes, {LONGEST_NAME} are the most")]
     Long(usize),
+    /// The name of an agent would be mistaken for agent and project.
+    #[error("the name of an agent must not hold a `/`")]
+    Slash,
     /// The name holds a line break or another control character.
     #[error("the name of a key must not hold control characters")]
     Control,
@@ -127,8 +130,15 @@ impl ScopeKey {
     /// The key of an agent in a project.
     ///
     /// # Errors
-    /// The names are empty together, too long or not printable.
+    /// A name is empty, the agent's holds a `/`, or they are too long or not printable.
     pub fn agent(agent: &str, project: &str) -> Result<Self, KeyError> {
+        if agent.contains('/') {
+            // Otherwise `a/b` in `c` and `a` in `b/c` would be one key.
+            return Err(KeyError::Slash);
+        }
+        if agent.is_empty() || project.is_empty() {
+            return Err(KeyError::Empty);
+        }
         Self::new(Rung::Agent, &format!("{agent}/{project}"))
     }
 
@@ -190,6 +200,8 @@ mod tests {
             assert_eq!(text.parse::<ScopeKey>().unwrap().to_string(), text);
         }
         assert_eq!(ScopeKey::agent("agt_001", "prj_001").unwrap().name(), "agt_001/prj_001");
+        assert_eq!(ScopeKey::agent("a/b", "c"), Err(KeyError::Slash));
+        assert_eq!(ScopeKey::agent("a", ""), Err(KeyError::Empty));
     }
 
     #[test]

@@ -10,7 +10,9 @@
 //! | a content filter, unless routing around it is allowed | `Stop` |
 //! | the context is too large | `Elsewhere` while a target is left, then `Trim`, then `Stop` |
 //! | broken tool arguments | `Reask` up to the limit, then `Elsewhere` |
-//! | the same target may be tried, and the stated wait is within patience | `Wait` |
+//! | an expired credential | one `Again`, for which the caller has refreshed it, then `Elsewhere` |
+//! | a rate limit without a stated wait, another target left | `Elsewhere` |
+//! | the same target may be tried, and the stated wait is within patience | `Wait`, never shorter than a quick retry |
 //! | … and the stated wait is longer, or reaches past the deadline | `Elsewhere`, never a shorter wait |
 //! | a transient fault, another target left | one quick `Again`, then `Elsewhere`; after a timeout `Elsewhere` at once |
 //! | a transient fault, nothing else left | `Again` for all attempts |
@@ -194,7 +196,9 @@ impl Case<'_> {
 
     /// The same target may be tried again; whether it should, and when.
     fn same_target(&self) -> Remedy {
-        let used_up = self.history.spent.on_target >= self.policy.backoff.attempts;
+        // The second refusal came with a fresh credential.
+        let refused = self.fault.kind == Kind::TokenExpired && self.history.spent.on_target > 1;
+        let used_up = refused || self.history.spent.on_target >= self.policy.backoff.attempts;
         if used_up || !self.history.retry_paid {
             return self.elsewhere();
         }
@@ -207,7 +211,8 @@ impl Case<'_> {
                 self.seed,
             );
             return match (bearable, self.left.others && self.fault.advice.other) {
-                (true, true) => Remedy::Wait { until: wait.until, after: wait.after },
+                // "Again at once" still means a moment later.
+                (true, true) => Remedy::Wait { until: wait.until, after: wait.after.max(self.policy.quick) },
                 // Alone, our own pause may be longer than the hint: it is a floor.
                 (true, false) if self.fits(after) => Remedy::Wait { until: wait.until, after },
                 _ => self.elsewhere(),
@@ -219,7 +224,9 @@ impl Case<'_> {
     fn one_quick_retry(&self) -> Remedy {
         // A target that stayed silent is not asked again while another can answer.
         let silent = self.fault.kind == Kind::Timeout;
-        if silent || self.history.spent.on_target > 1 || !self.fits(self.policy.quick) {
+        // A limit that does not say how long it lasts is not over in a tenth of a second.
+        let limited = self.fault.kind == Kind::RateLimited;
+        if silent || limited || self.history.spent.on_target > 1 || !self.fits(self.policy.quick) {
             return Remedy::Elsewhere;
         }
         Remedy::Again { after: self.seed.between(self.policy.quick / 2, self.policy.quick) }

@@ -160,9 +160,19 @@ impl Breaker {
     /// Whether a call would be let through at that moment, as far as can be told now. Takes nothing.
     #[must_use]
     pub fn would_admit(&self, at: Moment) -> bool {
+        self.would_let_through(at, false)
+    }
+
+    /// The same where no other target is left.
+    #[must_use]
+    pub fn would_admit_last(&self, at: Moment) -> bool {
+        self.would_let_through(at, true)
+    }
+
+    fn would_let_through(&self, at: Moment, last_target: bool) -> bool {
         match self.word().mode() {
             Basic::Closed | Basic::Disabled => true,
-            Basic::Open | Basic::Probing => lock(&self.state).would_admit(self, at),
+            Basic::Open | Basic::Probing => lock(&self.state).would_admit(self, at, last_target),
         }
     }
 

@@ -143,11 +143,17 @@ impl State {
     }
 
     /// Whether a call would be let through at that moment.
-    pub(super) fn would_admit(&self, breaker: &Breaker, at: Moment) -> bool {
+    pub(super) fn would_admit(&self, breaker: &Breaker, at: Moment, last_target: bool) -> bool {
         let policy = &breaker.policy.probe;
+        if self.forced == Some(Forced::Open) {
+            return false;
+        }
+        if last_target && policy.last_target_every.is_some() && at >= self.next_paced {
+            return true;
+        }
         match breaker.word().mode() {
             Basic::Closed | Basic::Disabled => true,
-            Basic::Open => self.forced.is_none() && at >= self.until,
+            Basic::Open => at >= self.until,
             Basic::Probing => {
                 let out = self.probes.iter().filter(|(_, since)| at < since.after(policy.longest)).count();
                 u32::try_from(out).unwrap_or(u32::MAX) < policy.permits

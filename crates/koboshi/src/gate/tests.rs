@@ -51,7 +51,7 @@ fn let_in<'a>(ticket: &mut Ticket<&'a Gate>, now: Moment) -> Option<Reservation<
     }
 }
 
-// ===== Pitfall 26: a smaller value never replaces a larger one; reasons are separate =====
+// ===== a smaller value never replaces a larger one; reasons are separate =====
 
 #[test]
 fn a_hold_only_grows_and_reasons_stay_apart() {
@@ -119,7 +119,7 @@ fn news_about_a_level_never_opens_a_hold() {
     assert_eq!(gate.check(at(59_999)).unwrap_err().reason, Limit::Requests);
 }
 
-// ===== Pitfall 27: each kind of limit is counted apart =====
+// ===== each kind of limit is counted apart =====
 
 #[test]
 fn each_kind_of_limit_closes_for_itself() {
@@ -157,7 +157,7 @@ fn of_several_limits_the_one_that_closes_longest_is_told() {
     assert_eq!(gate.reserve(Cost::of(500, 0), at(0)).unwrap_err().reason, Limit::Operator);
 }
 
-// ===== Pitfall 28: staggered release, bounded queue, deadline, fairness =====
+// ===== staggered release, bounded queue, deadline, fairness =====
 
 #[test]
 fn after_a_hold_waiters_follow_one_by_one() {
@@ -463,7 +463,7 @@ fn wakers_are_used_and_dropped_without_the_lock() {
     let _ = ticket.poll_woken(at(3), &Waker::from(Arc::new(Task(Arc::clone(&gate)))));
 }
 
-// ===== Pitfall 29: the check and what it allows are one step =====
+// ===== the check and what it allows are one step =====
 
 #[test]
 fn threads_together_get_exactly_what_was_left() {
@@ -531,7 +531,7 @@ fn a_panic_of_a_caller_costs_nobody_else_anything() {
     assert!(gate.reserve(Cost::of(1, 1), at(1)).is_ok());
 }
 
-// ===== Pitfall 30: whole estimates, true costs, and a warning that comes =====
+// ===== whole estimates, true costs, and a warning that comes =====
 
 #[test]
 fn settling_corrects_to_the_true_cost_in_both_directions() {

@@ -152,6 +152,38 @@ fn any_history() -> impl Strategy<Value = History> {
     )
 }
 
+#[test]
+fn an_expired_credential_is_refreshed_once() {
+    let expired = Fault::of(Kind::TokenExpired, "test");
+    let ask = |on_target, others| {
+        let spent = Spent { on_target, in_all: on_target };
+        let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
+        remedy(
+            &expired,
+            &history,
+            Left { others, lesser: false },
+            &RemedyPolicy::default(),
+            Moment::START,
+            Seed::new(1),
+        )
+    };
+    assert!(matches!(ask(1, true), Remedy::Again { .. }) && matches!(ask(1, false), Remedy::Again { .. }));
+    assert_eq!((ask(2, true), ask(2, false)), (Remedy::Elsewhere, Remedy::Stop));
+}
+
+#[test]
+fn a_rate_limit_without_a_wait_is_not_asked_again_while_another_target_is_left() {
+    let limited = Fault::of(Kind::RateLimited, "test");
+    let spent = Spent { on_target: 1, in_all: 1 };
+    let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
+    let left = Left { others: true, lesser: false };
+    let chosen = remedy(&limited, &history, left, &RemedyPolicy::default(), Moment::START, Seed::new(1));
+    assert_eq!(chosen, Remedy::Elsewhere);
+    let alone =
+        remedy(&limited, &history, Left::default(), &RemedyPolicy::default(), Moment::START, Seed::new(1));
+    assert!(matches!(alone, Remedy::Again { .. }));
+}
+
 proptest! {
     #[test]
     fn what_holds_for_every_fault(
