@@ -52,8 +52,6 @@ impl Home {
         environment.extend(more);
         let (now, rest) = (["--now", NOW], args);
         let args: Vec<&str> = rest.iter().copied().chain(now).collect();
-        // An empty variable is none; clap would take it for a name.
-        let environment: Vec<_> = environment.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         run_with(&args, &environment, "")
     }
 
@@ -108,6 +106,40 @@ fn fill(store: &dyn Store) {
             entry(-30, "quota_exceeded", "writer"),
         ])
         .unwrap();
+}
+
+#[test]
+fn a_store_that_cannot_be_looked_at_is_not_an_empty_one() {
+    let home = Home::new();
+    // A file where a folder should be: nobody can look behind it, not even root.
+    let behind = home.folder.path().join("koboshi.yaml").join("koboshi.db");
+    home.run(&["status"]);
+    let out = home.run(&["status", "--store", behind.to_str().unwrap()]);
+    assert_eq!(out.status, 2, "{}", out.text);
+    assert!(out.error.contains("koboshi.db"), "{}", out.error);
+}
+
+#[test]
+fn a_breaker_of_a_node_that_is_gone_does_not_stay_open() {
+    let home = Home::new();
+    fill(&home.store());
+    let key = "target:openai/gpt-4o/main";
+    assert_eq!(home.run(&["status", key]).status, 1);
+    let later = run_with(
+        &["status", key, "--now", "2026-11-15T16:00:00Z", "--store", home.file().to_str().unwrap()],
+        &[],
+        "",
+    );
+    assert_eq!(later.status, 0, "{}", later.text);
+}
+
+#[test]
+fn a_free_key_is_told_as_such_while_others_rest() {
+    let home = Home::new();
+    fill(&home.store());
+    let out = home.run(&["status", "agent:somebody/else", "--lang", "en"]);
+    assert!(out.text.contains("agent:somebody/else may be used"), "{}", out.text);
+    assert!(!out.text.contains("everything"), "{}", out.text);
 }
 
 #[test]

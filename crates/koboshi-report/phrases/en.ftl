@@ -323,6 +323,7 @@ wait-over = The stated wait is over. You can go on now.
 ## What is remembered
 
 status-clear = Nothing stands still: everything may be used.
+status-key-clear = { $key } may be used: nothing is known against it.
 status-nothing-known = Nothing is remembered yet ({ $place } does not exist).
 status-store = Kept in { $place }
 status-since = since { $time }

@@ -323,6 +323,7 @@ wait-over = 示された待ち時間は過ぎました。再開できます。
 ## 記憶している状態
 
 status-clear = 止まっているものはありません。すべて使えます。
+status-key-clear = { $key } は使えます。妨げになる記録はありません。
 status-nothing-known = まだ何も記録されていません（{ $place } がありません）。
 status-store = 保存先: { $place }
 status-since = { $time } から

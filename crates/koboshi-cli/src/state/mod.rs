@@ -10,7 +10,7 @@ mod row;
 mod say;
 mod status;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use koboshi_config::Config;
@@ -55,7 +55,7 @@ impl Found {
     fn look(args: &StateArgs) -> Result<Self, Failure> {
         let (place, config) = place(args)?;
         let store = match &place {
-            Where::File(path) if !path.exists() => None,
+            Where::File(path) if !exists(path)? => None,
             place => Some(open(place, &config.store)?),
         };
         let name = match (&store, &place) {
@@ -79,6 +79,12 @@ fn make(args: &StateArgs) -> Result<(Box<dyn Store>, Say), Failure> {
     Ok((open(&place, &config.store)?, Say::new(args, &config)?))
 }
 
+/// A file that cannot be looked at is not a file that is not there.
+fn exists(path: &Path) -> Result<bool, Failure> {
+    path.try_exists()
+        .map_err(|error| Failure::new(format!("cannot look at the store {}: {error}", path.display())))
+}
+
 enum Where {
     File(PathBuf),
     Redis { url: String, prefix: String },
@@ -87,9 +93,15 @@ enum Where {
 /// Flag or `KOBOSHI_STORE`, else the config, else the usual file.
 fn place(args: &StateArgs) -> Result<(Where, Config), Failure> {
     let config = settings::load(args.config.file.as_deref())?;
-    let place = match (&args.store, &config.store.place) {
-        (Some(asked), _) if is_redis(asked) => {
-            Where::Redis { url: asked.clone(), prefix: StorePlace::DEFAULT_PREFIX.to_owned() }
+    // An empty variable is none.
+    let asked = args.store.as_ref().filter(|asked| !asked.is_empty());
+    let place = match (asked, &config.store.place) {
+        (Some(asked), configured) if is_redis(asked) => {
+            let prefix = match configured {
+                StorePlace::Redis { prefix, .. } => prefix.as_str(),
+                _ => StorePlace::DEFAULT_PREFIX,
+            };
+            Where::Redis { url: asked.clone(), prefix: prefix.to_owned() }
         }
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::Memory) => {

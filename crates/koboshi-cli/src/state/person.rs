@@ -24,21 +24,26 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     let found = Found::look(&args.state)?;
     let say = &found.say;
     let now = say.now.timestamp();
-    let resting = resting(&found.load()?.records, now);
+    let records = found.load()?.records;
+    let resting = resting(&records, now);
     let wanted: Vec<ScopeKey> = match &args.key {
         Some(key) => vec![key.clone()],
         None => resting.clone(),
     };
     let (resumed, idle): (Vec<ScopeKey>, Vec<ScopeKey>) =
         wanted.into_iter().partition(|key| resting.contains(key));
-    if let Some(store) = &found.store {
-        for key in &resumed {
-            change(store.as_ref(), key, |cooldown| {
+    if let Some(store) = found.store.as_deref().filter(|_| !resumed.is_empty()) {
+        let changes =
+            records.into_iter().filter(|(slot, _)| slot.node().is_none() && resumed.contains(slot.key()));
+        insist(store, changes.collect(), &|record| match record {
+            Record::Cooldown(cooldown) => {
                 cooldown.resume(now);
-            })?;
-            change_holds(store.as_ref(), key)?;
-            note(store.as_ref(), key, "resume", format!("{key} was resumed by a person"), now)?;
-        }
+            }
+            Record::Holds(holds) if *holds != Holds::default() => holds.clear(),
+            _ => {}
+        })?;
+        let words = |key: &ScopeKey| format!("{key} was resumed by a person");
+        note(store, &resumed, "resume", words, now);
     }
     let mut out = stdout().lock();
     if args.state.format == Format::Json {
@@ -85,9 +90,16 @@ pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
     }
     let reason = args.reason.as_deref().unwrap_or_default();
     let detail = koboshi::redact::Redactor::new().excerpt(reason, 200);
-    change(store.as_ref(), &args.key, |cooldown| cooldown.cool(until, &detail, now))?;
-    let text = format!("{} was told to rest until {until} by a person", args.key);
-    note(store.as_ref(), &args.key, "cool", text, now)?;
+    let slot = Slot::cooldown(args.key.clone());
+    let known = store.load()?.records.into_iter().find(|(known, _)| *known == slot);
+    let known = known.unwrap_or_else(|| (slot, Record::Cooldown(Cooldown::default())));
+    insist(store.as_ref(), vec![known], &|record| {
+        if let Record::Cooldown(cooldown) = record {
+            cooldown.cool(until, &detail, now);
+        }
+    })?;
+    let words = |key: &ScopeKey| format!("{key} was told to rest until {until} by a person");
+    note(store.as_ref(), std::slice::from_ref(&args.key), "cool", words, now);
     let mut out = stdout().lock();
     if args.state.format == Format::Json {
         writeln!(out, "{}", json!({"key": args.key, "until": until}))?;
@@ -107,61 +119,43 @@ fn resting(records: &[Named], now: Timestamp) -> Vec<ScopeKey> {
     keys
 }
 
-/// Changes a key's record in the store. Somebody else may write at the same time: then it is done anew on top of
-/// theirs, so that the person's word is the last.
-fn change(store: &dyn Store, key: &ScopeKey, decide: impl Fn(&mut Cooldown)) -> Result<(), Failure> {
-    let slot = Slot::cooldown(key.clone());
-    insist(store, &slot, || {
-        let known = store.load()?.records.into_iter().find(|(known, _)| *known == slot);
-        let mut cooldown = match known {
-            Some((_, Record::Cooldown(cooldown))) => cooldown,
-            _ => Cooldown::default(),
-        };
-        decide(&mut cooldown);
-        Ok(Some(Record::Cooldown(cooldown)))
-    })
-}
-
-fn change_holds(store: &dyn Store, key: &ScopeKey) -> Result<(), Failure> {
-    let slot = Slot::holds(key.clone());
-    insist(store, &slot, || {
-        let known = store.load()?.records.into_iter().find(|(known, _)| *known == slot);
-        let Some((_, Record::Holds(mut holds))) = known else { return Ok(None) };
-        if holds == Holds::default() {
-            return Ok(None);
-        }
-        holds.clear();
-        Ok(Some(Record::Holds(holds)))
-    })
-}
-
-fn insist(
-    store: &dyn Store,
-    slot: &Slot,
-    mut record: impl FnMut() -> Result<Option<Record>, Failure>,
-) -> Result<(), Failure> {
+/// Changes records in the store. Somebody else may write at the same time: then it is done anew on top of theirs, so
+/// that the person's word is the last.
+fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)) -> Result<(), Failure> {
     for _ in 0..TRIES {
-        let Some(record) = record()? else { return Ok(()) };
-        if store.merge(&[(slot.clone(), record)])?.beyond.is_empty() {
+        known.iter_mut().for_each(|(_, record)| decide(record));
+        known = store.merge(&known)?.beyond;
+        if known.is_empty() {
             return Ok(());
         }
     }
-    Err(Failure::new(format!("{} changed {TRIES} times while it was being written: try again", slot.key())))
+    let keys: Vec<String> = known.iter().map(|(slot, _)| slot.key().to_string()).collect();
+    Err(Failure::new(format!(
+        "{} changed {TRIES} times while it was being written: try again",
+        keys.join(", ")
+    )))
 }
 
+/// Notes what a person did. It is done already, so a journal that cannot be written is only told.
 fn note(
     store: &dyn Store,
-    key: &ScopeKey,
+    keys: &[ScopeKey],
     kind: &'static str,
-    text: String,
+    words: impl Fn(&ScopeKey) -> String,
     now: Timestamp,
-) -> Result<(), Failure> {
-    let entry = Entry {
-        kind: Some(kind.into()),
-        key: Some(key.clone()),
-        ..Entry::new(now, &super::node()?, What::Operator, text)
-    };
-    Ok(store.append(&[entry])?)
+) {
+    let noted = super::node().and_then(|node| {
+        let entry = |key: &ScopeKey| Entry {
+            kind: Some(kind.into()),
+            key: Some(key.clone()),
+            ..Entry::new(now, &node, What::Operator, words(key))
+        };
+        Ok(store.append(&keys.iter().map(entry).collect::<Vec<_>>())?)
+    });
+    if let Err(Failure(why)) = noted {
+        // Standard error is the last resort: if it is gone too, nobody is left to tell.
+        let _ = writeln!(anstream::stderr().lock(), "koboshi: done, but not noted in the journal: {why}");
+    }
 }
 
 /// A resting key that was probably meant.

@@ -93,6 +93,8 @@ impl Row {
             }
             Record::Breaker(snapshot) => {
                 let state = match snapshot.mode {
+                    // Its time is over: the next call finds out. A node that is gone never says so.
+                    Mode::Open if snapshot.until.is_some_and(|until| until <= now) => State::Probing,
                     Mode::Open => State::Open,
                     Mode::Probing => State::Probing,
                     Mode::ForcedOpen => State::ForcedOpen,

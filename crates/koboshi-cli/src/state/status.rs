@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
+use koboshi::key::ScopeKey;
 use koboshi_store::Unreadable;
 use serde_json::{Value, json};
 
@@ -25,36 +26,45 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let say = &found.say;
     let loaded = found.load()?;
     let mut rows = rows(&loaded.records, say.now.timestamp());
+    let mut unreadable = loaded.unreadable;
     if let Some(key) = &args.key {
         rows.retain(|row| row.key == *key);
+        let name = key.to_string();
+        unreadable.retain(|one| one.slot.ends_with(&name));
     }
     match args.state.format {
-        Format::Text => text(&found, &rows, &loaded.unreadable)?,
+        Format::Text => text(&found, args.key.as_ref(), &rows, &unreadable)?,
         Format::Json => {
             let document = json!({
                 "store": found.place,
                 "exists": found.store.is_some(),
                 "now": say.now.timestamp(),
                 "rows": rows.iter().map(Row::json).collect::<Vec<Value>>(),
-                "unreadable": loaded.unreadable.iter().map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
+                "unreadable": unreadable.iter().map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
             });
             let mut out = stdout().lock();
             serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
             writeln!(out)?;
         }
     }
-    Ok(if rows.iter().any(|row| row.state.stops()) { Exit::Found } else { Exit::Good })
+    // What cannot be read may well be a rest.
+    let stands = rows.iter().any(|row| row.state.stops()) || !unreadable.is_empty();
+    Ok(if stands { Exit::Found } else { Exit::Good })
 }
 
-fn text(found: &Found, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()> {
+fn text(found: &Found, key: Option<&ScopeKey>, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()> {
     let mut out = stdout().lock();
     let (say, place) = (&found.say, found.place.as_str());
     if found.store.is_none() {
         writeln!(out, "{GOOD}✓{GOOD:#} {}", say.text("status-nothing-known", &[("place", place)]))?;
         return Ok(());
     }
-    if rows.is_empty() {
-        writeln!(out, "{GOOD}✓{GOOD:#} {}", say.text("status-clear", &[]))?;
+    if rows.is_empty() && unreadable.is_empty() {
+        let words = match key {
+            Some(key) => say.text("status-key-clear", &[("key", &key.to_string())]),
+            None => say.text("status-clear", &[]),
+        };
+        writeln!(out, "{GOOD}✓{GOOD:#} {words}")?;
     }
     for row in rows {
         one(&mut out, say, row)?;

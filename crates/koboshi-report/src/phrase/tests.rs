@@ -34,7 +34,7 @@ const TEXTS: &str = "json-retry-user json-exhausted-user json-retry-model json-e
     confidence-low confidence-medium confidence-high answer-yes answer-no nothing-wrong wait-none wait-until wait-over \
     reason-quota reason-billing reason-rate_limit reason-overloaded reason-auth reason-context reason-network \
     reason-error reason-operator reason-none \
-    status-clear status-nothing-known status-store status-since status-streak status-openings status-node \
+    status-clear status-key-clear status-nothing-known status-store status-since status-streak status-openings status-node \
     status-resume status-unreadable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
     limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty journal-pruned";
