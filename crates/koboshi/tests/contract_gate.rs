@@ -44,6 +44,16 @@ fn gate_admission() {
     assert!(matches!(gate.enter(&tenant(), ONE, at(1000), at(0)), Entry::Refused(Refusal::Full)));
     drop(inside);
     assert_eq!(gate.snapshot(at(0)).in_flight, 0, "refusals took nothing");
+    gate.hold(Limit::Quota, wall(60), at(0), wall(0));
+    assert_eq!(gate.reserve(ONE, at(59_999)).unwrap_err().reason, Limit::Quota, "nothing passes a hold");
+    assert!(gate.reserve(ONE, at(60_000)).is_ok());
+
+    let gate = Gate::new(GatePolicy { concurrency: Some(1), ..GatePolicy::default() }, at(0));
+    let inside = gate.reserve(ONE, at(0)).unwrap();
+    let Entry::Wait(mut waiting) = gate.enter(&tenant(), ONE, at(1000), at(0)) else { panic!("it waits") };
+    drop(inside);
+    assert!(gate.reserve(ONE, at(1)).is_err(), "nobody overtakes a waiter");
+    assert!(matches!(waiting.poll(at(1)), TicketState::In(_)));
 
     let gate = Arc::new(Gate::new(GatePolicy::default(), at(0)));
     gate.learn(Limit::Tokens, requests(None, 200, None), at(0));
@@ -117,6 +127,13 @@ fn gate_edge_config() {
     let waiting: Vec<_> = waiting.collect();
     assert!(matches!(waiting.last(), Some(Entry::Refused(Refusal::Full))));
     assert_eq!(gate.snapshot(at(0)).waiting, usize::try_from(LARGEST_QUEUE).unwrap());
+
+    let gate = Gate::new(base, at(0));
+    gate.learn(Limit::Tokens, requests(Some(10), 10, Some(Duration::from_secs(10))), at(0));
+    let huge = Cost::of(1_000, 1_000);
+    assert!(gate.reserve(huge, at(0)).is_ok(), "larger than the whole limit passes when that is full");
+    gate.reserve(ONE, at(0)).unwrap().settle(ONE, at(0));
+    assert!(gate.reserve(huge, at(0)).is_err(), "and only then");
 
     for headroom in [f64::NAN, -1.0, 1.0, f64::INFINITY] {
         let gate = Gate::new(GatePolicy { headroom, ..base }, at(0));

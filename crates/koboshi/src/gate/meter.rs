@@ -5,7 +5,7 @@
 //!
 //! - Until its answer begins it is *unseen*: every statement is lowered by it, so it stays in the level.
 //! - When its answer begins the provider has counted it. The next statement contains it, so from then on it is no longer
-//!   ours to give back. A generation per limit, raised by every statement, tells whether that statement has come.
+//!   ours to give back. A count per limit, raised by every statement, tells whether that statement has come.
 //! - Output tokens are unseen until the end: a provider that states them apart counts them as they are made.
 
 use crate::time::Moment;
@@ -31,11 +31,11 @@ pub(super) enum End {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct Metered {
     limit: Limit,
     bucket: Option<Bucket>,
     /// Raised by every statement and every new window.
-    generation: u64,
+    statements: u64,
     unseen: u128,
     /// Until then nobody is warned again.
     warned_until: Moment,
@@ -43,25 +43,25 @@ struct Slot {
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    slots: [Slot; COUNTED.len()],
+    metered: [Metered; COUNTED.len()],
 }
 
 impl Meter {
     pub(super) fn new() -> Self {
-        let slot =
-            |limit| Slot { limit, bucket: None, generation: 0, unseen: 0, warned_until: Moment::START };
-        Self { slots: COUNTED.map(slot) }
+        let metered =
+            |limit| Metered { limit, bucket: None, statements: 0, unseen: 0, warned_until: Moment::START };
+        Self { metered: COUNTED.map(metered) }
     }
 
     /// Brings every level up to this moment; says whether one was let go all at once.
     pub(super) fn refresh(&mut self, now: Moment) -> bool {
         let mut let_go = false;
-        for slot in &mut self.slots {
-            let Some(bucket) = &mut slot.bucket else { continue };
-            match bucket.refresh(slot.unseen, now) {
+        for metered in &mut self.metered {
+            let Some(bucket) = &mut metered.bucket else { continue };
+            match bucket.refresh(metered.unseen, now) {
                 Refreshed::Same => continue,
-                Refreshed::Reset => slot.generation += 1,
-                Refreshed::Forgotten => slot.bucket = None,
+                Refreshed::Reset => metered.statements += 1,
+                Refreshed::Forgotten => metered.bucket = None,
             }
             let_go = true;
         }
@@ -69,84 +69,84 @@ impl Meter {
     }
 
     pub(super) fn learn(&mut self, limit: Limit, allowance: Allowance, policy: &GatePolicy, now: Moment) {
-        let Some(slot) = self.slots.iter_mut().find(|slot| slot.limit == limit) else { return };
+        let Some(metered) = self.metered.iter_mut().find(|metered| metered.limit == limit) else { return };
         let about = Circumstances {
             headroom: policy.headroom,
             forget_after: policy.forget_after,
-            unseen: slot.unseen,
+            unseen: metered.unseen,
         };
-        slot.bucket = Some(Bucket::learned(allowance, slot.bucket.as_ref(), about, now));
-        slot.generation += 1;
+        metered.bucket = Some(Bucket::learned(allowance, metered.bucket.as_ref(), about, now));
+        metered.statements += 1;
     }
 
     pub(super) fn forget(&mut self) {
-        for slot in &mut self.slots {
-            slot.bucket = None;
+        for metered in &mut self.metered {
+            metered.bucket = None;
         }
     }
 
     /// The limit that keeps this cost back longest, and until when at least.
     pub(super) fn wait(&self, cost: Cost) -> Option<(Moment, Limit)> {
-        let waits = self.slots.iter().filter_map(|slot| Some((slot.ready(cost)?, slot.limit)));
+        let waits = self.metered.iter().filter_map(|metered| Some((metered.ready(cost)?, metered.limit)));
         waits.max_by_key(|(until, _)| *until)
     }
 
     pub(super) fn take(&mut self, cost: Cost) {
-        for slot in &mut self.slots {
-            let units = slot.units(cost);
-            slot.unseen = slot.unseen.saturating_add(u128::from(units));
-            slot.change(-i128::from(units));
+        for metered in &mut self.metered {
+            let units = metered.units(cost);
+            metered.unseen = metered.unseen.saturating_add(u128::from(units));
+            metered.change(-i128::from(units));
         }
     }
 
     /// The answer to a reservation has begun.
     pub(super) fn seen(&mut self, cost: Cost) -> Stamp {
-        for slot in self.slots.iter_mut().filter(|slot| slot.is_counted_at_once()) {
-            slot.unseen = slot.unseen.saturating_sub(u128::from(slot.units(cost)));
+        for metered in self.metered.iter_mut().filter(|metered| metered.is_counted_at_once()) {
+            metered.unseen = metered.unseen.saturating_sub(u128::from(metered.units(cost)));
         }
         let mut stamp = Stamp([0; COUNTED.len()]);
-        for (mark, slot) in stamp.0.iter_mut().zip(&self.slots) {
-            *mark = slot.generation;
+        for (mark, metered) in stamp.0.iter_mut().zip(&self.metered) {
+            *mark = metered.statements;
         }
         stamp
     }
 
     /// A reservation has ended. The levels must be fresh if it may cost more than was reserved.
     pub(super) fn end(&mut self, cost: Cost, stamp: Option<Stamp>, end: End) {
-        for (index, slot) in self.slots.iter_mut().enumerate() {
-            let reserved = slot.units(cost);
+        for (index, metered) in self.metered.iter_mut().enumerate() {
+            let reserved = metered.units(cost);
             let heard =
-                stamp.filter(|_| slot.is_counted_at_once()).and_then(|stamp| stamp.0.get(index).copied());
+                stamp.filter(|_| metered.is_counted_at_once()).and_then(|stamp| stamp.0.get(index).copied());
             if heard.is_none() {
-                slot.unseen = slot.unseen.saturating_sub(u128::from(reserved));
+                metered.unseen = metered.unseen.saturating_sub(u128::from(reserved));
             }
-            let is_stated = heard.is_some_and(|generation| slot.generation > generation);
+            let is_stated = heard.is_some_and(|statements| metered.statements > statements);
             let change = match end {
                 End::Kept => 0,
                 End::Returned => i128::from(reserved),
-                End::Cost(actual) => i128::from(reserved) - i128::from(slot.units(actual)),
+                End::Cost(actual) => i128::from(reserved) - i128::from(metered.units(actual)),
             };
             // The provider counts what it expected at first; only what went beyond the estimate is surely new to it.
-            slot.change(if is_stated { change.min(0) } else { change });
+            metered.change(if is_stated { change.min(0) } else { change });
         }
     }
 
     /// Limits that are nearly used up and were not told of in this window.
     pub(super) fn warnings(&mut self, now: Moment) -> impl Iterator<Item = (Limit, u8)> {
-        self.slots.iter_mut().filter(move |slot| now >= slot.warned_until).filter_map(|slot| {
-            let (percent, over) = slot.bucket.as_ref()?.nearly()?;
-            slot.warned_until = over;
-            Some((slot.limit, percent))
+        self.metered.iter_mut().filter(move |metered| now >= metered.warned_until).filter_map(|metered| {
+            let (percent, over) = metered.bucket.as_ref()?.nearly()?;
+            metered.warned_until = over;
+            Some((metered.limit, percent))
         })
     }
 
     pub(super) fn levels(&self) -> Vec<Level> {
-        let known = self.slots.iter().filter_map(|slot| Some((slot.limit, slot.bucket.as_ref()?)));
+        let known = self.metered.iter().filter_map(|metered| Some((metered.limit, metered.bucket.as_ref()?)));
         known.map(|(limit, bucket)| Level { limit, left: bucket.left(), most: bucket.most() }).collect()
     }
 }
 
-impl Slot {
+impl Metered {
     fn units(&self, cost: Cost) -> u64 {
         cost.against(self.limit).unwrap_or(0)
     }
