@@ -48,6 +48,40 @@ fn the_file_and_its_folder_are_for_this_user_only() {
     }
 }
 
+/// How many locks this process holds on a file.
+#[cfg(target_os = "linux")]
+fn locks(file: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let (me, inode) = (std::process::id().to_string(), fs::metadata(file).unwrap().ino().to_string());
+    let held = |line: &&str| {
+        // 1: POSIX  ADVISORY  READ 12503 fe:00:10010706 128 128
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.get(4) == Some(&me.as_str())
+            && words.get(5).is_some_and(|place| place.rsplit(':').next() == Some(&inode))
+    };
+    fs::read_to_string("/proc/locks").unwrap().lines().filter(held).count()
+}
+
+/// Without its lock an open file looks unused to other programs, and the next one that closes it deletes its WAL.
+/// The system drops all locks of a process on a file as soon as the process closes any descriptor of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_store_holds_its_lock_whatever_else_this_process_opens_and_closes() {
+    let (_folder, file) = place();
+    let locked = |when: &str| assert!(locks(&file) > 0, "{when}");
+    let store = open(&file).unwrap();
+    locked("one store");
+    drop(open(&file).unwrap());
+    locked("a second one came and went");
+    drop(store.watch(std::sync::Arc::new(|| {})).unwrap());
+    locked("a watch came and went");
+    store.append(&[entry(1, What::Gate, "x")]).unwrap();
+    store.check().unwrap();
+    locked("it was used");
+    drop(store);
+    assert_eq!(locks(&file), 0, "closed");
+}
+
 #[test]
 fn what_was_written_is_there_after_closing() {
     let (_folder, file) = place();

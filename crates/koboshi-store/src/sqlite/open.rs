@@ -3,9 +3,13 @@
 //! Nothing is written before the file is known to be ours: a damaged, foreign or newer one is looked at through a
 //! connection that cannot write, and left as it is. A new schema is put in place inside one transaction, so
 //! several processes may start at once and one of them does it.
+//!
+//! The file, its `-wal` and its `-shm` are never opened here except by SQLite: when a process closes any descriptor of
+//! a file, the system drops all locks that the process has on it, and an open store would look unused to others. What
+//! must be known about the file is asked of its name (`stat`), and the file is only made where there is none.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,9 +27,6 @@ const APPLICATION: i64 = 0x4b42_5349;
 /// What makes each schema from the one before.
 const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
-/// How every file of SQLite begins.
-const MAGIC: &[u8] = b"SQLite format 3\0";
-
 /// How often a file that others hold is tried again while it is set up; SQLite itself does not wait there.
 const TRIES: u32 = 100;
 
@@ -42,10 +43,6 @@ pub(super) fn open(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Co
         why: why.to_string(),
     };
     make(path).map_err(io)?;
-    if !begins_like_sqlite(path).map_err(io)? {
-        let why = "it is no SQLite file".to_owned();
-        return Err(StoreError::Damaged { place: place.to_owned(), why });
-    }
     let mut tries = 0;
     loop {
         match look(path, place).and_then(|()| set_up(path, place, policy)) {
@@ -87,7 +84,11 @@ fn make(path: &Path) -> io::Result<()> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder)?;
     }
+    // Two threads: the one that finds the file made must not take locks before the other one has closed it.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut options = fs::OpenOptions::new();
+    // A file that is there is not opened.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -95,14 +96,6 @@ fn make(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
-}
-
-/// An empty file is one that is about to be filled.
-fn begins_like_sqlite(path: &Path) -> io::Result<bool> {
-    let mut head = Vec::new();
-    let limit = u64::try_from(MAGIC.len()).unwrap_or(0);
-    fs::File::open(path)?.take(limit).read_to_end(&mut head)?;
-    Ok(head.is_empty() || head == MAGIC)
 }
 
 /// Looks whether the file is ours, without being able to change it.
