@@ -200,6 +200,25 @@ fn an_older_file_is_brought_forward_with_all_it_holds() {
     assert_eq!(version, 2);
 }
 
+/// Whoever looks while another one puts the first schema in place sees all of it or nothing.
+#[test]
+fn a_new_file_may_be_opened_by_many_at_once() {
+    for _ in 0..60 {
+        let (_folder, file) = place();
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    if let Err(error) = open(&file) {
+                        panic!("{error}");
+                    }
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn a_step_forward_that_fails_leaves_the_older_file() {
     let (_folder, file) = place();

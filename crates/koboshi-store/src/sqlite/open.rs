@@ -108,6 +108,16 @@ fn look(path: &Path, place: &str) -> Result<(), StoreError> {
 
 /// The schema of the file; an error if it is not ours or newer.
 fn check(connection: &Connection, place: &str) -> Result<i64, StoreError> {
+    // One transaction: while another process makes the file ours, we see all of that or nothing.
+    let doing = "read the file";
+    let transaction = connection.unchecked_transaction().doing(place, doing)?;
+    let schema = schema(&transaction, place)?;
+    transaction.finish().doing(place, doing)?;
+    Ok(schema)
+}
+
+/// The same inside a transaction.
+fn schema(connection: &Connection, place: &str) -> Result<i64, StoreError> {
     let number = |name: &str| -> Result<i64, StoreError> {
         connection.pragma_query_value(None, name, |row| row.get(0)).doing(place, "read the file")
     };
@@ -146,7 +156,7 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).doing(place, doing)?;
     // Read again: another process may have done it while we waited for the lock.
-    let version = check(&transaction, place)?;
+    let version = schema(&transaction, place)?;
     let done = usize::try_from(version).unwrap_or(0);
     for step in STEPS.iter().skip(done) {
         transaction.execute_batch(step).doing(place, doing)?;
