@@ -219,6 +219,27 @@ fn a_new_file_may_be_opened_by_many_at_once() {
     }
 }
 
+/// Every single wait of an opening counts against one patience.
+#[test]
+fn a_file_that_others_keep_for_themselves_is_given_up_in_time() {
+    let (_folder, file) = place();
+    let other = Connection::open(&file).unwrap();
+    other.execute_batch("CREATE TABLE x (y); BEGIN EXCLUSIVE").unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let policy = SqlitePolicy { patience: std::time::Duration::from_millis(300), ..SqlitePolicy::default() };
+    std::thread::spawn(move || tell.send(SqliteStore::open(&file, policy).err()));
+    // Far more than its patience, far less than the sum of all waits inside.
+    let error = told.recv_timeout(std::time::Duration::from_secs(10)).expect("it must give up").unwrap();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+}
+
+#[test]
+fn a_new_file_is_opened_without_any_patience() {
+    let (_folder, file) = place();
+    let policy = SqlitePolicy { patience: std::time::Duration::ZERO, ..SqlitePolicy::default() };
+    SqliteStore::open(&file, policy).map(drop).unwrap();
+}
+
 #[test]
 fn a_step_forward_that_fails_leaves_the_older_file() {
     let (_folder, file) = place();

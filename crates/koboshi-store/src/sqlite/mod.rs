@@ -30,14 +30,14 @@ use crate::journal::{Entry, Query, Retention};
 use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
 use crate::times;
 
-use open::Identity;
+use open::{Deadline, Identity};
 use trouble::Doing;
 use watch::SqliteWatch;
 
 /// How the file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqlitePolicy {
-    /// How long a write waits for those of others.
+    /// How long a write waits for those of others, and an opening in all.
     pub patience: Duration,
     /// The most bytes of cached answers.
     pub cache_bytes: u64,
@@ -62,15 +62,16 @@ struct File {
 impl File {
     fn open(path: &Path, policy: SqlitePolicy) -> Result<Self, StoreError> {
         let place = format!("the store file {}", path.display());
-        let (_, writer) = connect(path, &place, &policy)?;
-        let (identity, reader) = connect(path, &place, &policy)?;
+        let deadline = Deadline::within(policy.patience);
+        let (_, writer) = connect(path, &place, &policy, deadline)?;
+        let (identity, reader) = connect(path, &place, &policy, deadline)?;
         let (writer, reader, identity) = (Mutex::new(writer), Mutex::new(reader), Mutex::new(identity));
         Ok(Self { path: path.to_owned(), place, policy, writer, reader, identity })
     }
 
     /// One more connection.
     fn connect(&self) -> Result<(Identity, Connection), StoreError> {
-        connect(&self.path, &self.place, &self.policy)
+        connect(&self.path, &self.place, &self.policy, Deadline::within(self.policy.patience))
     }
 
     /// Goes over to the file that the path leads to now.
@@ -88,15 +89,23 @@ impl File {
 }
 
 /// A connection that knows the core's merge, and the file it leads to.
-fn connect(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<(Identity, Connection), StoreError> {
+fn connect(
+    path: &Path,
+    place: &str,
+    policy: &SqlitePolicy,
+    deadline: Deadline,
+) -> Result<(Identity, Connection), StoreError> {
     // Opened twice where it was just made: the identity must be no newer than the connection.
     let mut identity = Identity::of(path);
     loop {
-        let connection = open::open(path, place, policy)?;
+        let connection = open::open(path, place, policy, deadline)?;
         records::teach(&connection).doing(place, "set up the file")?;
         let now = Identity::of(path);
         if now == identity {
             return Ok((identity, connection));
+        }
+        if deadline.is_over() && identity != Identity::NONE {
+            return Err(StoreError::Busy { place: place.to_owned(), doing: "open the file" });
         }
         identity = now;
     }

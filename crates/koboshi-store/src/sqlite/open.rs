@@ -14,8 +14,10 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use koboshi::time::Moment;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 
 use super::SqlitePolicy;
@@ -27,8 +29,28 @@ const APPLICATION: i64 = 0x4b42_5349;
 /// What makes each schema from the one before.
 const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
-/// How often a file that others hold is tried again while it is set up; SQLite itself does not wait there.
-const TRIES: u32 = 100;
+/// The pause before a file that others hold is tried again while it is set up; SQLite itself does not wait there.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long an opening may take, all waits together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(Moment);
+
+impl Deadline {
+    /// So much time from now on.
+    pub(super) fn within(patience: Duration) -> Self {
+        Self(SystemClock.moment().after(patience))
+    }
+
+    fn left(self) -> Duration {
+        self.0.since(SystemClock.moment())
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(self) -> bool {
+        self.left().is_zero()
+    }
+}
 
 /// The newest schema.
 pub(super) fn newest() -> i64 {
@@ -36,20 +58,21 @@ pub(super) fn newest() -> i64 {
 }
 
 /// A connection to a file that is ours and up to date.
-pub(super) fn open(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Connection, StoreError> {
+pub(super) fn open(
+    path: &Path,
+    place: &str,
+    policy: &SqlitePolicy,
+    deadline: Deadline,
+) -> Result<Connection, StoreError> {
     let io = |why: io::Error| StoreError::Failed {
         place: place.to_owned(),
         doing: "open the file",
         why: why.to_string(),
     };
     make(path).map_err(io)?;
-    let mut tries = 0;
     loop {
-        match look(path, place).and_then(|()| set_up(path, place, policy)) {
-            Err(StoreError::Busy { .. }) if tries < TRIES => {
-                tries += 1;
-                pause(Duration::from_millis(20));
-            }
+        match look(path, place, deadline).and_then(|()| set_up(path, place, policy, deadline)) {
+            Err(StoreError::Busy { .. }) if !deadline.is_over() => pause(PAUSE.min(deadline.left())),
             done => return done,
         }
     }
@@ -60,6 +83,9 @@ pub(super) fn open(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Co
 pub(super) struct Identity(Option<(u64, u64)>);
 
 impl Identity {
+    /// No file yet.
+    pub(super) const NONE: Self = Self(None);
+
     /// The file that this path leads to.
     pub(super) fn of(path: &Path) -> Self {
         #[cfg(unix)]
@@ -99,10 +125,10 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 /// Looks whether the file is ours, without being able to change it.
-fn look(path: &Path, place: &str) -> Result<(), StoreError> {
+fn look(path: &Path, place: &str, deadline: Deadline) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
-    connection.busy_timeout(Duration::from_secs(1)).doing(place, "open the file")?;
+    connection.busy_timeout(deadline.left()).doing(place, "open the file")?;
     check(&connection, place).map(|_| ())
 }
 
@@ -135,11 +161,16 @@ fn schema(connection: &Connection, place: &str) -> Result<i64, StoreError> {
     Ok(version)
 }
 
-fn set_up(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Connection, StoreError> {
+fn set_up(
+    path: &Path,
+    place: &str,
+    policy: &SqlitePolicy,
+    deadline: Deadline,
+) -> Result<Connection, StoreError> {
     let doing = "set up the file";
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
-    connection.busy_timeout(policy.patience).doing(place, doing)?;
+    connection.busy_timeout(deadline.left()).doing(place, doing)?;
     connection.pragma_update(None, "journal_mode", "wal").doing(place, doing)?;
     // In WAL mode a killed process loses nothing with this; a machine that loses power may lose its last commits.
     connection.pragma_update(None, "synchronous", "normal").doing(place, doing)?;
@@ -147,6 +178,7 @@ fn set_up(path: &Path, place: &str, policy: &SqlitePolicy) -> Result<Connection,
     if check(&connection, place)? < newest() {
         migrate(&mut connection, place)?;
     }
+    connection.busy_timeout(policy.patience).doing(place, doing)?;
     Ok(connection)
 }
 
