@@ -135,7 +135,7 @@ impl Store for MemoryStore {
         for wake in wakes {
             wake();
         }
-        Ok(Merged { beyond, unreadable: Vec::new() })
+        Ok(Merged { beyond, ..Merged::default() })
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {

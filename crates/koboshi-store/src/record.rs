@@ -13,6 +13,7 @@ use koboshi::breaker::BreakerSnapshot;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Node names longer than this are refused.
@@ -247,6 +248,15 @@ impl Record {
             RecordKind::Breaker => Self::Breaker(serde_json::from_str(body)?),
         })
     }
+}
+
+/// Whether a stored body that this program cannot read may be replaced.
+///
+/// What is sound JSON was most likely written by a newer program: it stays, or both would set each other's work aside
+/// for as long as they run side by side. What is no JSON is read by nobody, and a breaker is told by its own node only.
+pub(crate) fn may_be_replaced(slot: &Slot, body: &[u8]) -> bool {
+    let sound = |body: &str| serde_json::from_str::<IgnoredAny>(body).is_ok();
+    slot.node().is_some() || !std::str::from_utf8(body).is_ok_and(sound)
 }
 
 #[cfg(test)]

@@ -25,12 +25,17 @@ pub struct Unreadable {
     pub why: String,
 }
 
+/// The most bodies that a store keeps of those it set aside; the oldest go first.
+pub const MOST_SET_ASIDE: usize = 100;
+/// The most bytes of them all.
+pub const MOST_BYTES_SET_ASIDE: usize = 1024 * 1024;
+
 /// Everything a store holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// What could be read.
     pub records: Vec<Named>,
-    /// What could not.
+    /// What could not; from [`Store::load`] also what was set aside.
     pub unreadable: Vec<Unreadable>,
 }
 
@@ -40,8 +45,11 @@ pub struct Merged {
     /// Slots of which the store now holds something else than it was told: it knew more.
     /// Whoever told it must take this in, and may have to tell again.
     pub beyond: Vec<Named>,
-    /// What stood in the way and was set aside.
+    /// What cannot be read here and was left in its place, because a newer program may have written it. What was told
+    /// about these slots was **not** written.
     pub unreadable: Vec<Unreadable>,
+    /// What nobody can read: it was set aside, byte for byte, and what was told took its place.
+    pub set_aside: Vec<Unreadable>,
 }
 
 /// What a watch has seen.
@@ -90,7 +98,7 @@ pub trait Store: Send + Sync {
     /// The store cannot be written now; what was not merged must be given again.
     fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError>;
 
-    /// Everything there is.
+    /// Everything there is, and what could not be read, in its place or set aside.
     ///
     /// # Errors
     /// The store cannot be read now.

@@ -22,6 +22,7 @@ use koboshi::breaker::Mode;
 use koboshi::chance::Seed;
 use koboshi::cooldown::Cleared;
 use koboshi::gate::{Holds, Limit};
+use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
 use koboshi_store::{
     Entry, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
 };
@@ -337,15 +338,79 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     assert_eq!(here.health().unreadable, 2);
     here.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
     assert!(here.flush(DEADLINE));
+    let body = || raw(&server, &["HGET", "koboshi:records", "cooldown account:main"]);
+    assert_eq!(body(), redis::Value::BulkString(strange.into()), "a newer node may have put it there");
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
-    assert_eq!(plain.load().unwrap().records, [named]);
-    let aside = format!("{:?}", raw(&server, &["HVALS", "koboshi:quarantine"]));
-    assert!(aside.contains("from the future"), "{aside}");
+    let merged = plain.merge(std::slice::from_ref(&named)).unwrap();
+    assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (1, 0), "and whoever writes is told");
+    // What is no JSON is nobody's: it is set aside, byte for byte, and told from then on.
+    raw(&server, &["HSET", "koboshi:records", "cooldown account:main", r#"{"epoch":"#]);
+    let merged = plain.merge(std::slice::from_ref(&named)).unwrap();
+    assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (0, 1));
+    let loaded = plain.load().unwrap();
+    assert_eq!(loaded.records, [named]);
+    assert!(loaded.unreadable.iter().any(|one| one.slot == "cooldown account:main"), "{loaded:?}");
+    let aside = format!("{:?}", raw(&server, &["LRANGE", "koboshi:set-aside", "0", "-1"]));
+    assert!(aside.contains(r#"{\"epoch\":"#), "{aside}");
     let told = until("the journal tells of it", || {
         let told = plain.query(&Query { what: Some(What::Store), ..Query::default() }).unwrap();
         (told.len() == 2).then_some(told)
     });
     assert!(told.iter().any(|entry| entry.text.contains("cooldown account:main")), "{told:?}");
+}
+
+#[test]
+fn what_a_newer_node_wrote_is_not_told_over_and_over() {
+    let server = RedisServer::start();
+    let policy = RedisPolicy { resync_every: Duration::from_millis(50), ..RedisPolicy::default() };
+    let watched = RedisStore::new(&server.url(), policy).unwrap();
+    let here = Ledger::open(Arc::new(watched), LedgerOptions::new(node("older"))).unwrap();
+    for account in ["account:main", "account:other"] {
+        here.update_cooldown(&key(account), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    }
+    assert!(here.flush(DEADLINE));
+    let newer = r#"{"epoch": {"of": "a newer kind"}}"#;
+    raw(&server, &["HSET", "koboshi:records", "cooldown account:main", newer]);
+    for _ in 0..3 {
+        // What is told again shows that everything was looked at.
+        raw(&server, &["HDEL", "koboshi:records", "cooldown account:other"]);
+        until("a full look", || {
+            let there = raw(&server, &["HEXISTS", "koboshi:records", "cooldown account:other"]);
+            (there == redis::Value::Int(1)).then_some(())
+        });
+        let body = raw(&server, &["HGET", "koboshi:records", "cooldown account:main"]);
+        assert_eq!(body, redis::Value::BulkString(newer.into()));
+    }
+    until("it is counted", || (here.health().unreadable == 1).then_some(()));
+    raw(&server, &["HDEL", "koboshi:records", "cooldown account:main"]);
+    let plain = store(&server.url());
+    until("what is known is told again", || (plain.load().unwrap().records.len() == 2).then_some(()));
+    until("and nothing is unreadable", || (here.health().unreadable == 0).then_some(()));
+}
+
+#[test]
+fn what_is_set_aside_has_a_bound() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    let damage = |key: &str, body: &str| {
+        raw(&server, &["HSET", "koboshi:records", &format!("cooldown {key}"), body]);
+        let named = (slot(&format!("cooldown {key}")), Record::Cooldown(resting(0, 100)));
+        assert_eq!(plain.merge(&[named]).unwrap().set_aside.len(), 1);
+    };
+    let kept = || plain.load().unwrap().unreadable;
+    for n in 0..MOST_SET_ASIDE + 20 {
+        damage(&format!("account:{n}"), "x");
+    }
+    let newest = |kept: &[koboshi_store::Unreadable]| kept.last().map(|one| one.slot.clone());
+    assert_eq!(kept().len(), MOST_SET_ASIDE);
+    assert_eq!(newest(&kept()), Some(format!("cooldown account:{}", MOST_SET_ASIDE + 19)));
+    for n in 0..5 {
+        damage(&format!("account:large{n}"), &"x".repeat(MOST_BYTES_SET_ASIDE / 3));
+    }
+    assert!((2..=3).contains(&kept().len()), "{}", kept().len());
+    assert_eq!(newest(&kept()).as_deref(), Some("cooldown account:large4"));
+    damage("account:huge", &"x".repeat(MOST_BYTES_SET_ASIDE + 1));
+    assert_eq!(kept(), [], "larger than all the room");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
 use koboshi_store::{Query, Record, SqlitePolicy, SqliteStore, Store, StoreError, What};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -278,14 +279,61 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     let slots: Vec<&str> = loaded.unreadable.iter().map(|unreadable| unreadable.slot.as_str()).collect();
     assert!(slots.iter().any(|slot| slot.contains("cooldown") && slot.contains("account:main")), "{slots:?}");
     assert_eq!(slots.len(), 2, "{slots:?}");
-    // Writing to that slot sets the strange one aside, byte for byte, and goes on.
+    // A newer program may have written it: it stays, and whoever writes is told that nothing was written there.
     let new = (slot("cooldown account:main"), Record::Cooldown(resting(5, 200)));
-    let merged = store.merge(std::slice::from_ref(&new)).unwrap();
+    let other = (slot("cooldown account:other"), Record::Cooldown(resting(5, 200)));
+    let merged = store.merge(&[new.clone(), other.clone()]).unwrap();
     assert_eq!(merged.unreadable.len(), 1);
     assert_eq!(merged.unreadable[0].slot, "cooldown account:main");
-    assert!(store.load().unwrap().records.contains(&new));
+    assert_eq!(merged.set_aside, []);
+    let body = |plain: &Connection| -> String {
+        let select = "SELECT body FROM record WHERE kind = 'cooldown' AND key = 'account:main'";
+        plain.query_row(select, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(body(&plain), strange);
+    assert!(store.load().unwrap().records.contains(&other), "the rest of the batch is written");
+    // What is no JSON at all is nobody's: it is set aside, byte for byte, and said so from then on.
+    let broken = r#"{"epoch": "#;
+    plain.execute("UPDATE record SET body = ?1 WHERE key = 'account:main'", [broken]).unwrap();
+    let merged = store.merge(std::slice::from_ref(&new)).unwrap();
+    assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (0, 1));
+    let loaded = store.load().unwrap();
+    assert!(loaded.records.contains(&new));
+    let aside = loaded.unreadable.iter().find(|one| one.slot == "cooldown account:main").unwrap();
+    assert!(aside.why.contains("aside"), "{aside:?}");
     let kept: String = plain.query_row("SELECT body FROM quarantine", [], |row| row.get(0)).unwrap();
-    assert_eq!(kept, strange);
+    assert_eq!(kept, broken);
+}
+
+#[test]
+fn what_is_set_aside_has_a_bound() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let plain = Connection::open(&file).unwrap();
+    let damage = |key: &str, body: &str| {
+        let insert =
+            "INSERT OR REPLACE INTO record (kind, key, node, body, seq) VALUES ('cooldown', ?1, '', ?2, 1)";
+        plain.execute(insert, [key, body]).unwrap();
+        let named = (slot(&format!("cooldown {key}")), Record::Cooldown(resting(0, 100)));
+        assert_eq!(store.merge(&[named]).unwrap().set_aside.len(), 1);
+    };
+    let size = |row: &rusqlite::Row<'_>, place: usize| {
+        row.get::<_, i64>(place).map(|size| usize::try_from(size).unwrap())
+    };
+    let kept = || -> (usize, usize, String) {
+        let select = "SELECT count(*), sum(length(body)), max(key) FROM quarantine";
+        plain.query_row(select, [], |row| Ok((size(row, 0)?, size(row, 1)?, row.get(2)?))).unwrap()
+    };
+    for n in 0..MOST_SET_ASIDE + 20 {
+        damage(&format!("account:{n:04}"), "x");
+    }
+    assert_eq!(kept(), (MOST_SET_ASIDE, MOST_SET_ASIDE, format!("account:{:04}", MOST_SET_ASIDE + 19)));
+    for n in 0..5 {
+        damage(&format!("account:large{n}"), &"x".repeat(MOST_BYTES_SET_ASIDE / 3));
+    }
+    let (count, bytes, newest) = kept();
+    assert!(bytes <= MOST_BYTES_SET_ASIDE && count >= 3, "{count}, {bytes}");
+    assert_eq!(newest, "account:large4");
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(super) struct Keeper {
     written: usize,
     /// Dropped entries that the journal already tells of.
     told_dropped: u64,
+    /// Slots in the store that cannot be read here, and those of which the journal already tells.
+    unreadable: HashSet<String>,
     told_unreadable: HashSet<String>,
     next_prune: Option<Moment>,
 }
@@ -50,6 +52,7 @@ impl Keeper {
             batch: Vec::new(),
             written: 0,
             told_dropped: 0,
+            unreadable: HashSet::new(),
             told_unreadable: HashSet::new(),
             next_prune: None,
         }
@@ -111,6 +114,7 @@ impl Keeper {
             News::All(loaded) => {
                 let mut missing: HashSet<Slot> =
                     self.shared.copy.to_tell(&self.shared.options.node).into_iter().collect();
+                self.unreadable.clear();
                 self.take_in(loaded, &mut missing);
                 self.shared.outbox.put_back(missing);
                 self.shared.outbox.set_loaded();
@@ -129,10 +133,14 @@ impl Keeper {
         })
     }
 
-    /// Takes in what a store holds; `missing` loses what it holds.
+    /// Takes in what a store holds; `missing` loses what it holds, be it readable or not: a newer node may have put
+    /// it there, and it would be told again and again by both.
     fn take_in(&mut self, loaded: Loaded, missing: &mut HashSet<Slot>) {
         for (slot, record) in loaded.records.iter().filter(|(slot, _)| slot.is_shared()) {
             missing.remove(slot);
+            if !self.unreadable.is_empty() {
+                self.unreadable.remove(&slot.to_string());
+            }
             let taken = self.shared.copy.take_in(slot, record);
             if taken.knows_more && self.shared.may_tell(slot) {
                 self.shared.outbox.put_back([slot.clone()]);
@@ -141,7 +149,14 @@ impl Keeper {
                 self.shared.tell_listeners(slot);
             }
         }
-        self.report_unreadable(loaded.unreadable);
+        for Unreadable { slot, why } in loaded.unreadable {
+            if let Ok(slot) = slot.parse() {
+                missing.remove(&slot);
+            }
+            self.report(&slot, &format!("cannot be read here and was left as it is: {why}"));
+            self.unreadable.insert(slot);
+        }
+        self.shared.set_unreadable(self.unreadable.len());
     }
 
     fn write_changes(&mut self) -> Result<(), StoreError> {
@@ -158,10 +173,12 @@ impl Keeper {
                 .store
                 .merge(&changes)
                 .inspect_err(|_| self.shared.outbox.put_back(slots.iter().cloned()))?;
-            self.take_in(
-                Loaded { records: merged.beyond, unreadable: merged.unreadable },
-                &mut HashSet::new(),
-            );
+            for Unreadable { slot, why } in merged.set_aside {
+                self.unreadable.remove(&slot);
+                self.report(&slot, &format!("is damaged and was set aside: {why}"));
+            }
+            let loaded = Loaded { records: merged.beyond, unreadable: merged.unreadable };
+            self.take_in(loaded, &mut HashSet::new());
         }
         Ok(())
     }
@@ -221,15 +238,12 @@ impl Keeper {
         self.shared.store.append(&[entry])
     }
 
-    fn report_unreadable(&mut self, unreadable: Vec<Unreadable>) {
-        for Unreadable { slot, why } in unreadable {
-            if self.told_unreadable.insert(slot.clone()) {
-                let text = format!("`{slot}` cannot be read and was left aside: {why}");
-                let node = &self.shared.options.node;
-                self.shared.outbox.note(Entry::new(self.shared.clock.wall(), node, What::Store, text));
-            }
+    /// Notes in the journal what is wrong with a slot, once.
+    fn report(&mut self, slot: &str, what: &str) {
+        if self.told_unreadable.insert(slot.to_owned()) {
+            let (now, node) = (self.shared.clock.wall(), &self.shared.options.node);
+            self.shared.outbox.note(Entry::new(now, node, What::Store, format!("`{slot}` {what}")));
         }
-        self.shared.set_unreadable(self.told_unreadable.len());
     }
 
     fn forget_what_is_old(&mut self) -> Result<(), StoreError> {

@@ -78,7 +78,7 @@ pub struct Health {
     pub journal_waiting: usize,
     /// Entries of the journal that were dropped since the start.
     pub journal_dropped: u64,
-    /// Things in the store that this program cannot read.
+    /// Things in the store that this program cannot read, at the last look.
     pub unreadable: usize,
 }
 

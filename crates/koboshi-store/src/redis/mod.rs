@@ -115,7 +115,10 @@ impl Store for RedisStore {
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {
-        records::load(&self.shared.link, &self.shared.names)
+        let (link, names) = (&self.shared.link, &self.shared.names);
+        let mut loaded = records::load(link, names)?;
+        loaded.unreadable.extend(records::load_set_aside(link, names)?);
+        Ok(loaded)
     }
 
     fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {

@@ -2,7 +2,7 @@
 
 pub(super) struct Names {
     pub(super) records: String,
-    pub(super) quarantine: String,
+    pub(super) set_aside: String,
     pub(super) channel: String,
     pub(super) journal: String,
     pub(super) cache: String,
@@ -17,7 +17,7 @@ impl Names {
         let name = |what: &str| format!("{prefix}{what}");
         Self {
             records: name("records"),
-            quarantine: name("quarantine"),
+            set_aside: name("set-aside"),
             channel: name("changes"),
             journal: name("journal"),
             cache: name("cache"),

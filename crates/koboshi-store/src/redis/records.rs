@@ -1,15 +1,16 @@
 //! Records in Redis: a hash of bodies, changed by compare-and-set.
 //!
 //! The merge is the core's and happens here; the script only makes sure that what was merged with is still what is
-//! there, and says otherwise what is. So there is one merge for all stores, and none in Lua.
+//! there, and says otherwise what is. So there is one merge for all stores, and none in Lua. A body that cannot be read
+//! stays if a newer program may have written it; a damaged one is set aside.
 
 use std::collections::BTreeMap;
 
 use redis::{Connection, RedisResult, Script};
 
 use crate::error::StoreError;
-use crate::record::{Record, Slot};
-use crate::store::{Loaded, Merged, Named, Unreadable};
+use crate::record::{Record, Slot, may_be_replaced};
+use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
 
 use super::link::Link;
 use super::names::Names;
@@ -39,7 +40,13 @@ struct Pending<'a> {
 /// What to do with a record after a look at what the server has.
 enum Step {
     Settled(Record),
-    Propose { body: String, merged: Record, aside: Option<String> },
+    /// What is there cannot be read and stays.
+    Leave(String),
+    Propose {
+        body: String,
+        merged: Record,
+        aside: Option<String>,
+    },
 }
 
 impl Pending<'_> {
@@ -55,6 +62,7 @@ impl Pending<'_> {
                 }
                 Ok(Step::Propose { body: merged.body()?, merged, aside: None })
             }
+            Err(why) if !may_be_replaced(self.slot, &self.present) => Ok(Step::Leave(why)),
             Err(why) => {
                 Ok(Step::Propose { body: self.told.body()?, merged: self.told.clone(), aside: Some(why) })
             }
@@ -129,14 +137,16 @@ impl Records {
             why: error.to_string(),
         };
         let mut call = self.merge.prepare_invoke();
-        call.key(&names.records).key(&names.quarantine).key(&names.channel);
+        call.key(&names.records).key(&names.set_aside).key(&names.channel);
+        call.arg(MOST_SET_ASIDE).arg(MOST_BYTES_SET_ASIDE);
         let mut proposed = Vec::new();
         for pending in pending {
             match pending.step().map_err(failed)? {
                 Step::Settled(known) => settle(merged, &pending, known),
+                Step::Leave(why) => merged.unreadable.push(Unreadable { slot: pending.name, why }),
                 Step::Propose { body, merged, aside } => {
-                    let flag = if aside.is_some() { "1" } else { "0" };
-                    call.arg(&pending.name).arg(&pending.present).arg(&body).arg(flag);
+                    let why = aside.as_deref().unwrap_or_default();
+                    call.arg(&pending.name).arg(&pending.present).arg(&body).arg(why);
                     proposed.push((pending, merged, aside));
                 }
             }
@@ -160,7 +170,7 @@ impl Records {
                 }
                 None => {
                     let slot = pending.name.clone();
-                    merged.unreadable.extend(aside.map(|why| Unreadable { slot, why }));
+                    merged.set_aside.extend(aside.map(|why| Unreadable { slot, why }));
                     settle(merged, &pending, now);
                 }
             }
@@ -222,6 +232,20 @@ fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap
 pub(super) fn load(link: &Link, names: &Names) -> Result<Loaded, StoreError> {
     let all = link.run("read state", |connection| fetch_all(connection, names))?;
     Ok(read_all(all.into_iter()))
+}
+
+/// What was set aside, oldest first.
+pub(super) fn load_set_aside(link: &Link, names: &Names) -> Result<Vec<Unreadable>, StoreError> {
+    let aside: Vec<Vec<u8>> = link.run("read state", |connection| {
+        redis::cmd("LRANGE").arg(&names.set_aside).arg(0).arg(-1).query(connection)
+    })?;
+    let read = |one: &Vec<u8>| {
+        let text = String::from_utf8_lossy(one);
+        let mut lines = text.splitn(3, '\n');
+        let (slot, why) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        Unreadable { slot: slot.to_owned(), why: format!("damaged, and kept aside: {why}") }
+    };
+    Ok(aside.iter().rev().map(read).collect())
 }
 
 /// What is in these slots now.

@@ -182,7 +182,7 @@ impl Store for SqliteStore {
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {
-        records::load_after(&lock(&self.file.reader), &self.file.place, -1)
+        records::load(&lock(&self.file.reader), &self.file.place)
     }
 
     fn watch(&self, _wake: Wake) -> Result<Box<dyn Watch>, StoreError> {

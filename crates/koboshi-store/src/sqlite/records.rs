@@ -1,15 +1,16 @@
 //! Records in SQLite: merged inside the UPSERT, by the core's own function.
 //!
 //! `koboshi_merge` is registered on every connection that writes. A body that it cannot read makes it fail rather than
-//! win or lose: the row then moves to `quarantine` with its bytes as they are, and the new record takes its place.
+//! win or lose. A body that a newer program may have written then stays where it is; a damaged one moves to `quarantine`
+//! with its bytes as they are, and the new record takes its place.
 
 use jiff::Timestamp;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, Row, Statement, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, params};
 
 use crate::error::StoreError;
-use crate::record::{Record, RecordKind, Slot};
-use crate::store::{Loaded, Merged, Named, Unreadable};
+use crate::record::{Record, RecordKind, Slot, may_be_replaced};
+use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
 
 use super::trouble::Doing;
 
@@ -24,6 +25,13 @@ const SELECT: &str = "SELECT kind, key, node, body FROM record WHERE seq > ?1 OR
 const SET_ASIDE: &str = "
     INSERT INTO quarantine (kind, key, node, body, why)
     SELECT kind, key, node, body, ?4 FROM record WHERE kind = ?1 AND key = ?2 AND node = ?3";
+const TRIM: &str = "
+    DELETE FROM quarantine WHERE id IN (
+      SELECT id FROM (
+        SELECT id, row_number() OVER newest AS place, sum(length(CAST(body AS BLOB))) OVER newest AS bytes
+        FROM quarantine WINDOW newest AS (ORDER BY id DESC))
+      WHERE place > ?1 OR bytes > ?2)";
+const SELECT_ASIDE: &str = "SELECT kind, key, node, why FROM quarantine ORDER BY id";
 const REMOVE: &str = "DELETE FROM record WHERE kind = ?1 AND key = ?2 AND node = ?3";
 
 /// Teaches a connection the core's merge.
@@ -61,10 +69,17 @@ pub(super) fn merge(
     for (slot, record) in changes.iter().filter(|(slot, _)| slot.is_shared()) {
         let body = record.body().doing(place, doing)?;
         let written = match put(&mut upsert, slot, &body, next) {
-            Err(rusqlite::Error::SqliteFailure(_, _)) if unreadable(&mut select, slot).is_some() => {
-                let why = unreadable(&mut select, slot).unwrap_or_default();
-                set_aside(transaction, slot, &why).doing(place, doing)?;
-                merged.unreadable.push(Unreadable { slot: slot.to_string(), why });
+            Err(error @ rusqlite::Error::SqliteFailure(_, _)) => {
+                let Some(obstacle) = obstacle(&mut select, slot).doing(place, doing)? else {
+                    return Err(error).doing(place, doing);
+                };
+                let unreadable = Unreadable { slot: slot.to_string(), why: obstacle.why };
+                if !obstacle.may_go {
+                    merged.unreadable.push(unreadable);
+                    continue;
+                }
+                set_aside(transaction, slot, &unreadable.why).doing(place, doing)?;
+                merged.set_aside.push(unreadable);
                 put(&mut upsert, slot, &body, next)
             }
             written => written,
@@ -98,19 +113,31 @@ fn find(select: &mut Statement<'_>, slot: &Slot) -> rusqlite::Result<String> {
     select.query_row(params![slot.kind().name(), slot.key().to_string(), slot.node_name()], |row| row.get(0))
 }
 
-/// Why what is stored in this slot cannot be read, if it cannot.
-fn unreadable(select: &mut Statement<'_>, slot: &Slot) -> Option<String> {
-    match find(select, slot) {
-        Ok(body) => Record::read(slot.kind(), &body).err().map(|error| error.to_string()),
-        Err(rusqlite::Error::QueryReturnedNoRows) => None,
-        Err(error) => Some(error.to_string()),
-    }
+/// A body that cannot be read.
+struct Obstacle {
+    why: String,
+    may_go: bool,
+}
+
+/// What is stored in this slot and cannot be read, if it cannot.
+fn obstacle(select: &mut Statement<'_>, slot: &Slot) -> rusqlite::Result<Option<Obstacle>> {
+    let look = |row: &Row<'_>| {
+        let body = row.get_ref(0)?.as_bytes().unwrap_or_default();
+        let read = std::str::from_utf8(body)
+            .map_err(|error| error.to_string())
+            .and_then(|body| Record::read(slot.kind(), body).map(drop).map_err(|error| error.to_string()));
+        Ok(read.err().map(|why| Obstacle { why, may_go: may_be_replaced(slot, body) }))
+    };
+    let found = select.query_row(params![slot.kind().name(), slot.key().to_string(), slot.node_name()], look);
+    found.optional().map(Option::flatten)
 }
 
 fn set_aside(transaction: &Transaction<'_>, slot: &Slot, why: &str) -> rusqlite::Result<()> {
     let (kind, key) = (slot.kind().name(), slot.key().to_string());
     transaction.execute(SET_ASIDE, params![kind, key, slot.node_name(), why])?;
     transaction.execute(REMOVE, params![kind, key, slot.node_name()])?;
+    let most = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    transaction.execute(TRIM, params![most(MOST_SET_ASIDE), most(MOST_BYTES_SET_ASIDE)])?;
     Ok(())
 }
 
@@ -121,6 +148,23 @@ pub(super) fn forget_breakers(transaction: &Transaction<'_>, before: Timestamp) 
          AND julianday(body ->> '$.at') < julianday(?1)",
         [before.to_string()],
     )
+}
+
+/// Everything, and what was set aside.
+pub(super) fn load(connection: &Connection, place: &str) -> Result<Loaded, StoreError> {
+    let doing = "read state";
+    let mut loaded = load_after(connection, place, -1)?;
+    let mut select = connection.prepare(SELECT_ASIDE).doing(place, doing)?;
+    let rows = select
+        .query_map([], |row| {
+            let why = format!("damaged, and kept aside: {}", row.get::<_, String>(3)?);
+            Ok(Unreadable { slot: name(row), why })
+        })
+        .doing(place, doing)?;
+    for row in rows {
+        loaded.unreadable.push(row.doing(place, doing)?);
+    }
+    Ok(loaded)
 }
 
 /// What changed after this number of changes.
@@ -142,10 +186,6 @@ pub(super) fn load_after(connection: &Connection, place: &str, seq: i64) -> Resu
 
 fn read_row(row: &Row<'_>) -> Result<Named, Unreadable> {
     let text = |column: usize| row.get::<_, String>(column);
-    let name = || {
-        let part = |column: usize| text(column).unwrap_or_else(|error| error.to_string());
-        format!("{} {} {}", part(0), part(2), part(1))
-    };
     let read = || -> Result<Named, String> {
         let said = |error: rusqlite::Error| error.to_string();
         let (kind, key, node) = (text(0).map_err(said)?, text(1).map_err(said)?, text(2).map_err(said)?);
@@ -153,5 +193,16 @@ fn read_row(row: &Row<'_>) -> Result<Named, Unreadable> {
         let record = Record::read(slot.kind(), &text(3).map_err(said)?).map_err(|error| error.to_string())?;
         Ok((slot, record))
     };
-    read().map_err(|why| Unreadable { slot: name(), why })
+    read().map_err(|why| Unreadable { slot: name(row), why })
+}
+
+/// How a slot is written, even one that this program does not know.
+fn name(row: &Row<'_>) -> String {
+    let part = |column: usize| row.get::<_, String>(column).unwrap_or_else(|error| error.to_string());
+    let (kind, key, node) = (part(0), part(1), part(2));
+    match Slot::from_parts(&kind, &key, &node) {
+        Some(slot) => slot.to_string(),
+        None if node.is_empty() => format!("{kind} {key}"),
+        None => format!("{kind} {node} {key}"),
+    }
 }
