@@ -462,3 +462,54 @@ fn a_long_journal_is_read_page_by_page() {
     let some = plain.query(&Query { from: Some(at(100)), to: Some(at(200)), ..Query::default() }).unwrap();
     assert_eq!(some, entries[100..200]);
 }
+
+/// Puts an entry into the stream as it would be if it had arrived then.
+fn arrive(server: &RedisServer, second: i64, entries: &[Entry]) {
+    let mut connection = redis::Client::open(server.url()).unwrap().get_connection().unwrap();
+    for (n, entry) in entries.iter().enumerate() {
+        let (id, body) =
+            (format!("{}-{n}", at(second).as_millisecond()), serde_json::to_string(entry).unwrap());
+        redis::cmd("XADD")
+            .arg("koboshi:journal")
+            .arg(id)
+            .arg("body")
+            .arg(body)
+            .exec(&mut connection)
+            .unwrap();
+    }
+}
+
+#[test]
+fn what_happened_before_a_long_outage_and_arrived_after_it_hides_nothing() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    let normal = entry(50_000, What::Gate, "normal");
+    arrive(&server, 50_000, std::slice::from_ref(&normal));
+    // A node was cut off for a day: more than a page of entries from long ago arrive last.
+    let late: Vec<Entry> = (0..1500).map(|n| entry(n, What::Gate, &format!("late {n}"))).collect();
+    arrive(&server, 90_000, &late);
+    let found = plain.query(&Query { from: Some(at(40_000)), ..Query::default() }).unwrap();
+    assert_eq!(found, [normal.clone()]);
+    let newest = plain.query(&Query { limit: 2, ..Query::default() }).unwrap();
+    assert_eq!(newest, [late[1499].clone(), normal.clone()], "the newest by when they happened");
+    let found = plain.query(&Query { from: Some(at(1490)), to: Some(at(1495)), ..Query::default() }).unwrap();
+    assert_eq!(found, late[1490..1495]);
+}
+
+#[test]
+fn a_search_for_what_is_new_does_not_read_the_whole_journal() {
+    let server = RedisServer::start();
+    for n in 0..5 {
+        let entries: Vec<Entry> = (0..1000).map(|_| entry(n * 10_000, What::Gate, "x")).collect();
+        arrive(&server, n * 10_000, &entries);
+    }
+    let reads = |query: &Query| {
+        raw(&server, &["CONFIG", "RESETSTAT"]);
+        store(&server.url()).query(query).unwrap();
+        let stats = format!("{:?}", raw(&server, &["INFO", "commandstats"]));
+        let calls = stats.split_once("cmdstat_xrevrange:calls=").unwrap().1;
+        calls.split(',').next().unwrap().parse::<u32>().unwrap()
+    };
+    assert!(reads(&Query { from: Some(at(39_000)), ..Query::default() }) <= 2);
+    assert!(reads(&Query { limit: 10, ..Query::default() }) <= 2);
+}

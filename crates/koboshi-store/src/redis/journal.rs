@@ -1,7 +1,8 @@
 //! The journal in Redis: a stream of JSON bodies, filtered here.
 //!
 //! The server numbers entries as they arrive; an entry says itself when it happened, which may be much earlier if
-//! the server was away. So times are compared here, by what entries say.
+//! the server was away, but not later, as far as clocks agree. So times are compared here, by what entries say, and a
+//! search through time ends by when entries arrived.
 
 use jiff::{SignedDuration, Timestamp};
 use redis::{Connection, RedisResult, Script};
@@ -18,8 +19,8 @@ const PAGE: usize = 1000;
 /// So many pages are deleted at once.
 const PAGES: usize = 20;
 
-/// Entries may arrive out of order by so much before a search through time would miss them.
-const LATE: SignedDuration = SignedDuration::from_hours(1);
+/// So much may the clock of a node be ahead of the server's before a search could miss its entries.
+const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 type Page = Vec<(String, Vec<String>)>;
 
@@ -59,22 +60,33 @@ impl Journal {
 
 pub(super) fn query(link: &Link, names: &Names, query: &Query) -> Result<Vec<Entry>, StoreError> {
     let mut found: Vec<Entry> = Vec::new();
-    let mut end = Some("+".to_owned());
-    while let Some(from) = end.take().filter(|_| found.len() < query.limit) {
+    let mut end = Some("+".to_owned()).filter(|_| query.limit > 0);
+    while let Some(from) = end.take() {
         let page = link.run("read the journal", |connection| back_from(connection, names, &from))?;
         let Some((oldest, _)) = page.last() else { break };
-        end = before(oldest);
         let entries: Vec<Entry> = page.iter().filter_map(|(_, fields)| read(fields)).collect();
-        let past = query.from.and_then(|from| from.checked_sub(LATE).ok());
-        if past.is_some_and(|past| entries.iter().all(|entry| entry.at < past)) {
+        let ahead = entries.iter().map(|entry| entry.at).max();
+        found.extend(entries.into_iter().filter(|entry| query.matches(entry)));
+        // The newest are kept; of those that happened at once, what arrived last comes first.
+        found.sort_by(|one, two| two.at.cmp(&one.at));
+        found.truncate(query.limit);
+        let earliest = found.last().filter(|_| found.len() == query.limit).map(|entry| entry.at);
+        let wanted = earliest.max(query.from);
+        // What arrived before this page happened before that, or is no later than what this page holds.
+        let latest_left = arrived(oldest).max(ahead);
+        if wanted.zip(latest_left).is_some_and(|(wanted, latest)| latest < wanted) {
             break;
         }
-        found.extend(entries.into_iter().filter(|entry| query.matches(entry)));
+        end = before(oldest);
     }
-    found.truncate(query.limit);
     found.reverse();
-    found.sort_by_key(|entry| entry.at);
     Ok(found)
+}
+
+/// The latest instant that an entry with this number can tell of.
+fn arrived(id: &str) -> Option<Timestamp> {
+    let millis = id.split_once('-')?.0.parse().ok()?;
+    Timestamp::from_millisecond(millis).ok()?.checked_add(AHEAD).ok()
 }
 
 /// A page of entries, newest first.
