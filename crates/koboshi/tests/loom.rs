@@ -138,8 +138,10 @@ fn an_operator_and_a_failure_never_fight() {
         thread.join().unwrap();
         assert_eq!(breaker.mode(), Mode::ForcedClosed);
         breaker.release(at(0));
-        assert_eq!(breaker.mode(), Mode::Closed);
-        breaker.admit(at(0)).unwrap().fail(at(0));
+        // The failure came before the force (void) or under it (counted, so that it opens now).
+        if breaker.mode() == Mode::Closed {
+            breaker.admit(at(0)).unwrap().fail(at(0));
+        }
         assert_eq!(breaker.mode(), Mode::Open);
     });
 }

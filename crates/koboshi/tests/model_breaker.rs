@@ -298,6 +298,9 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
                     Mode::ForcedClosed => {
                         model.generation += 1;
                         model.mode = Mode::Closed;
+                        if model.is_bad(now) {
+                            model.open(now);
+                        }
                     }
                     _ => {}
                 }

@@ -68,7 +68,7 @@ pub(super) fn query(link: &Link, names: &Names, query: &Query) -> Result<Vec<Ent
         let ahead = entries.iter().map(|entry| entry.at).max();
         found.extend(entries.into_iter().filter(|entry| query.matches(entry)));
         // The newest are kept; of those that happened at once, what arrived last comes first.
-        found.sort_by(|one, two| two.at.cmp(&one.at));
+        found.sort_by_key(|entry| std::cmp::Reverse(entry.at));
         found.truncate(query.limit);
         let earliest = found.last().filter(|_| found.len() == query.limit).map(|entry| entry.at);
         let wanted = earliest.max(query.from);

@@ -253,6 +253,18 @@ impl State {
         }
     }
 
+    /// Whether what was counted so far opens the breaker. Another node's warning alone does not.
+    fn verdict(&mut self, breaker: &Breaker, now: Moment) -> Option<Why> {
+        match &mut self.large {
+            Some(large) => breaker.judge(if large.wary { 0 } else { large.streak }, large.window.tally(now)),
+            None => {
+                let word = breaker.word();
+                let streak = if word.is_wary() { 0 } else { word.streak() };
+                breaker.judge(u32::try_from(streak).unwrap_or(u32::MAX), word.tally())
+            }
+        }
+    }
+
     pub(super) fn give_back(&mut self, number: u32) {
         self.probes.retain(|(known, _)| *known != number);
     }
@@ -313,6 +325,9 @@ impl State {
                 let renumber = |word: Word| breaker.exchange(word, word.renumbered(self.generation));
                 while renumber(breaker.word()).is_err() {}
                 self.tell(breaker, from, Mode::Closed, Why::Released, now);
+                if let Some(why) = self.verdict(breaker, now) {
+                    self.open(breaker, why, now);
+                }
             }
             Some(_) => {
                 self.openings = 0;

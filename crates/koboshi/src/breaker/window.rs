@@ -32,7 +32,21 @@ impl Window {
     pub(super) fn push(&mut self, seen: Seen, now: Moment) -> Tally {
         match self {
             Self::Calls(ring) => ring.push(seen),
-            Self::Time(buckets) => buckets.push(seen, now),
+            Self::Time(buckets) => {
+                buckets.newest(now).add(seen);
+                buckets.tally()
+            }
+        }
+    }
+
+    /// What it holds now.
+    pub(super) fn tally(&mut self, now: Moment) -> Tally {
+        match self {
+            Self::Calls(ring) => ring.tally,
+            Self::Time(buckets) => {
+                buckets.newest(now);
+                buckets.tally()
+            }
         }
     }
 
@@ -108,7 +122,8 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    fn push(&mut self, seen: Seen, now: Moment) -> Tally {
+    /// The part that now belongs to; what has become too old is emptied.
+    fn newest(&mut self, now: Moment) -> &mut Tally {
         let part = now.nanos() / self.width;
         // A caller whose clock lags by a little counts into the newest part.
         let passed = part.saturating_sub(self.newest);
@@ -116,8 +131,10 @@ impl Buckets {
         for step in 0..passed.min(PARTS as u64) {
             *self.part(self.newest - step) = Tally::default();
         }
-        let newest = self.newest;
-        self.part(newest).add(seen);
+        self.part(self.newest)
+    }
+
+    fn tally(&self) -> Tally {
         self.parts.iter().fold(Tally::default(), |sum, part| Tally {
             calls: sum.calls.saturating_add(part.calls),
             failed: sum.failed.saturating_add(part.failed),
