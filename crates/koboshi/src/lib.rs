@@ -12,6 +12,7 @@
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves
 //! the gateway, the supervisor, the command line and your own program.
 
+pub mod args;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;

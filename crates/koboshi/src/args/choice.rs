@@ -1,0 +1,182 @@
+//! Strings that could end in several places: which end is meant, or that nobody can tell.
+//!
+//! Each possible end is tried from the state before the string. The first reading that works is kept, and the others
+//! are looked for: one that only swallows members which the first one read cleanly does not count; any other makes
+//! the text ambiguous. A reading that is left over must not have swallowed something like a key that the schema
+//! knows, since a lost quotation mark would read the same.
+
+use super::lexis::{Quote, blank_end};
+use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
+use super::schema::ToolSchema;
+use super::tape::Tape;
+use super::verdict::{Defect, Stop};
+
+/// The most undecided strings at a time.
+const MOST_OPEN: usize = 64;
+
+/// All tries together may read so many times the text.
+const MOST_WORK: usize = 8;
+
+/// The state before a string whose end is not certain.
+pub(super) struct Choice {
+    start: usize,
+    quote: Quote,
+    /// Where the search for another end goes on.
+    next: usize,
+    want: Want,
+    frames: Vec<Frame>,
+    items: usize,
+    made: usize,
+    changes: usize,
+    dirty: usize,
+}
+
+impl Choice {
+    pub(super) fn before(reader: &Reader<'_>, start: usize, quote: Quote, next: usize) -> Self {
+        Self {
+            start,
+            quote,
+            next,
+            want: reader.want,
+            frames: reader.frames.clone(),
+            items: reader.tape.items.len(),
+            made: reader.tape.made.len(),
+            changes: reader.changes.len(),
+            dirty: reader.dirty.len(),
+        }
+    }
+
+    fn is_in_object(&self) -> bool {
+        self.frames.last().is_some_and(|frame| matches!(frame.by, Enclosed::Object | Enclosed::Call))
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn try_end(&mut self, choice: Choice) -> Result<(), Stop> {
+        if self.choices.len() >= MOST_OPEN {
+            return Err(too_many(choice.start));
+        }
+        self.choices.push(choice);
+        Ok(())
+    }
+
+    /// Reads to the end of the object, in the only way there is.
+    pub(super) fn read(mut self) -> Result<Read, Stop> {
+        let mut found: Option<Read> = None;
+        let mut first_failure: Option<Stop> = None;
+        loop {
+            let outcome = self.step();
+            if outcome.is_ok() && !self.frames.is_empty() {
+                continue;
+            }
+            let outcome = outcome.and_then(|()| self.no_quotes_follow());
+            match outcome {
+                Ok(()) if found.is_some() => {
+                    let start = self.dirty.first().map_or(self.at, |span| span.start);
+                    let why = "a string with quotation marks inside could end in several places: escape them";
+                    return Err(stop(Defect::Ambiguous, start, why));
+                }
+                Ok(()) => {
+                    found = Some(self.take());
+                    // Later ends of the last uncertain string only swallow what has just been read cleanly.
+                    self.choices.pop_if(|choice| choice.is_in_object());
+                }
+                Err(failure) => {
+                    first_failure.get_or_insert(failure);
+                }
+            }
+            self.work += self.at - self.choices.last().map_or(0, |choice| choice.start).min(self.at);
+            if self.work > MOST_WORK * self.text.len() && !self.choices.is_empty() {
+                return Err(too_many(self.at));
+            }
+            if let Err(failure) = self.next_choice() {
+                first_failure.get_or_insert(failure);
+                break;
+            }
+        }
+        match (found, first_failure) {
+            (Some(read), _) => swallows_nothing(read, self.text, self.schema),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Err(self.unexpected("an object is expected here")),
+        }
+    }
+
+    /// Goes back to the last uncertain string and looks for its next end; an error when nothing is left to try.
+    fn next_choice(&mut self) -> Result<(), Stop> {
+        let none = || stop(Defect::Unreadable, 0, "an object is expected here");
+        loop {
+            let choice = self.choices.pop().ok_or_else(none)?;
+            self.at = choice.start;
+            self.want = choice.want;
+            self.frames = choice.frames;
+            self.tape.cut(choice.items, choice.made);
+            self.changes.truncate(choice.changes);
+            self.dirty.truncate(choice.dirty);
+            if self.string_from(choice.quote, choice.next, true).is_ok() {
+                return Ok(());
+            }
+            self.work += self.text.len() - choice.next;
+        }
+    }
+
+    fn take(&self) -> Read {
+        let tape = Tape { items: self.tape.items.clone(), made: self.tape.made.clone() };
+        Read { tape, changes: self.changes.clone(), end: self.at, dirty: self.dirty.clone() }
+    }
+
+    /// After an uncertain string, nothing behind the object may look as if it belonged to the string.
+    fn no_quotes_follow(&self) -> Result<(), Stop> {
+        if self.dirty.is_empty() {
+            return Ok(());
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let strange = |c: char| matches!(c, '"' | '\'' | '{' | '[' | ':' | ',') || Quote::at(&c.to_string(), 0).is_some();
+        let fence = rest.trim().trim_end_matches('`');
+        match fence.find(strange) {
+            None => Ok(()),
+            Some(_) => Err(stop(Defect::Ambiguous, self.at, "quotation marks follow the end of the object")),
+        }
+    }
+}
+
+fn too_many(at: usize) -> Stop {
+    stop(Defect::Ambiguous, at, "there are too many ways to read the quotation marks: escape those inside strings")
+}
+
+/// A reading is refused if one of its strings holds something like a key that could be meant.
+fn swallows_nothing(read: Read, text: &str, schema: Option<&ToolSchema>) -> Result<Read, Stop> {
+    for span in &read.dirty {
+        let body = text.get(span.clone()).unwrap_or_default();
+        if let Some(place) = like_key(body, schema) {
+            let why = "a quotation mark is missing, or those inside the string are not escaped";
+            return Err(stop(Defect::Ambiguous, span.start + place, why));
+        }
+    }
+    Ok(read)
+}
+
+/// Something like a key in a text.
+pub(super) fn member_in(text: &str) -> Option<usize> {
+    like_key(text, None)
+}
+
+fn like_key(body: &str, schema: Option<&ToolSchema>) -> Option<usize> {
+    let mut from = 0;
+    for (place, letter) in body.char_indices() {
+        if Quote::at(body, place).is_none() {
+            continue;
+        }
+        let after = place + letter.len_utf8();
+        let (next, _) = blank_end(body, after);
+        if body.get(next..).is_some_and(|rest| rest.starts_with([':', '：'])) {
+            let between = body.get(from..place).unwrap_or_default();
+            let word = between.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))).next();
+            let meant = |key: &str| schema.is_none_or(|schema| schema.could_mean(key));
+            if meant(between) || word.is_some_and(meant) {
+                return Some(place);
+            }
+        }
+        from = after;
+    }
+    None
+}

@@ -1,0 +1,236 @@
+//! Other types where the schema is not met and leaves one choice.
+//!
+//! Walks the tape beside the schema, without recursion but for strings that hold encoded values, whose number of levels
+//! is bounded. Nothing is rounded, clamped, renamed or made up; where two coercions would do, none is done. The
+//! caller checks the outcome against the whole schema.
+
+use serde_json::Value;
+
+use super::body::write_text;
+use super::demand::{Types, choices, element, is_required, property, types};
+use super::lexis::blank_end;
+use super::number;
+use super::reader::Reader;
+use super::schema::ToolSchema;
+use super::settle::{Case, Place};
+use super::tape::{Edit, Form, Item, Kind};
+use super::verdict::{Change, ChangeKind, Defect, Stop};
+
+/// So many encodings inside each other are taken off a value.
+const MOST_LEVELS: usize = 4;
+
+type Fixed = Option<(String, ChangeKind)>;
+
+/// The edits that make a value fit the schema, those given included.
+pub(super) fn coerce(
+    place: Place<'_>,
+    schema: &ToolSchema,
+    case: Case<'_>,
+    given: &[(usize, Edit)],
+    changes: &mut Vec<Change>,
+) -> Result<Vec<(usize, Edit)>, Stop> {
+    let root = schema.root();
+    Coercion { place, root, case, edits: given.to_vec(), changes }.walk(root)
+}
+
+struct Coercion<'a, 'c> {
+    place: Place<'a>,
+    root: &'a Value,
+    case: Case<'a>,
+    edits: Vec<(usize, Edit)>,
+    changes: &'c mut Vec<Change>,
+}
+
+impl<'a> Coercion<'a, '_> {
+    fn walk(mut self, schema: &'a Value) -> Result<Vec<(usize, Edit)>, Stop> {
+        let tape = self.place.tape;
+        let dropped: Vec<usize> = self.edits.iter().map(|(index, _)| *index).collect();
+        let mut left = vec![(self.place.root, Some(schema), None)];
+        while let Some((index, schema, member)) = left.pop() {
+            let Some(item) = tape.get(index) else { continue };
+            let Some(schema) = schema else {
+                self.certain(item, None)?;
+                let inside = tape.keys(index).map(|key| key + 1);
+                match item.kind {
+                    Kind::Object => left.extend(inside.map(|value| (value, None, None))),
+                    Kind::Array => left.extend(tape.elements(index).map(|value| (value, None, None))),
+                    _ => {}
+                }
+                continue;
+            };
+            if self.fix(index, item, schema, member)? {
+                continue;
+            }
+            if item.kind == Kind::Object {
+                for key in tape.keys(index).filter(|key| dropped.binary_search(key).is_err()) {
+                    let name = self.place.at(key).text();
+                    let optional = !is_required(self.root, schema, &name);
+                    left.push((key + 1, property(self.root, schema, &name), optional.then_some(key)));
+                }
+            } else if item.kind == Kind::Array {
+                for (nth, value) in tape.elements(index).enumerate() {
+                    left.push((value, element(self.root, schema, nth), None));
+                }
+            }
+        }
+        self.edits.sort_by_key(|(index, _)| *index);
+        Ok(self.edits)
+    }
+
+    /// Values whose meaning depends on the type that is due.
+    fn certain(&self, item: Item, allowed: Option<Types>) -> Result<(), Stop> {
+        let has = |types| allowed.is_none_or(|allowed| allowed.has(types));
+        let raw = self.place.source.get(item.start..item.end).unwrap_or_default();
+        let (doubtful, defect) = match item.form {
+            Form::Loose => (has(Types::NUMBER) || !has(Types::TEXT), Defect::BadNumber),
+            Form::Wide(_) => (has(Types::TEXT) || !has(Types::NUMBER), Defect::BadNumber),
+            Form::Word if super::settle::is_like_literal(raw) => {
+                (has(Types::TEXT) && has(Types::BOOLEAN), Defect::Ambiguous)
+            }
+            _ => (false, Defect::Ambiguous),
+        };
+        if doubtful {
+            return Err(Stop::new(defect, item.start, "text or something else? Quotation marks are missing"));
+        }
+        Ok(())
+    }
+
+    /// Gives a value another type, if one is due; whether it did.
+    fn fix(&mut self, index: usize, item: Item, schema: &Value, member: Option<usize>) -> Result<bool, Stop> {
+        let allowed = types(self.root, schema);
+        self.certain(item, Some(allowed))?;
+        let place = self.place.at(index);
+        let kind = match item.kind {
+            Kind::Object => Types::OBJECT,
+            Kind::Array => Types::ARRAY,
+            Kind::Text => Types::TEXT,
+            Kind::Number => Types::NUMBER,
+            Kind::True | Kind::False => Types::BOOLEAN,
+            Kind::Null => Types::NULL,
+            Kind::Key | Kind::End => return Ok(false),
+        };
+        let fixed = if allowed.has(kind) {
+            if kind == Types::TEXT { self.other_case(&place.text(), schema) } else { None }
+        } else if kind == Types::NULL {
+            if let Some(key) = member {
+                self.edits.push((key, Edit::Drop));
+                self.changes.push(Change { what: ChangeKind::NullDropped, span: item.start..item.end });
+                return Ok(true);
+            }
+            None
+        } else {
+            only(match kind {
+                Types::TEXT => self.of_text(&place.text(), schema, allowed),
+                Types::NUMBER | Types::BOOLEAN => self.of_scalar(place, schema, allowed, kind),
+                _ => Vec::new(),
+            })
+        };
+        let Some((json, what)) = fixed else { return Ok(false) };
+        self.edits.push((index, Edit::Json(json)));
+        self.changes.push(Change { what, span: item.start..item.end });
+        Ok(true)
+    }
+
+    /// The one choice that differs only in case.
+    fn other_case(&self, text: &str, schema: &Value) -> Fixed {
+        let values = choices(self.root, schema)?;
+        let names: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
+        if names.contains(&text) {
+            return None;
+        }
+        let lower = text.to_lowercase();
+        let mut like = names.iter().filter(|name| name.to_lowercase() == lower);
+        match (like.next(), like.next()) {
+            (Some(name), None) => Some((quoted(name), ChangeKind::EnumCase)),
+            _ => None,
+        }
+    }
+
+    fn of_text(&self, text: &str, schema: &Value, allowed: Types) -> Vec<(String, ChangeKind)> {
+        let mut found = Vec::new();
+        let trimmed = text.trim();
+        if allowed.has(Types::NUMBER) && number::is_strict(trimmed) && is_finite(trimmed) {
+            found.push((trimmed.to_owned(), ChangeKind::ToNumber));
+        }
+        if allowed.has(Types::BOOLEAN) {
+            for word in ["true", "false"] {
+                if trimmed.eq_ignore_ascii_case(word) {
+                    found.push((word.to_owned(), ChangeKind::ToBoolean));
+                }
+            }
+        }
+        let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
+        if lists && trimmed.starts_with(['[', '{', '(']) {
+            found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
+        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、']) {
+            let inside = element(self.root, schema, 0);
+            if inside.is_some_and(|inside| types(self.root, inside).has(Types::TEXT)) {
+                found.push((format!("[{}]", quoted(text)), ChangeKind::ToArray));
+            }
+        }
+        found
+    }
+
+    fn of_scalar(
+        &self,
+        place: Place<'_>,
+        schema: &Value,
+        allowed: Types,
+        kind: Types,
+    ) -> Vec<(String, ChangeKind)> {
+        let mut found = Vec::new();
+        // As it was written: `1.10` is a version, `+49` a prefix. `1e3` could be either.
+        let token = place.source.get(place.span()).unwrap_or_default();
+        if allowed.has(Types::TEXT) && kind == Types::NUMBER && !is_scientific(token) {
+            found.push((quoted(token), ChangeKind::ToText));
+        }
+        if allowed.has(Types::ARRAY) {
+            let inside = element(self.root, schema, 0);
+            if inside.is_some_and(|inside| types(self.root, inside).has(kind)) {
+                found.push((format!("[{}]", place.json(&[])), ChangeKind::ToArray));
+            }
+        }
+        found
+    }
+
+    /// An array or object that was encoded in a string, as JSON that fits the schema of this place.
+    fn decoded(&self, text: &str, schema: &Value, allowed: Types) -> Option<String> {
+        if self.case.level >= MOST_LEVELS {
+            return None;
+        }
+        let read = Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
+        let whole = blank_end(text, read.end).0 == text.len();
+        let place = Place { tape: &read.tape, root: 0, source: text };
+        let kind = place.item()?.kind;
+        let due = if kind == Kind::Object { Types::OBJECT } else { Types::ARRAY };
+        if !whole || !allowed.has(due) {
+            return None;
+        }
+        let mut changes = Vec::new();
+        let twice = super::settle::duplicates(place, &mut changes).ok()?;
+        let case = Case { level: self.case.level + 1, ..self.case };
+        let inner = Coercion { place, root: self.root, case, edits: twice, changes: &mut changes };
+        let edits = inner.walk(schema).ok()?;
+        Some(place.json(&edits))
+    }
+}
+
+fn only(mut found: Vec<(String, ChangeKind)>) -> Fixed {
+    let first = found.pop();
+    if found.is_empty() { first } else { None }
+}
+
+fn quoted(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    write_text(text, &mut json);
+    json
+}
+
+fn is_finite(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+fn is_scientific(token: &str) -> bool {
+    let hexadecimal = token.contains(['x', 'X']);
+    !hexadecimal && token.contains(['e', 'E'])
+}

@@ -1,0 +1,129 @@
+//! The arguments of a tool call: valid, repaired where exactly one reading exists, or refused with the reason.
+#![doc = include_str!("../docs/args.md")]
+
+mod body;
+mod choice;
+mod coerce;
+mod demand;
+mod ending;
+mod feed;
+mod find;
+mod keys;
+mod lexis;
+mod markup;
+mod number;
+mod policy;
+mod reader;
+mod schema;
+mod settle;
+mod strict;
+mod strings;
+mod tape;
+mod verdict;
+mod wrap;
+
+use serde_json::Value;
+
+pub use feed::{Feed, Progress};
+pub use policy::{ArgsPolicy, DEEPEST, Finish};
+pub use schema::{DEEPEST_SCHEMA, LONGEST_SCHEMA, SchemaError, Schemas, ToolSchema};
+pub use verdict::{
+    Change, ChangeKind, Defect, LONGEST_EXCERPT, MOST_MISSES, Miss, Position, Refusal, Verdict,
+};
+
+use settle::{Case, Settled};
+use strict::{Scanned, Top};
+use verdict::Stop;
+
+/// What is to be done with the arguments of a call.
+///
+/// Without a schema, only the notation is judged, and what depends on the schema is refused.
+pub fn check(text: &str, schema: Option<&ToolSchema>, finish: Finish, policy: &ArgsPolicy) -> Verdict {
+    match judge(text, schema, finish, policy) {
+        Ok(None) => Verdict::Valid,
+        Ok(Some(Settled { json, changes })) => Verdict::Repaired { json, changes },
+        Err(stop) => Verdict::Refused(stop.refuse(text)),
+    }
+}
+
+fn judge(
+    text: &str,
+    schema: Option<&ToolSchema>,
+    finish: Finish,
+    policy: &ArgsPolicy,
+) -> Result<Option<Settled>, Stop> {
+    if text.len() > policy.most_bytes {
+        return Err(too_long(policy));
+    }
+    let strict = strict::scan(text, policy.depth());
+    let whole = strict.is_ok();
+    let failure = match strict {
+        Ok(Scanned { top: Top::Object, duplicate: None }) => match unmet(text, schema) {
+            None => return Ok(None),
+            Some(failure) => failure,
+        },
+        Ok(Scanned { duplicate: Some(at), .. }) => {
+            Stop::new(Defect::DuplicateKey, at, "this key comes twice in one object")
+        }
+        Ok(_) => Stop::new(Defect::NotAnObject, 0, "the arguments of a call must be one JSON object"),
+        Err(failure) => failure,
+    };
+    if !whole && finish == Finish::Cut {
+        let why = "the output limit ended the call in its middle: send less, or send it in parts";
+        return Err(Stop::new(Defect::CutByLimit, text.len(), why));
+    }
+    if !policy.repair || failure.defect == Defect::TooDeep {
+        return Err(failure);
+    }
+    let case = Case { schema, most_depth: policy.depth(), level: 0 };
+    find::settle(text, case).map(Some).map_err(|stop| if whole { stop_of_whole(stop, failure) } else { stop })
+}
+
+/// For strict JSON the schema's own complaint says most.
+fn stop_of_whole(stop: Stop, failure: Stop) -> Stop {
+    if failure.defect == Defect::Schema && stop.misses.is_empty() { failure } else { stop }
+}
+
+fn too_long(policy: &ArgsPolicy) -> Stop {
+    Stop::new(Defect::TooLong, policy.most_bytes, "the arguments are longer than allowed")
+}
+
+/// What a strict object lacks of the schema.
+fn unmet(text: &str, schema: Option<&ToolSchema>) -> Option<Stop> {
+    let schema = schema?;
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        // Numbers that no float holds, or one level more than that library reads.
+        Err(_) => match settle::strict_value(text) {
+            Some(value) => value,
+            None => return Some(Stop::new(Defect::Unreadable, 0, "this cannot be checked against the schema")),
+        },
+    };
+    if schema.is_satisfied_by(&value) {
+        return None;
+    }
+    Some(unsatisfied(schema, &value, 0))
+}
+
+fn unsatisfied(schema: &ToolSchema, value: &Value, at: usize) -> Stop {
+    let why = "the arguments do not satisfy the tool's schema";
+    Stop { misses: schema.misses(value), ..Stop::new(Defect::Schema, at, why) }
+}
+
+/// The pieces of several calls that were glued together, `{…}{…}`; only if each of them is valid on its own.
+///
+/// White space, commas and line breaks may stand between them. One call alone is one piece. What to do with the pieces
+/// is for the caller to say: nothing here knows whether the model meant them all.
+///
+/// # Errors
+/// The refusal of the first piece that is not valid.
+pub fn split_calls<'a>(
+    text: &'a str,
+    schema: Option<&ToolSchema>,
+    policy: &ArgsPolicy,
+) -> Result<Vec<&'a str>, Refusal> {
+    feed::split(text, schema, policy).map_err(|stop| stop.refuse(text))
+}
+
+#[cfg(test)]
+mod tests;

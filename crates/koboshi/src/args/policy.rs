@@ -1,0 +1,68 @@
+//! What is allowed to a reader of arguments, and how the model's answer ended.
+
+/// How the answer that holds the call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Finish {
+    /// Nobody said.
+    #[default]
+    Unknown,
+    /// The model ended it.
+    Done,
+    /// The output limit ended it.
+    Cut,
+}
+
+impl Finish {
+    /// The finish reason or stop reason of any of the common dialects.
+    ///
+    /// ```
+    /// use koboshi::args::Finish;
+    /// assert_eq!(Finish::of("max_tokens"), Finish::Cut);
+    /// assert_eq!(Finish::of("tool_calls"), Finish::Done);
+    /// assert_eq!(Finish::of("something new"), Finish::Unknown);
+    /// ```
+    #[must_use]
+    pub fn of(reason: &str) -> Self {
+        match reason.to_ascii_lowercase().as_str() {
+            "length" | "max_tokens" | "max_output_tokens" | "incomplete" | "model_length"
+            | "model_context_window_exceeded" => Self::Cut,
+            "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "completed" | "stop_sequence" => {
+                Self::Done
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// What is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArgsPolicy {
+    /// Read other notations where exactly one reading exists; otherwise only strict JSON passes.
+    pub repair: bool,
+    /// Longer texts are refused unread.
+    pub most_bytes: usize,
+    /// Deeper nesting is refused. At most [`DEEPEST`] is used.
+    pub most_depth: usize,
+}
+
+/// No policy reads deeper than this: values are dropped and checked by recursive code of others.
+pub const DEEPEST: usize = 512;
+
+impl Default for ArgsPolicy {
+    fn default() -> Self {
+        Self { repair: true, most_bytes: 4 * 1024 * 1024, most_depth: 128 }
+    }
+}
+
+impl ArgsPolicy {
+    /// Validate only: every defect goes back to the model.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self { repair: false, ..Self::default() }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.most_depth.min(DEEPEST)
+    }
+}

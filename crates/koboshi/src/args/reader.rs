@@ -1,0 +1,436 @@
+//! The tolerant reader: one object in other notations than JSON's, if it has exactly one reading.
+//!
+//! A state machine with an explicit stack that walks the text once and writes a [`Tape`]. It knows each notation by
+//! name and notes every one that it met. What it does not know is refused at its place: it never skips, closes or
+//! completes on a guess.
+//!
+//! Only one thing can be read in several ways without being refused at once: a string with quotation marks inside
+//! (`dirty`). The reader tries its ends one after the other, from the state before the string, and goes on looking
+//! after it has found a reading: a second one means refusal. All these tries together may cost a fixed multiple of
+//! the text, so time stays linear.
+
+use std::ops::Range;
+
+use super::body::{self, Body};
+use super::choice::Choice;
+use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, is_word, mark, token_end};
+use super::number::{self, Reading};
+use super::schema::ToolSchema;
+use super::tape::{Form, Kind, Tape};
+use super::verdict::{Change, ChangeKind, Defect, Stop};
+
+/// What kind of brackets enclose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enclosed {
+    Object,
+    Array,
+    /// `(1, 2)`
+    Tuple,
+    /// `f(key=1)`
+    Call,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) open: usize,
+    pub(super) by: Enclosed,
+    commas: usize,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    FirstKey,
+    Key,
+    Value,
+    FirstElement,
+    Element,
+    Next,
+}
+
+/// One object as it was read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) tape: Tape,
+    pub(super) changes: Vec<Change>,
+    /// Where the object ends.
+    pub(super) end: usize,
+    /// Strings with quotation marks inside.
+    pub(super) dirty: Vec<Range<usize>>,
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) bytes: &'a [u8],
+    pub(super) schema: Option<&'a ToolSchema>,
+    pub(super) most_depth: usize,
+    pub(super) at: usize,
+    pub(super) want: Want,
+    pub(super) frames: Vec<Frame>,
+    pub(super) tape: Tape,
+    pub(super) changes: Vec<Change>,
+    pub(super) dirty: Vec<Range<usize>>,
+    pub(super) choices: Vec<Choice>,
+    /// What the tries have cost, in bytes.
+    pub(super) work: usize,
+    /// Where the last comma of a list began.
+    comma: usize,
+    /// The last value was a word without quotation marks: what follows it could belong to it.
+    worded: bool,
+}
+
+pub(super) fn stop(defect: Defect, at: usize, why: &'static str) -> Stop {
+    Stop::new(defect, at, why)
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str, at: usize, schema: Option<&'a ToolSchema>, most_depth: usize) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            schema,
+            most_depth,
+            at,
+            want: Want::Value,
+            frames: Vec::with_capacity(16),
+            tape: Tape::default(),
+            changes: Vec::new(),
+            dirty: Vec::new(),
+            choices: Vec::new(),
+            work: 0,
+            comma: at,
+            worded: false,
+        }
+    }
+
+    /// Begins a call, right after its opening bracket.
+    pub(super) fn begin_call(&mut self) -> Result<(), Stop> {
+        self.open(Enclosed::Call, 0)
+    }
+
+    pub(super) fn step(&mut self) -> Result<(), Stop> {
+        match self.want {
+            Want::FirstKey | Want::Key => self.key(),
+            Want::Value | Want::FirstElement | Want::Element => self.value(),
+            Want::Next => self.next(),
+        }
+    }
+
+    pub(super) fn note(&mut self, what: ChangeKind, span: Range<usize>) {
+        self.changes.push(Change { what, span });
+    }
+
+    /// White space and comments.
+    fn gap(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(b'\\' | 0xb | 0xc | 0x80..) => {
+                    let (end, plain) = blank_end(self.text, self.at);
+                    if end == self.at {
+                        return Ok(());
+                    }
+                    if !plain {
+                        self.note(ChangeKind::BlankDropped, self.at..end);
+                    }
+                    self.at = end;
+                }
+                Some(b'/' | b'#' | b'<') => match comment(self.text, self.at) {
+                    None => return Ok(()),
+                    Some(None) => {
+                        return Err(stop(Defect::Cut, self.at, "this comment does not end before the text does"));
+                    }
+                    Some(Some(end)) => {
+                        self.note(ChangeKind::CommentDropped, self.at..end);
+                        self.at = end;
+                    }
+                },
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn mark(&self) -> Option<(Mark, usize, bool)> {
+        mark(self.text, self.at)
+    }
+
+    fn key(&mut self) -> Result<(), Stop> {
+        self.gap()?;
+        let first = self.want == Want::FirstKey;
+        let call = self.frames.last().is_some_and(|frame| frame.by == Enclosed::Call);
+        let end = if call { Mark::CloseTuple } else { Mark::CloseObject };
+        if let Some((found, length, _)) = self.mark() {
+            if found == end {
+                if !first {
+                    self.note(ChangeKind::CommaDropped, self.comma..self.comma + 1);
+                }
+                return self.close(length);
+            }
+            if matches!(found, Mark::Comma | Mark::Semicolon) && !first {
+                self.note(ChangeKind::CommaDropped, self.at..self.at + length);
+                self.at += length;
+                return Ok(());
+            }
+        }
+        if let Some((quote, length)) = Quote::at(self.text, self.at).filter(|_| !call) {
+            self.quoted_key(quote, length)?;
+        } else {
+            let end = bare_key_end(self.text, self.at);
+            if end == self.at {
+                return Err(self.unexpected("a key is expected here"));
+            }
+            self.tape.push(Kind::Key, Form::Plain, self.at, end);
+            if !call {
+                self.note(ChangeKind::KeyQuoted, self.at..end);
+            }
+            self.at = end;
+        }
+        self.separator(call)
+    }
+
+    fn quoted_key(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
+        let open = self.at + length;
+        let Some((close, closing)) = quote.next_end(self.text, open) else {
+            return Err(stop(Defect::Cut, self.text.len(), "the text ends inside a key"));
+        };
+        let end = close + closing;
+        self.body(Kind::Key, quote, self.at..end, open..close)?;
+        self.at = end;
+        Ok(())
+    }
+
+    fn separator(&mut self, call: bool) -> Result<(), Stop> {
+        self.gap()?;
+        match self.mark() {
+            Some((Mark::Colon, length, true)) if !call => self.at += length,
+            Some((Mark::Equals, length, _)) if call => self.at += length,
+            Some((Mark::Colon | Mark::Equals | Mark::Arrow, length, _)) if !call => {
+                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+                self.at += length;
+            }
+            _ if self.at >= self.text.len() => return Err(self.unexpected("a colon is expected after the key")),
+            _ => return Err(stop(Defect::MissingValue, self.at, "a colon and a value are expected after the key")),
+        }
+        self.want = Want::Value;
+        Ok(())
+    }
+
+    fn value(&mut self) -> Result<(), Stop> {
+        self.gap()?;
+        self.worded = false;
+        if let Some((found, length, own)) = self.mark() {
+            if !own && !matches!(found, Mark::OpenTuple | Mark::CloseTuple) {
+                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+            }
+            return match (found, self.want) {
+                (Mark::OpenObject, _) => self.open(Enclosed::Object, length),
+                (Mark::OpenArray, _) => self.open(Enclosed::Array, length),
+                (Mark::OpenTuple, _) => {
+                    self.note(ChangeKind::TupleRead, self.at..self.at + length);
+                    self.open(Enclosed::Tuple, length)
+                }
+                (Mark::CloseArray | Mark::CloseTuple, Want::FirstElement | Want::Element) if self.ends(found) => {
+                    if self.want == Want::Element {
+                        self.note(ChangeKind::CommaDropped, self.comma..self.comma + 1);
+                    }
+                    self.close(length)
+                }
+                _ => Err(stop(Defect::MissingValue, self.at, "a value is expected here")),
+            };
+        }
+        if let Some((quote, length)) = Quote::at(self.text, self.at) {
+            return self.string(quote, length);
+        }
+        self.bare()
+    }
+
+    /// Whether this mark ends the innermost list.
+    fn ends(&self, found: Mark) -> bool {
+        matches!(
+            (self.frames.last().map(|frame| frame.by), found),
+            (Some(Enclosed::Object), Mark::CloseObject)
+                | (Some(Enclosed::Array), Mark::CloseArray)
+                | (Some(Enclosed::Tuple | Enclosed::Call), Mark::CloseTuple)
+        )
+    }
+
+    /// A value without quotation marks or brackets.
+    fn bare(&mut self) -> Result<(), Stop> {
+        let end = token_end(self.text, self.at);
+        let token = self.text.get(self.at..end).unwrap_or_default();
+        if token.is_empty() {
+            return Err(self.unexpected("a value is expected here"));
+        }
+        if end >= self.text.len() {
+            return Err(stop(Defect::Cut, end, "the text ends inside a value"));
+        }
+        if let Some((quote, length)) = Quote::at(self.text, end) {
+            return self.prefixed(token, end, quote, length);
+        }
+        let span = self.at..end;
+        let (kind, form, change) = self.token(token)?;
+        self.tape.push(kind, form, span.start, span.end);
+        if let Some(change) = change {
+            self.worded = change == ChangeKind::WordQuoted;
+            self.note(change, span);
+        }
+        self.at = end;
+        self.want = Want::Next;
+        Ok(())
+    }
+
+    fn token(&mut self, token: &str) -> Result<(Kind, Form, Option<ChangeKind>), Stop> {
+        let literal = Some(ChangeKind::LiteralRead);
+        Ok(match token {
+            "true" => (Kind::True, Form::Plain, None),
+            "false" => (Kind::False, Form::Plain, None),
+            "null" => (Kind::Null, Form::Plain, None),
+            "True" => (Kind::True, Form::Plain, literal),
+            "False" => (Kind::False, Form::Plain, literal),
+            "None" => (Kind::Null, Form::Plain, literal),
+            _ if token.starts_with(|c: char| c.is_numeric() || matches!(c, '+' | '-' | '.' | '－' | '−' | '．')) => {
+                match number::read(token) {
+                    Reading::Strict => (Kind::Number, Form::Plain, None),
+                    Reading::Other(number) => {
+                        let made = self.tape.make(number);
+                        (Kind::Number, Form::Made(made), Some(ChangeKind::NumberRead))
+                    }
+                    Reading::Wide(number) => {
+                        let made = self.tape.make(number);
+                        (Kind::Number, Form::Wide(made), Some(ChangeKind::NumberRead))
+                    }
+                    Reading::Text => (Kind::Text, Form::Loose, Some(ChangeKind::WordQuoted)),
+                    Reading::None => {
+                        return Err(stop(Defect::BadNumber, self.at, "this is no number of JSON"));
+                    }
+                }
+            }
+            _ => {
+                let called = self.frames.iter().any(|frame| frame.by == Enclosed::Call);
+                if called || !is_word(token) || is_nothing(token) {
+                    return Err(stop(Defect::Unreadable, self.at, "this word is no value of JSON"));
+                }
+                (Kind::Text, Form::Word, Some(ChangeKind::WordQuoted))
+            }
+        })
+    }
+
+    fn next(&mut self) -> Result<(), Stop> {
+        let before = self.at;
+        self.gap()?;
+        let Some(frame) = self.frames.last_mut() else { return Ok(()) };
+        let object = matches!(frame.by, Enclosed::Object | Enclosed::Call);
+        if let Some((found, length, own)) = mark(self.text, self.at) {
+            if matches!(found, Mark::Comma | Mark::Semicolon) && (object || found == Mark::Comma) {
+                frame.commas += 1;
+                self.comma = self.at;
+                if !own {
+                    self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+                }
+                self.at += length;
+                self.want = if object { Want::Key } else { Want::Element };
+                return Ok(());
+            }
+            if self.ends(found) {
+                return self.close(length);
+            }
+            let after_brackets = self.tape.items.last().is_some_and(|item| item.kind == Kind::End);
+            if frame_is_array(self.frames.last()) && after_brackets && found == Mark::OpenObject {
+                self.note(ChangeKind::CommaAdded, self.at..self.at);
+                self.want = Want::Element;
+                return Ok(());
+            }
+        }
+        if self.bytes.get(self.at) == Some(&b'+') && self.joins_text() {
+            return self.join();
+        }
+        if object && !self.worded && self.begins_member(self.at, before) {
+            self.note(ChangeKind::CommaAdded, self.at..self.at);
+            self.want = Want::Key;
+            return Ok(());
+        }
+        if self.is_over() {
+            return self.close_all();
+        }
+        Err(match self.mark() {
+            Some((Mark::CloseObject | Mark::CloseArray | Mark::CloseTuple, ..)) => {
+                stop(Defect::Unreadable, self.at, "this bracket does not close what was opened last")
+            }
+            _ => self.unexpected("a comma or the end of the list is expected here"),
+        })
+    }
+
+    fn open(&mut self, by: Enclosed, length: usize) -> Result<(), Stop> {
+        if self.frames.len() >= self.most_depth {
+            return Err(stop(Defect::TooDeep, self.at, "nested too deeply"));
+        }
+        let list = matches!(by, Enclosed::Array | Enclosed::Tuple);
+        self.frames.push(Frame { open: self.tape.items.len(), by, commas: 0 });
+        let kind = if list { Kind::Array } else { Kind::Object };
+        self.tape.push(kind, Form::Plain, self.at, self.at + length);
+        self.at += length;
+        self.want = if list { Want::FirstElement } else { Want::FirstKey };
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, length: usize) -> Result<(), Stop> {
+        if let Some(frame) = self.frames.pop() {
+            if frame.by == Enclosed::Tuple && frame.commas == 0 && self.want == Want::Next {
+                return Err(stop(Defect::Ambiguous, self.at, "one value in round brackets, or a list of one?"));
+            }
+            self.tape.close(frame.open, self.at, self.at + length);
+        }
+        self.at += length;
+        self.want = Want::Next;
+        self.worded = false;
+        Ok(())
+    }
+
+    pub(super) fn unexpected(&self, why: &'static str) -> Stop {
+        if self.at >= self.text.len() {
+            return stop(Defect::Cut, self.at, "the text ends before the object does");
+        }
+        stop(Defect::Unreadable, self.at, why)
+    }
+
+    /// Reads the inside of a string and puts it on the tape.
+    pub(super) fn body(
+        &mut self,
+        kind: Kind,
+        quote: Quote,
+        whole: Range<usize>,
+        inside: Range<usize>,
+    ) -> Result<(), Stop> {
+        let raw = self.text.get(inside.clone()).unwrap_or_default();
+        if quote == Quote::Tick && raw.contains("${") {
+            return Err(stop(Defect::Unreadable, inside.start, "a template is no text"));
+        }
+        if quote != Quote::Straight {
+            self.note(ChangeKind::QuotesChanged, whole.clone());
+        }
+        match body::read(raw, inside.start, quote == Quote::Tick)? {
+            Body::Plain => self.tape.push(kind, Form::Plain, inside.start, inside.end),
+            Body::Made(text, changes) => {
+                let made = self.tape.make(text);
+                self.tape.push(kind, Form::Made(made), whole.start, whole.end);
+                for what in changes {
+                    // In other marks a straight one is nothing to mention.
+                    if quote == Quote::Straight || what != ChangeKind::QuotesEscaped {
+                        self.note(what, whole.clone());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn frame_is_array(frame: Option<&Frame>) -> bool {
+    frame.is_some_and(|frame| frame.by == Enclosed::Array)
+}
+
+/// Words that stand for a value in other languages, or for none.
+fn is_nothing(token: &str) -> bool {
+    let lower = token.to_ascii_lowercase();
+    matches!(lower.as_str(), "undefined" | "nan" | "infinity" | "inf" | "nil" | "none" | "null" | "na")
+}

@@ -1,0 +1,304 @@
+//! The schema of a tool's arguments: compiled once, asked often.
+//!
+//! Checking is the `jsonschema` crate's, without its parts that fetch: a `$ref` can only point into the schema. What
+//! it cannot tell is which types and members a place allows; `demand` reads that from the schema itself.
+//!
+//! Patterns run on an engine that needs linear time. Only a pattern that this engine does not know (look-around) goes
+//! to the backtracking one, with a limit on its steps.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::demand::{Types, property, resolve, types};
+use super::verdict::{MOST_MISSES, Miss};
+
+/// A longer schema, written as JSON, is refused.
+pub const LONGEST_SCHEMA: usize = 512 * 1024;
+
+/// A schema that nests deeper is refused.
+pub const DEEPEST_SCHEMA: usize = 100;
+
+const LONGEST_DEMAND: usize = 200;
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It is longer than allowed.
+    #[error("the schema has {0} bytes, {LONGEST_SCHEMA} are the most")]
+    Long(usize),
+    /// It is nested deeper than allowed.
+    #[error("the schema is nested deeper than {DEEPEST_SCHEMA}")]
+    Deep,
+    /// It is no schema, or points outside itself.
+    #[error("the schema cannot be used: {0}")]
+    Unusable(String),
+}
+
+/// A tool's schema, compiled.
+#[derive(Clone)]
+pub struct ToolSchema {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    validator: Validator,
+    root: Value,
+    /// Every name that any `properties` of the schema declares.
+    names: HashSet<String>,
+    /// No object of the schema takes members that it does not declare.
+    closed: bool,
+}
+
+impl fmt::Debug for ToolSchema {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("ToolSchema").field(&self.inner.root).finish()
+    }
+}
+
+impl ToolSchema {
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// It is no schema, too large or too deep, or refers to something outside itself.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        let mut survey = Survey::default();
+        survey.walk(schema)?;
+        let unusable = |error: jsonschema::ValidationError<'_>| {
+            SchemaError::Unusable(bounded(&error.masked().to_string(), LONGEST_DEMAND))
+        };
+        let linear = jsonschema::options().with_pattern_options(PatternOptions::regex()).build(schema);
+        let validator = match linear {
+            Ok(validator) => validator,
+            Err(_) => jsonschema::options()
+                .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(20_000))
+                .build(schema)
+                .map_err(unusable)?,
+        };
+        let inner = Inner { validator, root: schema.clone(), names: survey.names, closed: !survey.open };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Compiles the text of a schema.
+    ///
+    /// # Errors
+    /// As [`ToolSchema::compile`], or the text is no JSON.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        if text.len() > LONGEST_SCHEMA {
+            return Err(SchemaError::Long(text.len()));
+        }
+        let schema = serde_json::from_str(text).map_err(|error| SchemaError::Unusable(error.to_string()))?;
+        Self::compile(&schema)
+    }
+
+    /// Whether a value satisfies the schema.
+    #[must_use]
+    pub fn is_satisfied_by(&self, value: &Value) -> bool {
+        self.inner.validator.is_valid(value)
+    }
+
+    /// The places of a value that do not satisfy the schema.
+    #[must_use]
+    pub fn misses(&self, value: &Value) -> Vec<Miss> {
+        let errors = self.inner.validator.iter_errors(value).take(MOST_MISSES);
+        errors
+            .map(|error| Miss {
+                path: bounded(&error.instance_path().to_string(), LONGEST_DEMAND),
+                demand: bounded(&error.masked().to_string(), LONGEST_DEMAND),
+            })
+            .collect()
+    }
+
+    pub(super) fn root(&self) -> &Value {
+        &self.inner.root
+    }
+
+    /// Whether a member of this name could be meant anywhere.
+    pub(super) fn could_mean(&self, key: &str) -> bool {
+        !self.inner.closed || self.inner.names.contains(key)
+    }
+
+    /// The names declared for the object at the end of this path; none where the schema does not say.
+    pub(super) fn declared<'p>(&self, path: impl Iterator<Item = &'p str>) -> Option<Vec<&str>> {
+        let root = self.root();
+        let mut place = resolve(root, root)?;
+        for key in path {
+            place = resolve(root, property(root, place, key)?)?;
+        }
+        if !types(root, place).has(Types::OBJECT) {
+            return None;
+        }
+        let properties = place.get("properties")?.as_object()?;
+        let combined = ["anyOf", "oneOf", "allOf", "patternProperties", "if", "dependentSchemas"];
+        let whole = !combined.iter().any(|word| place.get(word).is_some());
+        let extra = place.get("additionalProperties").is_some_and(Value::is_object);
+        (whole && !extra && !properties.is_empty()).then(|| properties.keys().map(String::as_str).collect())
+    }
+}
+
+/// What can be said of a schema in one walk.
+#[derive(Default)]
+struct Survey {
+    names: HashSet<String>,
+    open: bool,
+    bytes: usize,
+}
+
+impl Survey {
+    fn walk(&mut self, schema: &Value) -> Result<(), SchemaError> {
+        let mut left = vec![(schema, 0)];
+        while let Some((value, depth)) = left.pop() {
+            if depth > DEEPEST_SCHEMA {
+                return Err(SchemaError::Deep);
+            }
+            match value {
+                Value::Object(members) => {
+                    self.note(value);
+                    for (key, member) in members {
+                        self.bytes += key.len() + 4;
+                        left.push((member, depth + 1));
+                    }
+                }
+                Value::Array(elements) => left.extend(elements.iter().map(|element| (element, depth + 1))),
+                Value::String(text) => self.bytes += text.len(),
+                _ => {}
+            }
+            self.bytes += 2;
+            if self.bytes > LONGEST_SCHEMA {
+                return Err(SchemaError::Long(self.bytes));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, schema: &Value) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if let Some(properties) = properties {
+            self.names.extend(properties.keys().cloned());
+        }
+        let about_objects = properties.is_some() || schema.get("type") == Some(&Value::from("object"));
+        let shut = [schema.get("additionalProperties"), schema.get("unevaluatedProperties")];
+        if about_objects && !shut.contains(&Some(&Value::Bool(false))) {
+            self.open = true;
+        }
+    }
+}
+
+fn bounded(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(3));
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// The schemas of the tools in use, each compiled once. The one that was not asked for the longest is forgotten first.
+///
+/// ```
+/// use koboshi::args::Schemas;
+/// let schemas = Schemas::new(64);
+/// let text = r#"{"type": "object", "properties": {"city": {"type": "string"}}}"#;
+/// let first = schemas.compile(text)?;
+/// let second = schemas.compile(text)?; // not compiled again
+/// # let _ = (first, second);
+/// # Ok::<(), koboshi::args::SchemaError>(())
+/// ```
+#[derive(Debug)]
+pub struct Schemas {
+    most: usize,
+    kept: Mutex<VecDeque<(String, ToolSchema)>>,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        Self::new(256)
+    }
+}
+
+impl Schemas {
+    /// Keeps at most so many.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self { most: most.max(1), kept: Mutex::default() }
+    }
+
+    /// The schema with this text.
+    ///
+    /// # Errors
+    /// As [`ToolSchema::parse`]. Failures are not kept.
+    pub fn compile(&self, text: &str) -> Result<ToolSchema, SchemaError> {
+        if let Some(known) = self.find(text) {
+            return Ok(known);
+        }
+        // Compiled without the lock: another thread may do the same work, but none waits for it.
+        let schema = ToolSchema::parse(text)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= self.most {
+            kept.pop_front();
+        }
+        kept.push_back((text.to_owned(), schema.clone()));
+        Ok(schema)
+    }
+
+    fn find(&self, text: &str) -> Option<ToolSchema> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = kept.iter().position(|(known, _)| known == text)?;
+        let entry = kept.remove(place)?;
+        let schema = entry.1.clone();
+        kept.push_back(entry);
+        Some(schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_cannot_fetch_anything() {
+        for reference in ["https://example.com/s.json", "file:///etc/passwd", "other.json"] {
+            let schema = json!({"type": "object", "properties": {"a": {"$ref": reference}}});
+            assert!(matches!(ToolSchema::compile(&schema), Err(SchemaError::Unusable(_))), "{reference}");
+        }
+    }
+
+    #[test]
+    fn size_and_depth_are_bounded() {
+        let mut deep = json!({});
+        for _ in 0..300 {
+            deep = json!({"items": deep});
+        }
+        assert_eq!(ToolSchema::compile(&deep).unwrap_err(), SchemaError::Deep);
+        let wide = json!({"description": "x".repeat(LONGEST_SCHEMA + 1)});
+        assert!(matches!(ToolSchema::compile(&wide), Err(SchemaError::Long(_))));
+    }
+
+    #[test]
+    fn a_hostile_pattern_does_not_hang() {
+        let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}, "b": {"pattern": "^(?=(b+)+c)"}}});
+        let schema = ToolSchema::compile(&schema).unwrap();
+        assert!(!schema.is_satisfied_by(&json!({"a": format!("{}!", "a".repeat(50_000))})));
+        let _ = schema.is_satisfied_by(&json!({"b": "b".repeat(5_000)}));
+    }
+
+    #[test]
+    fn the_cache_is_bounded_and_compiles_once() {
+        let schemas = Schemas::new(2);
+        let text = |n: usize| format!(r#"{{"title": "{n}"}}"#);
+        let first = schemas.compile(&text(0)).unwrap();
+        let again = schemas.compile(&text(0)).unwrap();
+        assert!(Arc::ptr_eq(&first.inner, &again.inner));
+        for n in 1..10 {
+            schemas.compile(&text(n)).unwrap();
+        }
+        assert_eq!(schemas.kept.lock().unwrap().len(), 2);
+        assert!(!Arc::ptr_eq(&first.inner, &schemas.compile(&text(0)).unwrap().inner));
+        assert!(schemas.compile("{").is_err());
+    }
+}

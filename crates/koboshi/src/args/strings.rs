@@ -1,0 +1,214 @@
+//! Strings as values: where they end, in which forms they come, and what may follow them.
+//!
+//! A string ends at the first quotation mark that is followed by structure. Where a mark inside is not, the string is
+//! dirty: each later mark that is followed by structure is a possible end (`choice`).
+
+use super::choice::Choice;
+use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
+use super::reader::{Enclosed, Reader, Want, stop};
+use super::tape::{Form, Kind};
+use super::verdict::{ChangeKind, Defect, Stop};
+
+/// How far a look ahead reads over a comment or a key.
+const LOOK: usize = 256;
+
+impl Reader<'_> {
+    pub(super) fn string(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
+        if let Some(three) = self.triple() {
+            let end = self.triple_end(three);
+            if let Some(end) = end {
+                return self.finish_triple(quote, end);
+            }
+        }
+        self.string_from(quote, self.at + length, false)
+    }
+
+    /// Looks for an end from this place on. `again`: an earlier end was tried already.
+    pub(super) fn string_from(&mut self, quote: Quote, from: usize, again: bool) -> Result<(), Stop> {
+        let start = self.at;
+        let open = start + Quote::at(self.text, start).map_or(1, |(_, length)| length);
+        let mut dirty = again;
+        let mut place = from;
+        while let Some((close, closing)) = quote.next_end(self.text, place) {
+            let end = close + closing;
+            if self.is_structure(end, dirty) {
+                if dirty {
+                    self.try_end(Choice::before(self, start, quote, end))?;
+                    self.dirty.push(open..close);
+                }
+                self.body(Kind::Text, quote, start..end, open..close)?;
+                self.at = end;
+                self.want = Want::Next;
+                return Ok(());
+            }
+            dirty = true;
+            place = end;
+        }
+        if dirty {
+            let why = "this string has quotation marks inside that are not escaped, and no clear end";
+            return Err(stop(Defect::Ambiguous, start, why));
+        }
+        Err(stop(Defect::Cut, self.text.len(), "the text ends inside a string"))
+    }
+
+    /// `"""` or `'''`, if it stands here.
+    fn triple(&self) -> Option<&'static str> {
+        let rest = self.text.get(self.at..)?;
+        ["\"\"\"", "'''"].into_iter().find(|three| rest.starts_with(three))
+    }
+
+    /// Where the three marks begin that end the string.
+    fn triple_end(&self, three: &str) -> Option<usize> {
+        let finder = memchr::memmem::Finder::new(three);
+        let mut from = self.at + 3;
+        loop {
+            let mut close = from + finder.find(self.bytes.get(from..)?)?;
+            // Of four marks in a row the last three end it.
+            while self.bytes.get(close + 3) == three.as_bytes().first() {
+                close += 1;
+            }
+            if self.is_structure(close + 3, false) {
+                return Some(close);
+            }
+            from = close + 3;
+        }
+    }
+
+    fn finish_triple(&mut self, quote: Quote, close: usize) -> Result<(), Stop> {
+        let span = self.at..close + 3;
+        self.note(ChangeKind::StringFormRead, span.clone());
+        self.body(Kind::Text, quote, span.clone(), self.at + 3..close)?;
+        self.at = span.end;
+        self.want = Want::Next;
+        Ok(())
+    }
+
+    /// A string with a letter before it: raw or Unicode, as in Python.
+    pub(super) fn prefixed(
+        &mut self,
+        prefix: &str,
+        open: usize,
+        quote: Quote,
+        length: usize,
+    ) -> Result<(), Stop> {
+        let start = self.at;
+        let raw = match prefix {
+            "r" | "R" => true,
+            "u" | "U" => false,
+            _ => return Err(stop(Defect::Unreadable, start, "this is no string of JSON")),
+        };
+        self.note(ChangeKind::StringFormRead, start..open + length);
+        self.at = open;
+        if !raw {
+            return self.string(quote, length);
+        }
+        let body = open + length;
+        let mut place = body;
+        while let Some((close, closing)) = quote.next_end(self.text, place) {
+            if self.is_structure(close + closing, false) {
+                let text = self.text.get(body..close).unwrap_or_default();
+                let made = self.tape.make(text.to_owned());
+                self.tape.push(Kind::Text, Form::Made(made), open, close + closing);
+                self.at = close + closing;
+                self.want = Want::Next;
+                return Ok(());
+            }
+            place = close + closing;
+        }
+        Err(stop(Defect::Cut, self.text.len(), "the text ends inside a string"))
+    }
+
+    /// Whether a `+` here puts two strings together.
+    pub(super) fn joins_text(&self) -> bool {
+        let text_before = self.tape.items.last().is_some_and(|item| item.kind == Kind::Text);
+        let (after, _) = blank_end(self.text, self.at + 1);
+        text_before && self.tape.items.last().is_some_and(|item| item.form != Form::Word)
+            && Quote::at(self.text, after).is_some()
+    }
+
+    pub(super) fn join(&mut self) -> Result<(), Stop> {
+        let plus = self.at;
+        let dirty = self.dirty.len();
+        let (after, _) = blank_end(self.text, plus + 1);
+        let Some((quote, length)) = Quote::at(self.text, after) else {
+            return Err(self.unexpected("a string is expected here"));
+        };
+        self.at = after;
+        self.string(quote, length)?;
+        if self.dirty.len() != dirty {
+            return Err(stop(Defect::Ambiguous, after, "quotation marks inside that are not escaped"));
+        }
+        let (Some(second), Some(first)) = (self.tape.items.pop(), self.tape.items.pop()) else { return Ok(()) };
+        let whole = [self.tape.text(first, self.text), self.tape.text(second, self.text)].concat();
+        let made = self.tape.make(whole);
+        self.tape.push(Kind::Text, Form::Made(made), first.start, second.end);
+        self.note(ChangeKind::StringsJoined, first.start..second.end);
+        Ok(())
+    }
+
+    /// Whether what stands here can follow a string that is a value.
+    fn is_structure(&self, at: usize, dirty: bool) -> bool {
+        let by = self.frames.last().map(|frame| frame.by);
+        // The usual case, without further ado.
+        match (self.bytes.get(at), by) {
+            (Some(b','), _) | (Some(b'}'), Some(Enclosed::Object)) | (Some(b']'), Some(Enclosed::Array)) => {
+                return true;
+            }
+            _ => {}
+        }
+        let Some(after) = self.over_blanks(at) else { return false };
+        if let Some((found, ..)) = mark(self.text, after) {
+            return match found {
+                Mark::Comma => true,
+                Mark::Semicolon => matches!(by, Some(Enclosed::Object | Enclosed::Call)),
+                Mark::CloseObject => by == Some(Enclosed::Object),
+                Mark::CloseArray => by == Some(Enclosed::Array),
+                Mark::CloseTuple => matches!(by, Some(Enclosed::Tuple | Enclosed::Call)),
+                _ => false,
+            };
+        }
+        if self.bytes.get(after) == Some(&b'+') {
+            let (next, _) = blank_end(self.text, after + 1);
+            return Quote::at(self.text, next).is_some();
+        }
+        // Cut texts are never told from strings that go on.
+        let over = !dirty && self.ends_text(after);
+        over || (by == Some(Enclosed::Object) && self.begins_member(after, at))
+    }
+
+    /// Past white space and comments that end soon.
+    fn over_blanks(&self, mut at: usize) -> Option<usize> {
+        for _ in 0..4 {
+            at = blank_end(self.text, at).0;
+            let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
+            match comment(self.text.get(..near)?, at) {
+                None => return Some(at),
+                Some(None) => return None,
+                Some(Some(end)) => at = end,
+            }
+        }
+        None
+    }
+
+    /// Whether a key and its colon stand here. A key without quotation marks must begin a line.
+    pub(super) fn begins_member(&self, at: usize, before: usize) -> bool {
+        let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
+        let Some(text) = self.text.get(..near) else { return false };
+        let end = match Quote::at(text, at) {
+            Some((quote, length)) => match quote.next_end(text, at + length) {
+                Some((close, closing)) if close > at + length => close + closing,
+                _ => return false,
+            },
+            None => {
+                let new_line = self.text.get(before..at).is_some_and(|gap| gap.contains('\n'));
+                let end = bare_key_end(text, at);
+                if end == at || !new_line {
+                    return false;
+                }
+                end
+            }
+        };
+        let (after, _) = blank_end(text, end);
+        matches!(mark(text, after), Some((Mark::Colon | Mark::Arrow, ..)))
+    }
+}

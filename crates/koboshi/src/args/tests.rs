@@ -1,0 +1,1 @@
+//! Promises of `check` that no other test holds.
