@@ -5,6 +5,8 @@
 //! the text ambiguous. A reading that is left over must not have swallowed something like a key that the schema
 //! knows, since a lost quotation mark would read the same.
 
+use std::ops::Range;
+
 use super::lexis::{Quote, blank_end};
 use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
 use super::schema::ToolSchema;
@@ -16,6 +18,16 @@ const MOST_OPEN: usize = 64;
 
 /// All tries together may read so many times the text.
 const MOST_WORK: usize = 8;
+
+/// A string with quotation marks inside.
+#[derive(Debug, Clone)]
+pub(super) struct Dirty {
+    /// Its body.
+    pub(super) span: Range<usize>,
+    pub(super) quote: Quote,
+    /// It is an element, and has no key.
+    pub(super) in_list: bool,
+}
 
 /// The state before a string whose end is not certain.
 pub(super) struct Choice {
@@ -63,6 +75,7 @@ impl Reader<'_> {
     /// Reads to the end of the object, in the only way there is.
     pub(super) fn read(mut self) -> Result<Read, Stop> {
         let mut found: Option<Read> = None;
+        let mut sound = Ok(());
         let mut first_failure: Option<Stop> = None;
         loop {
             let outcome = self.step();
@@ -72,12 +85,13 @@ impl Reader<'_> {
             let outcome = outcome.and_then(|()| self.no_quotes_follow());
             match outcome {
                 Ok(()) if found.is_some() => {
-                    let start = self.dirty.first().map_or(self.at, |span| span.start);
+                    let start = self.dirty.first().map_or(self.at, |dirty| dirty.span.start);
                     let why = "a string with quotation marks inside could end in several places: escape them";
                     return Err(stop(Defect::Ambiguous, start, why));
                 }
                 Ok(()) => {
                     found = Some(self.take());
+                    sound = swallows_nothing(&self.dirty, self.text, self.schema);
                     // Later ends of the last uncertain string only swallow what has just been read cleanly.
                     self.choices.pop_if(|choice| choice.is_in_object());
                 }
@@ -95,7 +109,7 @@ impl Reader<'_> {
             }
         }
         match (found, first_failure) {
-            (Some(read), _) => swallows_nothing(read, self.text, self.schema),
+            (Some(read), _) => sound.map(|()| read),
             (None, Some(failure)) => Err(failure),
             (None, None) => Err(self.unexpected("an object is expected here")),
         }
@@ -121,7 +135,7 @@ impl Reader<'_> {
 
     fn take(&self) -> Read {
         let tape = Tape { items: self.tape.items.clone(), made: self.tape.made.clone() };
-        Read { tape, changes: self.changes.clone(), end: self.at, dirty: self.dirty.clone() }
+        Read { tape, changes: self.changes.clone(), end: self.at }
     }
 
     /// After an uncertain string, nothing behind the object may look as if it belonged to the string.
@@ -143,16 +157,38 @@ fn too_many(at: usize) -> Stop {
     stop(Defect::Ambiguous, at, "there are too many ways to read the quotation marks: escape those inside strings")
 }
 
-/// A reading is refused if one of its strings holds something like a key that could be meant.
-fn swallows_nothing(read: Read, text: &str, schema: Option<&ToolSchema>) -> Result<Read, Stop> {
-    for span in &read.dirty {
+/// A reading is refused if one of its strings holds something like a key that could be meant, or like two strings.
+fn swallows_nothing(dirty: &[Dirty], text: &str, schema: Option<&ToolSchema>) -> Result<(), Stop> {
+    for Dirty { span, quote, in_list } in dirty {
         let body = text.get(span.clone()).unwrap_or_default();
-        if let Some(place) = like_key(body, schema) {
-            let why = "a quotation mark is missing, or those inside the string are not escaped";
+        let found = like_key(body, schema).or_else(|| like_two(body, *quote, *in_list));
+        if let Some(place) = found {
+            let why = "a quotation mark or comma is missing, or those inside the string are not escaped";
             return Err(stop(Defect::Ambiguous, span.start + place, why));
         }
     }
-    Ok(read)
+    Ok(())
+}
+
+/// `a" "b` could be two strings without a comma; in a list also `a", "b` and `a, "b` could be two elements.
+fn like_two(body: &str, quote: Quote, in_list: bool) -> Option<usize> {
+    let mut from = 0;
+    let mut before = None;
+    while let Some((place, length)) = quote.next_end(body, from) {
+        let after = place + length;
+        let next = blank_end(body, after).0;
+        let same = quote.next_end(body, next).is_some_and(|(second, _)| second == next);
+        let rest = body.get(next..).unwrap_or_default();
+        let gap = body.get(before.unwrap_or(0)..place).unwrap_or_default().trim_end();
+        let separators = [',', '，', '、', ';', '；'];
+        let beside_comma = rest.starts_with(separators) || gap.ends_with(separators);
+        if (same && (in_list || next > after)) || (in_list && beside_comma) {
+            return Some(place);
+        }
+        before = Some(after);
+        from = after;
+    }
+    None
 }
 
 /// Something like a key in a text.

@@ -8,11 +8,19 @@ use super::reader::{Enclosed, Reader, stop};
 use super::tape::Kind;
 use super::verdict::{ChangeKind, Defect, Stop};
 
+/// So much may follow the end of an object whose closers are missing.
+const MOST_AFTER: usize = 200;
+
 impl Reader<'_> {
     /// Whether the text, or the wrapping around the object, ends here.
     pub(super) fn ends_text(&self, at: usize) -> bool {
         let rest = self.text.get(at..).unwrap_or_default();
-        rest.is_empty() || rest.starts_with("```") || rest.starts_with("</") || rest.starts_with("<|")
+        if rest.is_empty() {
+            return true;
+        }
+        // A fence or tag inside a string is followed by the rest of that string.
+        let closes = ["```", "</", "<|"].iter().any(|end| rest.starts_with(end));
+        closes && rest.len() <= MOST_AFTER && !rest.contains(['"', '\'', '{', '[', ':', '“', '‘', '«'])
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -138,13 +138,24 @@ struct Search<'a> {
     found: Vec<Read>,
     /// What was left out, in pieces.
     outside: Vec<Range<usize>>,
+    /// Thoughts that were left out: whatever they hold is no part of the call.
+    thoughts: Vec<Range<usize>>,
     words_before: bool,
     closers: Vec<Range<usize>>,
 }
 
 impl<'a> Search<'a> {
     fn new(text: &'a str, case: Case<'a>) -> Self {
-        Self { text, case, at: 0, found: Vec::new(), outside: Vec::new(), words_before: false, closers: Vec::new() }
+        Self {
+            text,
+            case,
+            at: 0,
+            found: Vec::new(),
+            outside: Vec::new(),
+            thoughts: Vec::new(),
+            words_before: false,
+            closers: Vec::new(),
+        }
     }
 
     fn run(mut self) -> Result<Vec<Read>, Stop> {
@@ -155,6 +166,7 @@ impl<'a> Search<'a> {
         let mut outside: Vec<Change> = Vec::new();
         for (what, spans) in [
             (ChangeKind::OutsideDropped, std::mem::take(&mut self.outside)),
+            (ChangeKind::OutsideDropped, std::mem::take(&mut self.thoughts)),
             (ChangeKind::CloserDropped, std::mem::take(&mut self.closers)),
         ] {
             outside.extend(spans.into_iter().map(|span| Change { what, span }));
@@ -169,7 +181,8 @@ impl<'a> Search<'a> {
     fn step(&mut self) -> Result<(), Stop> {
         let (end, plain) = blank_end(self.text, self.at);
         if end > self.at {
-            if !plain {
+            let goes_on = self.outside.last().is_some_and(|last| last.end == self.at);
+            if !plain || goes_on {
                 self.leave_out(end);
             }
             self.at = end;
@@ -262,7 +275,9 @@ impl<'a> Search<'a> {
                 let Some(end) = rest.find(&close) else {
                     return Err(Stop::new(Defect::Cut, self.at, "the thoughts before the call do not end"));
                 };
-                self.leave_out(self.at + end + close.len());
+                let end = self.at + end + close.len();
+                self.thoughts.push(self.at..end);
+                self.at = end;
                 return Ok(true);
             }
         }
@@ -301,9 +316,14 @@ impl<'a> Search<'a> {
                 return Err(Stop::new(Defect::Ambiguous, span.start + place, why));
             }
         }
-        match self.closers.first() {
-            Some(closer) if self.words_before => Err(Stop::new(Defect::Ambiguous, closer.start, why)),
-            _ => Ok(()),
+        // Closers follow their object at once; after other text they belong to something that was not understood.
+        let late = |closer: &&Range<usize>| {
+            let words = self.outside.iter().any(|span| span.start < closer.start);
+            self.words_before || words
+        };
+        match self.closers.iter().find(late) {
+            Some(closer) => Err(Stop::new(Defect::Ambiguous, closer.start, why)),
+            None => Ok(()),
         }
     }
 }

@@ -66,6 +66,14 @@ impl Quote {
         }
     }
 
+    /// The next curly mark from here that could end a string with a straight beginning.
+    pub(super) fn next_curly_end(text: &str, at: usize) -> Option<(usize, usize)> {
+        let rest = text.get(at..)?;
+        // A pair of curly marks inside is part of the text.
+        let place = rest.find(['”', '“'])?;
+        rest.get(place..)?.starts_with('”').then_some((at + place, '”'.len_utf8()))
+    }
+
     fn next_wide_end(self, text: &str, at: usize) -> Option<(usize, usize)> {
         let mut hidden = false;
         for (offset, mark) in text.get(at..)?.char_indices() {

@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
+use super::demand::{Types, property, types};
 use super::lexis::blank_end;
 use super::settle::{Case, Place, Settled, settle_object};
 use super::tape::{Form, Kind, Tape};
@@ -57,10 +60,10 @@ fn parameter_name(extra: &str) -> Option<&str> {
 
 /// Arguments from tags.
 pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
-    if case.schema.is_none() {
+    let Some(schema) = case.schema else {
         let why = "tags carry no types, and the tool's schema is not known";
         return Err(Stop::new(Defect::Ambiguous, 0, why));
-    }
+    };
     let mut tape = Tape::default();
     let mut open: Vec<&str> = Vec::new();
     let mut calls = 0;
@@ -78,6 +81,10 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
         } else if found.name == NAME {
             let name = parameter_name(found.extra).ok_or_else(unreadable)?;
             at = parameter(text, name, found.span, &mut tape)?;
+            let value = tape.made.last().map(String::as_str).unwrap_or_default();
+            if is_undecided(value, name, schema.root()) {
+                return Err(Stop::new(Defect::Ambiguous, place, "this value can be text or something else"));
+            }
         } else {
             calls += usize::from(!found.extra.is_empty());
             open.push(found.name);
@@ -93,6 +100,22 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
     tape.close(0, at, at);
     let changes = vec![Change { what: ChangeKind::MarkupRead, span: 0..text.len() }];
     settle_object(Place { tape: &tape, root: 0, source: text }, changes, case)
+}
+
+/// Whether the schema takes a value both as text and as what it looks like.
+fn is_undecided(value: &str, name: &str, root: &Value) -> bool {
+    let Some(schema) = property(root, root, name) else { return true };
+    let looks = match serde_json::from_str::<Value>(value) {
+        Ok(Value::Null) => Types::NULL,
+        Ok(Value::Bool(_)) => Types::BOOLEAN,
+        Ok(Value::Number(_)) => Types::NUMBER,
+        Ok(Value::Array(_)) => Types::ARRAY,
+        Ok(Value::Object(_)) => Types::OBJECT,
+        Ok(Value::String(_)) => return true,
+        Err(_) => return false,
+    };
+    let allowed = types(root, schema);
+    allowed.has(Types::TEXT) && allowed.has(looks)
 }
 
 /// Puts one parameter on the tape; where it ends.

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::body::{self, Body};
-use super::choice::Choice;
+use super::choice::{Choice, Dirty};
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, is_word, mark, token_end};
 use super::number::{self, Reading};
 use super::schema::ToolSchema;
@@ -55,8 +55,6 @@ pub(super) struct Read {
     pub(super) changes: Vec<Change>,
     /// Where the object ends.
     pub(super) end: usize,
-    /// Strings with quotation marks inside.
-    pub(super) dirty: Vec<Range<usize>>,
 }
 
 pub(super) struct Reader<'a> {
@@ -69,10 +67,12 @@ pub(super) struct Reader<'a> {
     pub(super) frames: Vec<Frame>,
     pub(super) tape: Tape,
     pub(super) changes: Vec<Change>,
-    pub(super) dirty: Vec<Range<usize>>,
+    pub(super) dirty: Vec<Dirty>,
     pub(super) choices: Vec<Choice>,
     /// What the tries have cost, in bytes.
     pub(super) work: usize,
+    /// There are curly quotation marks somewhere.
+    pub(super) has_curly: bool,
     /// Where the last comma of a list began.
     comma: usize,
     /// The last value was a word without quotation marks: what follows it could belong to it.
@@ -98,6 +98,7 @@ impl<'a> Reader<'a> {
             dirty: Vec::new(),
             choices: Vec::new(),
             work: 0,
+            has_curly: memchr::memmem::find(text.as_bytes(), "”".as_bytes()).is_some(),
             comma: at,
             worded: false,
         }
@@ -141,6 +142,10 @@ impl<'a> Reader<'a> {
                         return Err(stop(Defect::Cut, self.at, "this comment does not end before the text does"));
                     }
                     Some(Some(end)) => {
+                        if is_half_a_string(self.text.get(self.at..end).unwrap_or_default()) {
+                            let why = "a comment, or a string that lost a quotation mark?";
+                            return Err(stop(Defect::Ambiguous, self.at, why));
+                        }
                         self.note(ChangeKind::CommentDropped, self.at..end);
                         self.at = end;
                     }
@@ -423,6 +428,17 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a comment holds an odd number of quotation marks.
+fn is_half_a_string(comment: &str) -> bool {
+    let mut at = 0;
+    let mut marks = 0;
+    while let Some((close, length)) = Quote::Straight.next_end(comment, at) {
+        marks += 1;
+        at = close + length;
+    }
+    marks % 2 == 1
 }
 
 fn frame_is_array(frame: Option<&Frame>) -> bool {

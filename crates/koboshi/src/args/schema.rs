@@ -148,22 +148,48 @@ struct Survey {
     bytes: usize,
 }
 
+/// What a part of a schema is.
+#[derive(Clone, Copy)]
+enum Part {
+    Schema,
+    /// Names and their schemas.
+    Named,
+    Other,
+}
+
+impl Part {
+    fn under(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::Named, _) => Self::Schema,
+            (
+                Self::Schema,
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",
+            ) => Self::Named,
+            (Self::Schema, "enum" | "const" | "default" | "examples" | "required" | "type") => Self::Other,
+            (Self::Schema, _) => Self::Schema,
+            (Self::Other, _) => Self::Other,
+        }
+    }
+}
+
 impl Survey {
     fn walk(&mut self, schema: &Value) -> Result<(), SchemaError> {
-        let mut left = vec![(schema, 0)];
-        while let Some((value, depth)) = left.pop() {
+        let mut left = vec![(schema, Part::Schema, 0)];
+        while let Some((value, part, depth)) = left.pop() {
             if depth > DEEPEST_SCHEMA {
                 return Err(SchemaError::Deep);
             }
             match value {
                 Value::Object(members) => {
-                    self.note(value);
+                    if let Part::Schema = part {
+                        self.note(value);
+                    }
                     for (key, member) in members {
                         self.bytes += key.len() + 4;
-                        left.push((member, depth + 1));
+                        left.push((member, part.under(key), depth + 1));
                     }
                 }
-                Value::Array(elements) => left.extend(elements.iter().map(|element| (element, depth + 1))),
+                Value::Array(elements) => left.extend(elements.iter().map(|element| (element, part, depth + 1))),
                 Value::String(text) => self.bytes += text.len(),
                 _ => {}
             }
@@ -176,15 +202,19 @@ impl Survey {
     }
 
     fn note(&mut self, schema: &Value) {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        if let Some(properties) = properties {
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             self.names.extend(properties.keys().cloned());
         }
-        let about_objects = properties.is_some() || schema.get("type") == Some(&Value::from("object"));
-        let shut = [schema.get("additionalProperties"), schema.get("unevaluatedProperties")];
-        if about_objects && !shut.contains(&Some(&Value::Bool(false))) {
-            self.open = true;
+        let has = |word: &str| schema.get(word).is_some();
+        if ["$ref", "enum", "const", "anyOf", "oneOf", "allOf"].into_iter().any(has) {
+            return;
         }
+        let allowed = types(schema, schema);
+        let shut = ["additionalProperties", "unevaluatedProperties"]
+            .iter()
+            .any(|word| schema.get(word) == Some(&Value::Bool(false)));
+        let listed = has("items") || has("prefixItems");
+        self.open |= (allowed.has(Types::OBJECT) && !shut) || (allowed.has(Types::ARRAY) && !listed);
     }
 }
 

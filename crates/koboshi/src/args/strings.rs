@@ -3,7 +3,7 @@
 //! A string ends at the first quotation mark that is followed by structure. Where a mark inside is not, the string is
 //! dirty: each later mark that is followed by structure is a possible end (`choice`).
 
-use super::choice::Choice;
+use super::choice::{Choice, Dirty};
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
 use super::reader::{Enclosed, Reader, Want, stop};
 use super::tape::{Form, Kind};
@@ -29,26 +29,47 @@ impl Reader<'_> {
         let open = start + Quote::at(self.text, start).map_or(1, |(_, length)| length);
         let mut dirty = again;
         let mut place = from;
-        while let Some((close, closing)) = quote.next_end(self.text, place) {
+        // The one curly mark that could end it, if straight ones do not.
+        let mut curly = None;
+        loop {
+            let straight = quote.next_end(self.text, place);
+            if quote == Quote::Straight && self.has_curly && (dirty || straight.is_none()) && curly.is_none() {
+                curly = Some(self.curly_end(open));
+            }
+            let curled = curly.flatten().filter(|(close, _)| *close >= place);
+            let Some((close, closing)) = [straight, curled].into_iter().flatten().min() else { break };
             let end = close + closing;
-            if self.is_structure(end, dirty) {
+            // Curly marks inside and a straight one at the end: was the beginning lost?
+            let mixed = dirty && closing == 1 && matches!(quote, Quote::Curly | Quote::CurlySingle);
+            if !mixed && self.is_structure(end, quote, dirty) {
                 if dirty {
                     self.try_end(Choice::before(self, start, quote, end))?;
-                    self.dirty.push(open..close);
+                    let in_list = self.frames.last().is_some_and(|frame| frame.by != Enclosed::Object);
+                    self.dirty.push(Dirty { span: open..close, quote, in_list });
+                }
+                if closing > 1 && quote == Quote::Straight {
+                    self.note(ChangeKind::QuotesChanged, start..end);
                 }
                 self.body(Kind::Text, quote, start..end, open..close)?;
                 self.at = end;
                 self.want = Want::Next;
                 return Ok(());
             }
+            // Once it is dirty, marks that were passed over before count as well.
+            place = if dirty { end } else { open };
             dirty = true;
-            place = end;
         }
         if dirty {
             let why = "this string has quotation marks inside that are not escaped, and no clear end";
             return Err(stop(Defect::Ambiguous, start, why));
         }
         Err(stop(Defect::Cut, self.text.len(), "the text ends inside a string"))
+    }
+
+    fn curly_end(&mut self, open: usize) -> Option<(usize, usize)> {
+        let found = Quote::next_curly_end(self.text, open);
+        self.work += found.map_or(self.text.len(), |(close, _)| close) - open;
+        found
     }
 
     /// `"""` or `'''`, if it stands here.
@@ -67,7 +88,8 @@ impl Reader<'_> {
             while self.bytes.get(close + 3) == three.as_bytes().first() {
                 close += 1;
             }
-            if self.is_structure(close + 3, false) {
+            let quote = if three.starts_with('"') { Quote::Straight } else { Quote::Single };
+            if self.is_structure(close + 3, quote, false) {
                 return Some(close);
             }
             from = close + 3;
@@ -105,7 +127,7 @@ impl Reader<'_> {
         let body = open + length;
         let mut place = body;
         while let Some((close, closing)) = quote.next_end(self.text, place) {
-            if self.is_structure(close + closing, false) {
+            if self.is_structure(close + closing, quote, false) {
                 let text = self.text.get(body..close).unwrap_or_default();
                 let made = self.tape.make(text.to_owned());
                 self.tape.push(Kind::Text, Form::Made(made), open, close + closing);
@@ -147,7 +169,7 @@ impl Reader<'_> {
     }
 
     /// Whether what stands here can follow a string that is a value.
-    fn is_structure(&self, at: usize, dirty: bool) -> bool {
+    fn is_structure(&self, at: usize, quote: Quote, dirty: bool) -> bool {
         let by = self.frames.last().map(|frame| frame.by);
         // The usual case, without further ado.
         match (self.bytes.get(at), by) {
@@ -156,7 +178,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let Some(after) = self.over_blanks(at) else { return false };
+        let Some(after) = self.over_blanks(at, quote) else { return false };
         if let Some((found, ..)) = mark(self.text, after) {
             return match found {
                 Mark::Comma => true,
@@ -173,24 +195,29 @@ impl Reader<'_> {
         }
         // Cut texts are never told from strings that go on.
         let over = !dirty && self.ends_text(after);
-        over || (by == Some(Enclosed::Object) && self.begins_member(after, at))
+        over || (by == Some(Enclosed::Object) && after > at && self.begins_member(after, at))
     }
 
-    /// Past white space and comments that end soon.
-    fn over_blanks(&self, mut at: usize) -> Option<usize> {
+    /// Past white space and comments that end soon. One that holds a mark of the string may be a part of it.
+    fn over_blanks(&self, mut at: usize, quote: Quote) -> Option<usize> {
         for _ in 0..4 {
             at = blank_end(self.text, at).0;
             let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
             match comment(self.text.get(..near)?, at) {
                 None => return Some(at),
                 Some(None) => return None,
-                Some(Some(end)) => at = end,
+                Some(Some(end)) => {
+                    if quote.next_end(self.text.get(..end)?, at).is_some() {
+                        return None;
+                    }
+                    at = end;
+                }
             }
         }
         None
     }
 
-    /// Whether a key and its colon stand here. A key without quotation marks must begin a line.
+    /// Whether a key and its colon stand here, apart from what is before. A key without quotation marks must begin a line.
     pub(super) fn begins_member(&self, at: usize, before: usize) -> bool {
         let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
         let Some(text) = self.text.get(..near) else { return false };
