@@ -1,7 +1,9 @@
 //! What must hold for any text as the arguments of a call. The fuzz target calls this for hours; the ordinary test
 //! (`crates/koboshi/tests/args_any_bytes.rs`) calls the same for a moment, on stable Rust.
 
-use koboshi::args::{ArgsPolicy, Feed, Finish, LONGEST_EXCERPT, MOST_MISSES, ToolSchema, Verdict, check, split_calls};
+use koboshi::args::{
+    ArgsPolicy, Feed, Finish, LONGEST_EXCERPT, MOST_MISSES, ToolSchema, Verdict, check, split_calls,
+};
 
 /// Everything the checks need, made once.
 pub(crate) struct Bench {
@@ -61,7 +63,13 @@ impl Bench {
         let _ = check(&text, schema, finish, &tight);
     }
 
-    fn keeps_promises(&self, verdict: &Verdict, text: &str, schema: Option<&ToolSchema>, policy: &ArgsPolicy) {
+    fn keeps_promises(
+        &self,
+        verdict: &Verdict,
+        text: &str,
+        schema: Option<&ToolSchema>,
+        policy: &ArgsPolicy,
+    ) {
         match verdict {
             Verdict::Valid => {
                 let value: serde_json::Value = serde_json::from_str(text).unwrap_or(serde_json::json!({}));

@@ -265,6 +265,13 @@ json-exhausted-model =
     Error: { $error }
     Invalid JSON: { $json }
 
+json-cut-model =
+    The output limit ended this call in its middle, so it was not carried out.
+    Error: { $error }
+
+    Send it again in smaller pieces, or with less content. Sending the same again would be cut again.
+json-call = Call { $id }, tool { $tool }.
+
 ## Answers when nothing else is left
 
 static-unavailable = We are sorry. The service is currently unavailable. Please try again in a while.

@@ -5,3 +5,4 @@
 //! redacted, and shown apart.
 
 pub mod phrase;
+pub mod reask;

@@ -23,6 +23,7 @@ pub mod cooldown;
 pub mod fault;
 pub mod gate;
 pub mod key;
+pub mod reask;
 pub mod redact;
 pub mod remedy;
 mod sync;

@@ -15,20 +15,21 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 const PIECES: &[&str] = &[
-    "{", "}", "[", "]", "\"", "'", ":", ",", "\"city\": \"Paris\"", "\"n\": 5", "city", "n", "path", "content", " ",
-    "\n", "\\", "\\n", "\\\"", "\\u00e9", "\\ud83d", "True", "None", "null", "true", "1", "-2.5", "020", "1e999", "0x1F",
-    "+5", "...", "```json\n", "```", "<think>", "</think>", "<tool_call>", "</tool_call>", "<parameter=city>",
-    "</parameter>", "<function=f>", "</function>", "// c\n", "/* c */", "#", "f(", ")", "(", "=", "=>", ";", "“", "”",
-    "：", "，", "｛", "｝", "\u{feff}", "\u{a0}", "あ", "\u{0}", "\u{1b}", "\"\"\"", "`", "r\"", "f\"", " + ",
-    "{\"name\": \"f\", \"arguments\": ", "{\"city\": \"Paris\"}", "\"{\\\"city\\\": \\\"x\\\"}\"", "\"tags\": \"a\"",
-    "\"o\": {\"a\": null, \"b\": \"true\"}", "\"e\": \"on\"", "\"x\": \"1.50\"", "Sure: ", "<|im_end|>", "«", "»",
+    "{", "}", "[", "]", "\"", "'", ":", ",", "\"city\": \"Paris\"", "\"n\": 5", "city", "n", "path",
+    "content", " ", "\n", "\\", "\\n", "\\\"", "\\u00e9", "\\ud83d", "True", "None", "null", "true", "1",
+    "-2.5", "020", "1e999", "0x1F", "+5", "...", "```json\n", "```", "<think>", "</think>", "<tool_call>",
+    "</tool_call>", "<parameter=city>", "</parameter>", "<function=f>", "</function>", "// c\n", "/* c */",
+    "#", "f(", ")", "(", "=", "=>", ";", "“", "”", "：", "，", "｛", "｝", "\u{feff}", "\u{a0}", "あ",
+    "\u{0}", "\u{1b}", "\"\"\"", "`", "r\"", "f\"", " + ", "{\"name\": \"f\", \"arguments\": ",
+    "{\"city\": \"Paris\"}", "\"{\\\"city\\\": \\\"x\\\"}\"", "\"tags\": \"a\"",
+    "\"o\": {\"a\": null, \"b\": \"true\"}", "\"e\": \"on\"", "\"x\": \"1.50\"", "Sure: ", "<|im_end|>", "«",
+    "»",
 ];
 
 fn wordy() -> impl Strategy<Value = Vec<u8>> {
     let head = (any::<u8>(), any::<u8>());
-    (head, vec(prop::sample::select(PIECES), 0..24)).prop_map(|((first, second), pieces)| {
-        [vec![first, second], pieces.concat().into_bytes()].concat()
-    })
+    (head, vec(prop::sample::select(PIECES), 0..24))
+        .prop_map(|((first, second), pieces)| [vec![first, second], pieces.concat().into_bytes()].concat())
 }
 
 /// Real arguments with a few pieces put in or taken out.
@@ -40,15 +41,17 @@ fn edited() -> impl Strategy<Value = Vec<u8>> {
         r#"{'tags': 'a', 'o': {'a': None, 'b': True}, 'e': 'on', 'x': '1.5',}"#,
     ];
     let edits = vec((any::<usize>(), 0..3_usize, prop::sample::select(PIECES)), 1..4);
-    ((any::<u8>(), any::<u8>()), prop::sample::select(sound.to_vec()), edits).prop_map(|((a, b), text, edits)| {
-        let mut text = text.to_owned();
-        for (place, length, piece) in edits {
-            let from = text.floor_char_boundary(place % (text.len() + 1));
-            let to = text.ceil_char_boundary((from + length).min(text.len()));
-            text.replace_range(from..to, piece);
-        }
-        [vec![a, b], text.into_bytes()].concat()
-    })
+    ((any::<u8>(), any::<u8>()), prop::sample::select(sound.to_vec()), edits).prop_map(
+        |((a, b), text, edits)| {
+            let mut text = text.to_owned();
+            for (place, length, piece) in edits {
+                let from = text.floor_char_boundary(place % (text.len() + 1));
+                let to = text.ceil_char_boundary((from + length).min(text.len()));
+                text.replace_range(from..to, piece);
+            }
+            [vec![a, b], text.into_bytes()].concat()
+        },
+    )
 }
 
 fn cases(count: u32) -> ProptestConfig {
@@ -178,7 +181,9 @@ fn glued_calls_are_refused_as_one_and_split_on_request() {
     assert_eq!(refused.refusal().map(|refusal| refusal.defect), Some(Defect::SeveralObjects));
     let pieces = split_calls(glued, Some(&schema), &policy).unwrap();
     assert_eq!(pieces, ["{\"n\": 3}", "{\"n\": \"}{\"}", "{\"n\": 11}"]);
-    for broken in ["{\"n\": 3}{\"m\": 9}", "{\"n\": 3}{\"n\": ", "{\"n\": 3} and {\"n\": 4}", "", "[]", "{\"n\":1,}"] {
+    for broken in
+        ["{\"n\": 3}{\"m\": 9}", "{\"n\": 3}{\"n\": ", "{\"n\": 3} and {\"n\": 4}", "", "[]", "{\"n\":1,}"]
+    {
         assert!(split_calls(broken, Some(&schema), &policy).is_err(), "{broken}");
     }
 }

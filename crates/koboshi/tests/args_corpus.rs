@@ -57,7 +57,8 @@ fn the_corpus_is_answered_right_and_nothing_is_harmful() {
             _ => harmful.push(told),
         }
     }
-    let score = format!("right {right} of {}, missed {}, harmful {}", cases.len(), missed.len(), harmful.len());
+    let score =
+        format!("right {right} of {}, missed {}, harmful {}", cases.len(), missed.len(), harmful.len());
     println!("{score}");
     let enough = right * 100 >= cases.len() * 97 && harmful.is_empty();
     assert!(enough, "{score}\nharmful:\n{}\nmissed:\n{}", harmful.join("\n"), missed.join("\n"));
@@ -79,7 +80,11 @@ fn repairing_twice_changes_nothing() {
         if let Verdict::Repaired { json, changes } = judge(&case) {
             assert!(!changes.is_empty(), "{}: a change without a name", case.id);
             for change in &changes {
-                assert!(change.span.start <= change.span.end && change.span.end <= case.input.len(), "{}", case.id);
+                assert!(
+                    change.span.start <= change.span.end && change.span.end <= case.input.len(),
+                    "{}",
+                    case.id
+                );
             }
             let again = check(&json, case.schema.as_ref(), Finish::Unknown, &ArgsPolicy::default());
             assert_eq!(again, Verdict::Valid, "{}: {json}", case.id);

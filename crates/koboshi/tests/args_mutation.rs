@@ -35,10 +35,11 @@ impl Dice {
 
 /// What strings are made of: everything that looks like structure.
 const PIECES: &[&str] = &[
-    "a", "word", " ", ", ", ": ", "\"", "'", "\"b\"", "{", "}", "[", "]", "\n", "\\", "\\d+", "\\n", "C:\\dir",
-    "it's", "\"key\": ", "\"path\": \"x\"", "日本", "“curly”", "```", "//", "#", "...", "5", "true", "null", "\t",
-    "def f():\n    return \"x\"", "echo \"hi\"", "(a, b)", "=", ";", "</parameter>", "\u{1}", "`", "«", "。", "$",
-    "He said \"stop\", ", "https://example.com/?a=1&b=2", "_", "<b>", "/* c */", "+", "\"\"", "\"\"\"", "-",
+    "a", "word", " ", ", ", ": ", "\"", "'", "\"b\"", "{", "}", "[", "]", "\n", "\\", "\\d+", "\\n",
+    "C:\\dir", "it's", "\"key\": ", "\"path\": \"x\"", "日本", "“curly”", "```", "//", "#", "...", "5",
+    "true", "null", "\t", "def f():\n    return \"x\"", "echo \"hi\"", "(a, b)", "=", ";", "</parameter>",
+    "\u{1}", "`", "«", "。", "$", "He said \"stop\", ", "https://example.com/?a=1&b=2", "_", "<b>",
+    "/* c */", "+", "\"\"", "\"\"\"", "-",
 ];
 
 const KEYS: &[&str] = &["path", "content", "n", "b", "key", "a", "items", "flag", "日", "to"];
@@ -56,7 +57,8 @@ fn value(dice: &mut Dice, depth: usize) -> Value {
         6 => [json!(1.5), Value::Null, json!(0), json!(1e21)][dice.roll(4)].clone(),
         7 => {
             let all_text = dice.likely();
-            let element = |dice: &mut Dice| if all_text { Value::String(text(dice)) } else { value(dice, depth - 1) };
+            let element =
+                |dice: &mut Dice| if all_text { Value::String(text(dice)) } else { value(dice, depth - 1) };
             Value::Array((0..dice.roll(4)).map(|_| element(dice)).collect())
         }
         _ => object(dice, depth - 1),
@@ -64,7 +66,10 @@ fn value(dice: &mut Dice, depth: usize) -> Value {
 }
 
 fn object(dice: &mut Dice, depth: usize) -> Value {
-    (0..=dice.roll(3)).map(|_| ((*dice.pick(KEYS)).to_owned(), value(dice, depth))).collect::<Map<_, _>>().into()
+    (0..=dice.roll(3))
+        .map(|_| ((*dice.pick(KEYS)).to_owned(), value(dice, depth)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// The schema that describes a value, open or closed, all its members declared.
@@ -147,7 +152,8 @@ fn is_key(json: &str, span: &std::ops::Range<usize>) -> bool {
 /// A string with quotation marks inside. Two at its beginning would read as a triple-quoted string.
 fn inner_quotes(json: &str, dice: &mut Dice) -> Option<std::ops::Range<usize>> {
     let body = |span: &std::ops::Range<usize>| json[span.start + 1..span.end - 1].to_owned();
-    let fits = |span: &std::ops::Range<usize>| body(span).contains("\\\"") && !body(span).starts_with("\\\"\\\"");
+    let fits =
+        |span: &std::ops::Range<usize>| body(span).contains("\\\"") && !body(span).starts_with("\\\"\\\"");
     let spans: Vec<_> = strings(json).into_iter().filter(fits).collect();
     (!spans.is_empty()).then(|| dice.pick(&spans).clone())
 }
@@ -171,10 +177,11 @@ fn each_string(json: &str, mut rewrite: impl FnMut(&str, bool) -> String) -> Str
 const DEFECTS: &[&str] = &[
     "trailing comma", "lost comma", "doubled comma", "single quotes", "single quotes unescaped", "bare keys",
     "python literals", "lost closer", "cut", "lost quote", "inner quotes", "one inner quote", "raw controls",
-    "halved backslashes", "fence", "prose", "think", "glued", "same member twice", "other member twice", "encoded",
-    "envelope", "curly quotes", "full width", "comment", "equals", "ellipsis", "odd blanks", "surplus closer",
-    "list of one", "numbers as text", "text as numbers", "lost colon", "lost opener", "swapped closers",
-    "call", "semicolons", "python repr", "lost value", "tags", "literal line breaks", "bare words",
+    "halved backslashes", "fence", "prose", "think", "glued", "same member twice", "other member twice",
+    "encoded", "envelope", "curly quotes", "full width", "comment", "equals", "ellipsis", "odd blanks",
+    "surplus closer", "list of one", "numbers as text", "text as numbers", "lost colon", "lost opener",
+    "swapped closers", "call", "semicolons", "python repr", "lost value", "tags", "literal line breaks",
+    "bare words",
 ];
 
 /// The text with the defect; none where it cannot have it.
@@ -192,13 +199,13 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
         }
         "lost comma" => at(dice, ",").map(|place| replaced(json, place..place + 1, " "))?,
         "doubled comma" => at(dice, ",").map(|place| replaced(json, place..place + 1, ",,"))?,
-        "single quotes" => each_string(json, |body, _| {
-            format!("'{}'", body.replace("\\\"", "\"").replace('\'', "\\'"))
-        }),
-        "single quotes unescaped" => {
-            each_string(json, |body, _| format!("'{}'", body.replace("\\\"", "\"")))
+        "single quotes" => {
+            each_string(json, |body, _| format!("'{}'", body.replace("\\\"", "\"").replace('\'', "\\'")))
         }
-        "bare keys" => each_string(json, |body, key| if key { body.to_owned() } else { format!("\"{body}\"") }),
+        "single quotes unescaped" => each_string(json, |body, _| format!("'{}'", body.replace("\\\"", "\""))),
+        "bare keys" => {
+            each_string(json, |body, key| if key { body.to_owned() } else { format!("\"{body}\"") })
+        }
         "python literals" => {
             let words = [("true", "True"), ("false", "False"), ("null", "None")];
             let mut out = String::new();
@@ -287,7 +294,8 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
         "numbers as text" => {
             let members = value.as_object()?;
             let texts = members.iter().map(|(key, member)| {
-                let text = if member.is_number() { Value::String(member.to_string()) } else { member.clone() };
+                let text =
+                    if member.is_number() { Value::String(member.to_string()) } else { member.clone() };
                 (key.clone(), text)
             });
             Value::Object(texts.collect()).to_string()
@@ -295,10 +303,11 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
         "text as numbers" => {
             let members = value.as_object()?;
             let digits = |text: &str| text.parse::<u64>().is_ok();
-            let bare = members.iter().map(|(key, member)| match member.as_str().filter(|text| digits(text)) {
-                Some(text) => format!("{}: {text}", json!(key)),
-                None => format!("{}: {member}", json!(key)),
-            });
+            let bare =
+                members.iter().map(|(key, member)| match member.as_str().filter(|text| digits(text)) {
+                    Some(text) => format!("{}: {text}", json!(key)),
+                    None => format!("{}: {member}", json!(key)),
+                });
             format!("{{{}}}", bare.collect::<Vec<_>>().join(", "))
         }
         "lost colon" => at(dice, ":").map(|place| replaced(json, place..place + 1, " "))?,
@@ -377,7 +386,12 @@ fn one_defect_gives_the_original_or_a_refusal_and_never_a_third_value() {
     println!("{done} cases; read as the original:\n{}", table.join("\n"));
     let shown: Vec<_> = third.iter().take(20).cloned().collect();
     assert!(third.is_empty(), "{} third values of {done}:\n{}", third.len(), shown.join("\n"));
-    for defect in ["trailing comma", "single quotes", "bare keys", "fence", "raw controls", "python literals"] {
-        assert!(same[defect] * 10 > tried[defect] * 5, "{defect} is hardly ever repaired: {}", table.join("\n"));
+    for defect in ["trailing comma", "single quotes", "bare keys", "fence", "raw controls", "python literals"]
+    {
+        assert!(
+            same[defect] * 10 > tried[defect] * 5,
+            "{defect} is hardly ever repaired: {}",
+            table.join("\n")
+        );
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn read(raw: &str, at: usize, tick: bool) -> Result<Body, Stop> {
         return Ok(Body::Plain);
     }
     if let Some(place) = seen.illegal.filter(|_| seen.legal || seen.apostrophe) {
-        let why = "some backslashes of this string begin escapes and others do not: double those that are meant";
+        let why =
+            "some backslashes of this string begin escapes and others do not: double those that are meant";
         return Err(Stop::new(Defect::BadEscape, at + place, why));
     }
     let mut changes = Vec::new();
@@ -82,8 +83,20 @@ fn look(raw: &str, at: usize, tick: bool) -> Result<Seen, Stop> {
                         Some(b'`') if tick => seen.apostrophe = true,
                         Some(b'x' | b'u') => return bad(place, "write \\u and four hexadecimal digits"),
                         Some(
-                            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'(' | b')' | b'[' | b']' | b'{'
-                            | b'}' | b'+' | b'?' | b'^' | b'|',
+                            b'a'..=b'z'
+                            | b'A'..=b'Z'
+                            | b'0'..=b'9'
+                            | b'.'
+                            | b'('
+                            | b')'
+                            | b'['
+                            | b']'
+                            | b'{'
+                            | b'}'
+                            | b'+'
+                            | b'?'
+                            | b'^'
+                            | b'|',
                         ) => {
                             seen.illegal.get_or_insert(place);
                         }

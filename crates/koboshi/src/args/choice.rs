@@ -144,7 +144,9 @@ impl Reader<'_> {
             return Ok(());
         }
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let strange = |c: char| matches!(c, '"' | '\'' | '{' | '[' | ':' | ',') || Quote::at(&c.to_string(), 0).is_some();
+        let strange = |c: char| {
+            matches!(c, '"' | '\'' | '{' | '[' | ':' | ',') || Quote::at(&c.to_string(), 0).is_some()
+        };
         let fence = rest.trim().trim_end_matches('`');
         match fence.find(strange) {
             None => Ok(()),
@@ -154,7 +156,11 @@ impl Reader<'_> {
 }
 
 fn too_many(at: usize) -> Stop {
-    stop(Defect::Ambiguous, at, "there are too many ways to read the quotation marks: escape those inside strings")
+    stop(
+        Defect::Ambiguous,
+        at,
+        "there are too many ways to read the quotation marks: escape those inside strings",
+    )
 }
 
 /// A reading is refused if one of its strings holds something like a key that could be meant, or like two strings.
@@ -206,7 +212,8 @@ fn like_key(body: &str, schema: Option<&ToolSchema>) -> Option<usize> {
         let (next, _) = blank_end(body, after);
         if body.get(next..).is_some_and(|rest| rest.starts_with([':', '：'])) {
             let between = body.get(from..place).unwrap_or_default();
-            let word = between.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))).next();
+            let word =
+                between.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$'))).next();
             let meant = |key: &str| schema.is_none_or(|schema| schema.could_mean(key));
             if meant(between) || word.is_some_and(meant) {
                 return Some(place);

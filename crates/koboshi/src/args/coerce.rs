@@ -162,7 +162,8 @@ impl<'a> Coercion<'a, '_> {
         let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
         if lists && trimmed.starts_with(['[', '{', '(']) {
             found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
-        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、']) {
+        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、'])
+        {
             let inside = element(self.root, schema, 0);
             if inside.is_some_and(|inside| types(self.root, inside).has(Types::TEXT)) {
                 found.push((format!("[{}]", quoted(text)), ChangeKind::ToArray));

@@ -85,7 +85,8 @@ fn types_within(root: &Value, schema: &Value, hops: usize) -> Types {
     if let Some(values) = choices(root, schema) {
         let of_values = values.iter().fold(0, |all, value| all | Types::of_value(value).0);
         // `1` among the choices is a number as well.
-        let of_values = if of_values & Types::INTEGER.0 != 0 { of_values | Types::NUMBER.0 } else { of_values };
+        let of_values =
+            if of_values & Types::INTEGER.0 != 0 { of_values | Types::NUMBER.0 } else { of_values };
         found.0 &= of_values;
     }
     for part in parts(schema, "allOf") {
@@ -148,7 +149,9 @@ pub(super) fn property<'s>(root: &'s Value, schema: &'s Value, key: &str) -> Opt
 pub(super) fn element<'s>(root: &'s Value, schema: &'s Value, index: usize) -> Option<&'s Value> {
     find(root, schema, Types::ARRAY, MOST_NESTED, &|schema| {
         let first = schema.get("prefixItems").and_then(Value::as_array);
-        first.and_then(|list| list.get(index)).or_else(|| schema.get("items").filter(|items| items.is_object()))
+        first
+            .and_then(|list| list.get(index))
+            .or_else(|| schema.get("items").filter(|items| items.is_object()))
     })
 }
 

@@ -148,9 +148,8 @@ pub(super) fn split<'a>(
         if rest.is_empty() {
             break;
         }
-        let piece = first_object(rest).ok_or_else(|| {
-            Stop::new(Defect::Unreadable, from, "a JSON object is expected here")
-        })?;
+        let piece = first_object(rest)
+            .ok_or_else(|| Stop::new(Defect::Unreadable, from, "a JSON object is expected here"))?;
         let moved = |stop: Stop| Stop { at: stop.at + from, ..stop };
         match strict::scan(piece, policy.depth()).map_err(moved)? {
             Scanned { top: Top::Object, duplicate: None } => {}

@@ -24,7 +24,8 @@ const MOST_LEVELS: usize = 8;
 const MOST_OBJECTS: usize = 16;
 
 /// Blocks in which models think aloud.
-const THOUGHTS: &[&str] = &["think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "analysis"];
+const THOUGHTS: &[&str] =
+    &["think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "analysis"];
 
 /// Arguments from a text that is not valid as it stands.
 pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
@@ -32,7 +33,8 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
         return Err(Stop::new(Defect::NotAnObject, 0, "encoded in strings too many times"));
     }
     let start = blank_end(text, 0).0;
-    let body = text.get(start..).unwrap_or_default().trim_end_matches(|c: char| blank_end(&c.to_string(), 0).0 > 0);
+    let body =
+        text.get(start..).unwrap_or_default().trim_end_matches(|c: char| blank_end(&c.to_string(), 0).0 > 0);
     let span = start..start + body.len();
     if matches!(body, "" | "\"\"" | "''" | "null" | "None") {
         return no_arguments(span, case);
@@ -73,7 +75,11 @@ fn in_quotes(body: &str, span: Range<usize>, case: Case<'_>) -> Option<Result<Se
         let plain = unescape(inside);
         // A text that holds no object is no argument: say so, and not what is wrong with it.
         if !plain.contains(['{', '<', '"']) && !matches!(plain.trim(), "" | "null" | "None") {
-            return Some(Err(Stop::new(Defect::NotAnObject, span.start, "the arguments are a text, not an object")));
+            return Some(Err(Stop::new(
+                Defect::NotAnObject,
+                span.start,
+                "the arguments are a text, not an object",
+            )));
         }
         return Some(encoded(&plain, span, case));
     }
@@ -107,9 +113,8 @@ fn with_escaped_quotes(body: &str) -> Option<String> {
 }
 
 fn choose(text: &str, mut found: Vec<Read>, case: Case<'_>) -> Result<Settled, Stop> {
-    let settle = |read: Read| {
-        settle_any(Place { tape: &read.tape, root: 0, source: text }, read.changes, case)
-    };
+    let settle =
+        |read: Read| settle_any(Place { tape: &read.tape, root: 0, source: text }, read.changes, case);
     if found.len() <= 1 {
         let why = "the arguments of a call must be one JSON object";
         let only = found.pop().ok_or(Stop::new(Defect::NotAnObject, 0, why))?;
@@ -201,7 +206,8 @@ impl<'a> Search<'a> {
         }
         if rest.starts_with("```") {
             let word = rest.get(3..).unwrap_or_default();
-            let info = word.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+            let info =
+                word.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
             self.leave_out(self.at + 3 + info.count());
             return Ok(());
         }
@@ -236,7 +242,9 @@ impl<'a> Search<'a> {
     fn is_token(&self) -> bool {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let inside = rest.split(']').next().unwrap_or_default();
-        !inside.is_empty() && inside.len() < 32 && inside.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'/'))
+        !inside.is_empty()
+            && inside.len() < 32
+            && inside.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'/'))
     }
 
     fn object(&mut self) -> Result<(), Stop> {

@@ -107,7 +107,9 @@ pub(super) fn blank_end(text: &str, mut at: usize) -> (usize, bool) {
                 at += 2;
             }
             Some(0xb | 0xc | 0x80..) => {
-                let Some(mark) = text.get(at..).and_then(|rest| rest.chars().next()) else { return (at, plain) };
+                let Some(mark) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+                    return (at, plain);
+                };
                 if !is_odd_blank(mark) {
                     return (at, plain);
                 }
@@ -237,5 +239,6 @@ pub(super) fn token_end(text: &str, at: usize) -> usize {
 /// Whether a word without quotation marks can stand for itself.
 pub(super) fn is_word(token: &str) -> bool {
     let first = token.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '/' | '~'));
-    first && token.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '~' | 'ー'))
+    first
+        && token.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '~' | 'ー'))
 }

@@ -121,7 +121,8 @@ fn is_undecided(value: &str, name: &str, root: &Value) -> bool {
 /// Puts one parameter on the tape; where it ends.
 fn parameter(text: &str, name: &str, opening: Range<usize>, tape: &mut Tape) -> Result<usize, Stop> {
     let rest = text.get(opening.end..).unwrap_or_default();
-    let prefix = text.get(opening.start + 1..opening.end).and_then(|tag| tag.split(NAME).next()).unwrap_or_default();
+    let prefix =
+        text.get(opening.start + 1..opening.end).and_then(|tag| tag.split(NAME).next()).unwrap_or_default();
     let close = format!("</{prefix}{NAME}>");
     let Some(length) = rest.find(&close) else {
         return Err(Stop::new(Defect::Cut, text.len(), "the text ends inside a parameter"));

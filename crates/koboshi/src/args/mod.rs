@@ -96,7 +96,9 @@ fn unmet(text: &str, schema: Option<&ToolSchema>) -> Option<Stop> {
         // Numbers that no float holds, or one level more than that library reads.
         Err(_) => match settle::strict_value(text) {
             Some(value) => value,
-            None => return Some(Stop::new(Defect::Unreadable, 0, "this cannot be checked against the schema")),
+            None => {
+                return Some(Stop::new(Defect::Unreadable, 0, "this cannot be checked against the schema"));
+            }
         },
     };
     if schema.is_satisfied_by(&value) {

@@ -34,7 +34,8 @@ pub(super) fn read(token: &str) -> Reading {
         return Reading::Other(number);
     }
     let digit_first = token.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
-    let wordy = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'));
+    let wordy =
+        token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'));
     if digit_first && wordy { Reading::Text } else { Reading::None }
 }
 
@@ -122,8 +123,15 @@ mod tests {
     #[test]
     fn other_notations_have_one_reading() {
         for (token, number) in [
-            ("+5", "5"), (".5", "0.5"), ("5.", "5"), ("-.5", "-0.5"), ("0x1F", "31"), ("-0x10", "-16"),
-            ("1_000", "1000"), ("1_000.5", "1000.5"), ("+1e3", "1e3"),
+            ("+5", "5"),
+            (".5", "0.5"),
+            ("5.", "5"),
+            ("-.5", "-0.5"),
+            ("0x1F", "31"),
+            ("-0x10", "-16"),
+            ("1_000", "1000"),
+            ("1_000.5", "1000.5"),
+            ("+1e3", "1e3"),
         ] {
             assert_eq!(read(token), Reading::Other(number.to_owned()), "{token}");
         }
@@ -132,7 +140,9 @@ mod tests {
 
     #[test]
     fn what_has_none_is_not_read_as_a_number() {
-        for token in ["020", "1__0", "_1", "1_", "0x", "5px", "2024-01-15", "1.2.3", "--5", "+-5", "5e", "0b1"] {
+        for token in
+            ["020", "1__0", "_1", "1_", "0x", "5px", "2024-01-15", "1.2.3", "--5", "+-5", "5e", "0b1"]
+        {
             assert!(matches!(read(token), Reading::Text | Reading::None), "{token}");
         }
         for token in ["...", "50%", "1/3", "-", "+", ".", "1０.x"] {
@@ -142,7 +152,8 @@ mod tests {
 
     #[test]
     fn equality_is_exact() {
-        for (left, right) in [("5", "5.0"), ("50e-1", "5"), ("0", "-0.0"), ("1e3", "1000"), ("0.10", "1E-1")] {
+        for (left, right) in [("5", "5.0"), ("50e-1", "5"), ("0", "-0.0"), ("1e3", "1000"), ("0.10", "1E-1")]
+        {
             assert!(equal(left, right), "{left} {right}");
         }
         for (left, right) in [("5", "-5"), ("9007199254740993", "9007199254740992"), ("1e3", "1e4")] {

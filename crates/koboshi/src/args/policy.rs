@@ -25,11 +25,14 @@ impl Finish {
     #[must_use]
     pub fn of(reason: &str) -> Self {
         match reason.to_ascii_lowercase().as_str() {
-            "length" | "max_tokens" | "max_output_tokens" | "incomplete" | "model_length"
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "incomplete"
+            | "model_length"
             | "model_context_window_exceeded" => Self::Cut,
-            "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "completed" | "stop_sequence" => {
-                Self::Done
-            }
+            "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "completed"
+            | "stop_sequence" => Self::Done,
             _ => Self::Unknown,
         }
     }

@@ -189,7 +189,9 @@ impl Survey {
                         left.push((member, part.under(key), depth + 1));
                     }
                 }
-                Value::Array(elements) => left.extend(elements.iter().map(|element| (element, part, depth + 1))),
+                Value::Array(elements) => {
+                    left.extend(elements.iter().map(|element| (element, part, depth + 1)))
+                }
                 Value::String(text) => self.bytes += text.len(),
                 _ => {}
             }

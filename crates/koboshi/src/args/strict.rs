@@ -223,7 +223,11 @@ impl Scanner<'_> {
             self.at += word.len();
             return Ok(());
         }
-        if word.starts_with(rest) { Err(self.cut()) } else { Err(self.unreadable("a JSON value is expected here")) }
+        if word.starts_with(rest) {
+            Err(self.cut())
+        } else {
+            Err(self.unreadable("a JSON value is expected here"))
+        }
     }
 
     fn open(&mut self, object: bool) -> Result<(), Stop> {

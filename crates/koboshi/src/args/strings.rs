@@ -33,7 +33,8 @@ impl Reader<'_> {
         let mut curly = None;
         loop {
             let straight = quote.next_end(self.text, place);
-            if quote == Quote::Straight && self.has_curly && (dirty || straight.is_none()) && curly.is_none() {
+            if quote == Quote::Straight && self.has_curly && (dirty || straight.is_none()) && curly.is_none()
+            {
                 curly = Some(self.curly_end(open));
             }
             let curled = curly.flatten().filter(|(close, _)| *close >= place);
@@ -144,7 +145,8 @@ impl Reader<'_> {
     pub(super) fn joins_text(&self) -> bool {
         let text_before = self.tape.items.last().is_some_and(|item| item.kind == Kind::Text);
         let (after, _) = blank_end(self.text, self.at + 1);
-        text_before && self.tape.items.last().is_some_and(|item| item.form != Form::Word)
+        text_before
+            && self.tape.items.last().is_some_and(|item| item.form != Form::Word)
             && Quote::at(self.text, after).is_some()
     }
 
@@ -160,7 +162,9 @@ impl Reader<'_> {
         if self.dirty.len() != dirty {
             return Err(stop(Defect::Ambiguous, after, "quotation marks inside that are not escaped"));
         }
-        let (Some(second), Some(first)) = (self.tape.items.pop(), self.tape.items.pop()) else { return Ok(()) };
+        let (Some(second), Some(first)) = (self.tape.items.pop(), self.tape.items.pop()) else {
+            return Ok(());
+        };
         let whole = [self.tape.text(first, self.text), self.tape.text(second, self.text)].concat();
         let made = self.tape.make(whole);
         self.tape.push(Kind::Text, Form::Made(made), first.start, second.end);

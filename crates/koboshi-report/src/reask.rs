@@ -1,0 +1,140 @@
+//! The words of a re-ask: to the model, to the user, and to the debug log.
+//!
+//! The sentences are phrases; this only puts them together. Model and user get different ones: the model is told what to
+//! write, the user only that it did not work yet.
+
+use koboshi::reask::{Ask, Called, Step};
+
+use crate::phrase::{Lang, Phrases};
+
+/// What the model is told, as the result of its call.
+#[must_use]
+pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
+    let (id, ask) = match step {
+        Step::Reask(ask) => (if ask.cut { "json-cut-model" } else { "json-retry-model" }, ask),
+        Step::GiveUp(ask) => ("json-exhausted-model", ask),
+        _ => return None,
+    };
+    let mut text = say(phrases, lang, id, &[("error", &ask.refusal.to_string()), ("json", &ask.text)]);
+    let call = [("id", ask.id.as_str()), ("tool", ask.tool.as_str())];
+    text.push_str(&format!("\n\n{}", say(phrases, lang, "json-call", &call)));
+    for miss in &ask.refusal.misses {
+        let path = if miss.path.is_empty() { "/" } else { &miss.path };
+        text.push_str(&format!("\n- {path}: {}", miss.demand));
+    }
+    Some(text)
+}
+
+/// What the user sees, if anything.
+#[must_use]
+pub fn for_user(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
+    let id = match step {
+        Step::Reask(_) => "json-retry-user",
+        Step::GiveUp(_) => "json-exhausted-user",
+        _ => return None,
+    };
+    Some(say(phrases, lang, id, &[]))
+}
+
+/// What a debug log gets, in debug mode only.
+#[must_use]
+pub fn debug_lines(called: &Called<'_>, step: &Step) -> Vec<String> {
+    let shown = koboshi::redact::Redactor::new().excerpt(called.text, 400);
+    let mut lines = vec![format!("[KOBOSHI] Detected functionCall: {} {shown}", called.tool)];
+    let mut wrong = |ask: &Ask| {
+        lines.push(format!("[KOBOSHI] Invalid JSON: {}", ask.text));
+        lines.push(format!("[KOBOSHI] Error: {}", ask.refusal));
+    };
+    match step {
+        Step::Reask(ask) => {
+            wrong(ask);
+            lines.push(format!("[KOBOSHI] Retry attempt {}/{}", ask.attempt, ask.most));
+        }
+        Step::GiveUp(ask) => {
+            wrong(ask);
+            lines.push(format!("[KOBOSHI] Maximum retry attempts ({}) exceeded", ask.most));
+        }
+        _ => {}
+    }
+    lines
+}
+
+fn say(phrases: &Phrases, lang: Lang, id: &str, args: &[(&str, &str)]) -> String {
+    phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi::args::{ArgsPolicy, Finish, check};
+    use koboshi::reask::{Lineage, ReaskPolicy};
+
+    fn step(lineage: &mut Lineage, text: &str, finish: Finish) -> Step {
+        let verdict = check(text, None, finish, &ArgsPolicy::strict());
+        lineage.next(&called(text), &verdict, &ReaskPolicy::default())
+    }
+
+    fn called(text: &str) -> Called<'_> {
+        Called { id: "call_7", tool: "move_to", text }
+    }
+
+    /// The three examples of the design that asked for this, word for word.
+    #[test]
+    fn a_valid_call_is_silent() {
+        let phrases = Phrases::new().unwrap();
+        let step = step(&mut Lineage::new(), r#"{"x": 100, "y": 200}"#, Finish::Done);
+        assert_eq!(step, Step::Run(r#"{"x": 100, "y": 200}"#.to_owned()));
+        assert_eq!((for_user(&phrases, Lang::Ja, &step), for_model(&phrases, Lang::Ja, &step)), (None, None));
+    }
+
+    #[test]
+    fn a_broken_call_is_asked_for_again_and_then_runs() {
+        let phrases = Phrases::new().unwrap();
+        let mut lineage = Lineage::new();
+        let broken = "{x: 100, y: 200}";
+        let asked = step(&mut lineage, broken, Finish::Done);
+        assert_eq!(
+            for_user(&phrases, Lang::Ja, &asked).as_deref(),
+            Some("このアクションは正しく実行されませんでした")
+        );
+        let model = for_model(&phrases, Lang::Ja, &asked).unwrap();
+        assert!(
+            model.starts_with("JSON構文エラーが発生しました。以下のJSONを修正してください。\nエラー: "),
+            "{model}"
+        );
+        assert!(model.contains("不正なJSON: {x: 100, y: 200}"), "{model}");
+        assert!(model.contains("正しいJSON形式でもう一度functionCallを送信してください。"), "{model}");
+        assert!(model.contains("call_7") && model.contains("move_to"), "{model}");
+        assert!(debug_lines(&called(broken), &asked).contains(&"[KOBOSHI] Retry attempt 1/3".to_owned()));
+        assert!(matches!(step(&mut lineage, r#"{"x": 100, "y": 200}"#, Finish::Done), Step::Run(_)));
+    }
+
+    #[test]
+    fn after_three_the_user_and_the_model_are_told_that_it_ends() {
+        let phrases = Phrases::new().unwrap();
+        let mut lineage = Lineage::new();
+        step(&mut lineage, "{x: 1}", Finish::Done);
+        step(&mut lineage, "{x: 2}", Finish::Done);
+        let last = step(&mut lineage, "{x: 3}", Finish::Done);
+        assert_eq!(
+            for_user(&phrases, Lang::Ja, &last).as_deref(),
+            Some("ユーザーのタスクを正しく実行できませんでした")
+        );
+        let model = for_model(&phrases, Lang::Ja, &last).unwrap();
+        assert!(
+            model.starts_with("JSON構文エラーが解決できませんでした。タスクを正しく実行できません。"),
+            "{model}"
+        );
+        let debug = debug_lines(&called("{x: 3}"), &last);
+        assert_eq!(debug.last().map(String::as_str), Some("[KOBOSHI] Maximum retry attempts (3) exceeded"));
+    }
+
+    #[test]
+    fn what_the_limit_cut_is_asked_for_in_smaller_pieces() {
+        let phrases = Phrases::new().unwrap();
+        let cut = step(&mut Lineage::new(), r#"{"content": "half a f"#, Finish::Cut);
+        let model = for_model(&phrases, Lang::En, &cut).unwrap();
+        assert!(model.contains("smaller pieces"), "{model}");
+        assert!(!model.contains("half a f"), "sending it back would only cost more: {model}");
+    }
+}
