@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
 use koboshi_report::phrase::Lang;
 
+use crate::repair::RepairArgs;
 use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
 
 const EXAMPLES: &str = "\
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Validate the JSON arguments of a tool call, and mend them where exactly one reading exists
+    #[command(after_help = crate::repair::EXAMPLES)]
+    Repair(RepairArgs),
     /// Check the config and say what is wrong at which line
     #[command(after_help = CHECK_EXAMPLES)]
     Check(ConfigArgs),

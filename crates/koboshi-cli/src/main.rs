@@ -11,6 +11,7 @@ mod codes;
 mod corpus;
 mod explain;
 mod input;
+mod repair;
 mod rules;
 mod settings;
 mod state;
@@ -28,6 +29,8 @@ pub(crate) enum Exit {
     Good,
     /// What was looked for was found, and it is not good.
     Found,
+    /// It may not be used at all.
+    Refused,
 }
 
 /// Why a command could not be carried out, in words for a person.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(Exit::Good) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
+        Ok(Exit::Refused) => ExitCode::from(2),
         Err(Failure(message)) if message.is_empty() => ExitCode::SUCCESS,
         Err(Failure(message)) => {
             let mut out = anstream::stderr().lock();
@@ -69,6 +73,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),
+        Command::Repair(args) => repair::run(args),
         Command::Codes(args) => codes::run(args),
         Command::Status(args) => state::status(args),
         Command::Resume(args) => state::resume(args),

@@ -1,0 +1,65 @@
+//! `koboshi repair`, as a script uses it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use common::{json, run_with, scratch};
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x"]}"#;
+
+fn repair(args: &[&str], input: &str) -> common::Out {
+    let args: Vec<&str> = std::iter::once("repair").chain(args.iter().copied()).collect();
+    run_with(&args, &[], input)
+}
+
+#[test]
+fn valid_arguments_pass_byte_for_byte() {
+    let out = repair(&[], "{\"x\":  1.10}\n");
+    assert_eq!((out.status, out.text.as_str(), out.error.as_str()), (0, "{\"x\":  1.10}\n", ""));
+}
+
+#[test]
+fn what_has_one_reading_is_mended_and_explained_on_demand() {
+    let schema = scratch("repair-schema.json", SCHEMA);
+    let out = repair(&["--schema", &schema, "--explain"], "{x: 1, 'y': \"2\",}");
+    assert_eq!(out.status, 1, "{}", out.error);
+    let value: serde_json::Value = serde_json::from_str(&out.text).unwrap();
+    assert_eq!(value, serde_json::json!({"x": 1, "y": 2}));
+    for change in ["key_quoted", "quotes_changed", "to_number", "comma_dropped"] {
+        assert!(out.error.contains(change), "{}", out.error);
+    }
+    assert_eq!(repair(&["--schema", &schema], "{x: 1}").error, "", "silent unless asked");
+}
+
+#[test]
+fn what_is_refused_prints_nothing_but_the_reason() {
+    let cut = repair(&["--finish", "length"], "{\"content\": \"half a f");
+    assert_eq!((cut.status, cut.text.as_str()), (2, ""));
+    assert!(cut.error.contains("cut_by_limit"), "{}", cut.error);
+    let strict = repair(&["--strict"], "{x: 1}");
+    assert_eq!((strict.status, strict.text.as_str()), (2, ""));
+    let out = repair(&["--format", "json"], "{\"a\": 1, \"a\": 2}");
+    assert_eq!(out.status, 2);
+    let document = json(&out);
+    assert_eq!((&document["outcome"], &document["json"]), (&"refused".into(), &serde_json::Value::Null));
+    assert_eq!(document["refusal"]["defect"], "duplicate_key");
+}
+
+#[test]
+fn bad_input_is_told_with_its_place() {
+    let out = repair(&["/there/is/none"], "");
+    assert_eq!(out.status, 2);
+    assert!(out.error.contains("/there/is/none"), "{}", out.error);
+    let schema = scratch("repair-no-schema.json", "{\"type\": 5}");
+    let out = repair(&["--schema", &schema], "{}");
+    assert_eq!(out.status, 2);
+    assert!(out.error.contains("repair-no-schema.json"), "{}", out.error);
+}
+
+#[test]
+fn a_secret_in_a_refusal_is_not_shown() {
+    let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    let out = repair(&["--strict"], &format!("{{key: \"{key}\"}}"));
+    assert!(!out.error.contains(key), "{}", out.error);
+}
