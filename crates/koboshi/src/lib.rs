@@ -22,6 +22,7 @@ pub mod classify;
 pub mod cooldown;
 pub mod fault;
 pub mod gate;
+pub mod guard;
 pub mod key;
 pub mod reask;
 pub mod redact;

@@ -1,0 +1,187 @@
+//! What kind of answer a successful call got: one that waits, one that is empty, one that blocks, or a real one.
+//!
+//! Polling is no loop, and a search that finds nothing seven times in other words is one. Both are told by short
+//! answers only: a long text that happens to hold the word "pending" is what was asked for.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::words::{ends, hash, words};
+
+/// An answer without anything new in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Barren {
+    /// Nothing at all: it says nothing, not even that there is nothing.
+    Silent,
+    /// It says that there is nothing.
+    Empty,
+    /// A page that keeps visitors out.
+    Blocked,
+    /// A long text: getting it again for another question is nothing new.
+    Long,
+}
+
+const SHORT: usize = 400;
+const LONG: usize = 240;
+
+/// What the answer is compared by: without what moves by itself, unless nothing else is in it.
+pub(super) fn key(output: &str) -> u64 {
+    static VOLATILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?x)\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9:]{2,6})?
+            | \b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b
+            | \b0x[0-9a-fA-F]{6,}\b
+            | (?i:\bpid)[\ :=]{1,2}[0-9]+
+            | (?i:\b(?:in|took|time|finished\ in|after|elapsed)[\ :=]{1,2})\(?[0-9]+(?:\.[0-9]+)?\ ?(?:ms|s|seconds)\b
+            | \([0-9]+(?:\.[0-9]+)?\ ?(?:ms|s)\)",
+        )
+        .ok()
+    });
+    let text = output.trim();
+    let Some(volatile) = VOLATILE.as_ref() else { return hash([text]) };
+    let still = volatile.replace_all(text, "~");
+    let said = still.chars().any(|c| c.is_alphanumeric());
+    hash([if said { still.as_ref() } else { text }])
+}
+
+/// It says that something is still going on.
+pub(super) fn waits(output: &str) -> bool {
+    const STATES: &[&str] = &[
+        "queued", "pending", "running", "creating", "waiting", "processing", "starting", "provisioning",
+        "building", "deploying", "initializing", "initialising", "scheduled", "validating", "preparing",
+        "uploading", "downloading", "installing", "updating", "stopping", "terminating", "booting",
+        "loading", "enqueued", "indexing", "training",
+    ];
+    const ENDS: &[&str] = &[
+        "completed", "complete", "succeeded", "success", "failed", "failure", "done", "finished",
+        "cancelled", "canceled", "error",
+    ];
+    const PAIRS: &[(&str, &str)] =
+        &[("in", "progress"), ("not", "ready"), ("not", "yet"), ("still", "working")];
+    if output.chars().count() > SHORT {
+        return false;
+    }
+    let words = words(output);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let pair = words.windows(2).any(|two| match two {
+        [one, other] => PAIRS.contains(&(one.as_str(), other.as_str())),
+        _ => false,
+    });
+    let native = ["待機中", "実行中", "処理中", "保留中", "作成中", "準備中", "排队", "运行中", "等待"];
+    (has(STATES) || pair || native.iter().any(|word| output.contains(word))) && !has(ENDS)
+}
+
+pub(super) fn barren(output: &str) -> Option<Barren> {
+    let text = output.trim();
+    if text.is_empty()
+        || matches!(text, "null" | "None" | "none" | "nil" | "(empty)" | "\"\"" | "(no output)" | "{}")
+    {
+        return Some(Barren::Silent);
+    }
+    if is_empty(text) {
+        return Some(Barren::Empty);
+    }
+    let short = ends(text, 2 * SHORT, SHORT);
+    if is_blocked(&short) {
+        return Some(Barren::Blocked);
+    }
+    (text.len() >= LONG).then_some(Barren::Long)
+}
+
+fn is_empty(text: &str) -> bool {
+    static NOTHING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^\W*(?:(?:found )?(?:no|0|zero|nothing)\b[^.\n]{0,40}\b(?:match(?:es|ed|ing)?|results?|files?|rows?|records?|hits?|entries|items?|documents?|data|occurrences?|references?|found|returned|tasks?|issues?|messages?|pages?)\b|nothing found|no\b[^.\n]{0,60}\bfound\b|not? (?:matches|results)|empty (?:result|set|list|response)|\(0 rows\)|.{0,60}did not match any|.{0,40}(?:returned|found) (?:no|0) )|見つかりませんでした|該当(?:する.{0,12})?(?:なし|ありません)|0 ?件|没有找到|未找到",
+        )
+        .ok()
+    });
+    if text.chars().count() > SHORT {
+        return false;
+    }
+    if text.starts_with(['{', '['])
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        return nothing_in(&value);
+    }
+    text.lines().count() <= 3 && NOTHING.as_ref().is_some_and(|nothing| nothing.is_match(text))
+}
+
+/// A list without members, or an object whose lists are all empty and whose counts are nought.
+fn nothing_in(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => {
+            let listed = fields.values().filter(|value| value.is_array() || value.is_object());
+            let counts =
+                ["total", "count", "total_count", "totalcount", "hits", "results", "length", "found"];
+            let nought = fields.iter().any(|(key, value)| {
+                counts.contains(&key.to_ascii_lowercase().as_str()) && value.as_u64() == Some(0)
+            });
+            let all_empty = listed.clone().all(|value| {
+                value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+            });
+            (listed.count() > 0 || nought) && all_empty
+        }
+        _ => false,
+    }
+}
+
+type Map = serde_json::Map<String, Value>;
+
+fn is_blocked(text: &str) -> bool {
+    static BLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)captcha|verify (?:that )?you are (?:a )?human|are you a robot|just a moment|checking your browser|enable javascript|unusual traffic|access (?:to this page )?(?:has been )?denied|you have been blocked|request blocked|ddos protection|(?:sign|log) ?in to continue|please (?:sign|log) ?in|subscribe to (?:continue|read)|attention required|403 forbidden|bot detection|security check",
+        )
+        .ok()
+    });
+    text.chars().count() <= 2 * SHORT + SHORT && BLOCK.as_ref().is_some_and(|block| block.is_match(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_states_wait_and_ends_do_not() {
+        for text in [
+            "{\"status\":\"queued\"}", "web-0 0/1 ContainerCreating 0 30s", "state: IN_PROGRESS",
+            "実行中です", "Not ready",
+        ] {
+            assert!(waits(text), "{text}");
+        }
+        for text in ["{\"status\":\"completed\"}", "ok", "", "running tests: 3 failed"] {
+            assert!(!waits(text), "{text}");
+        }
+        assert!(!waits(&"pending ".repeat(100)), "a long text is what was asked for");
+    }
+
+    #[test]
+    fn empty_and_blocked_answers_are_barren() {
+        for (text, kind) in [
+            ("", Some(Barren::Silent)),
+            ("[]", Some(Barren::Empty)),
+            ("No matches found", Some(Barren::Empty)),
+            ("No files found matching *.x", Some(Barren::Empty)),
+            ("{\"results\":[],\"total\":0}", Some(Barren::Empty)),
+            ("(0 rows)", Some(Barren::Empty)),
+            ("見つかりませんでした", Some(Barren::Empty)),
+            ("Just a moment... Checking your browser", Some(Barren::Blocked)),
+            ("updated", None),
+            ("1. result", None),
+            ("{\"items\":[1]}", None),
+        ] {
+            assert_eq!(barren(text), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_moves_by_itself_is_not_compared_and_the_rest_is() {
+        assert_eq!(key("ok in 0.31s"), key("ok in 0.40s"));
+        assert_eq!(key("at 2026-11-15T12:00:00Z: idle"), key("at 2026-11-15T12:00:09Z: idle"));
+        assert_ne!(key("web-0 Creating 30s"), key("web-0 Creating 60s"));
+        assert_ne!(key("2026-11-15T12:00:00Z"), key("2026-11-15T12:00:09Z"), "a clock moves");
+    }
+}

@@ -1,0 +1,281 @@
+//! What a call asked for, in the forms in which calls are compared.
+//!
+//! Arguments are read as JSON where they are JSON: order of keys, spacing and fields that only describe the call
+//! (`description`, `timeout`) make no new call. Besides the whole call there is its *verb* (the tool, or the program of a
+//! shell command), its *target* (file, page, command) and the *rest* without the target: the same question put to many
+//! files is work. *Echoes* are the words of the arguments that an error message may repeat.
+//!
+//! Nothing here is fit to be shown: hashes are, words are not. Everything is bounded.
+
+use serde_json::{Map, Value};
+
+use super::effect::{self, Effect};
+use super::telling::complains;
+use super::words::{hash, words};
+
+/// Arguments of more bytes are compared as they are, unread.
+const LARGEST: usize = 128 * 1024;
+const MOST_ECHOES: usize = 64;
+const LONGEST_ECHO: usize = 400;
+
+const TARGETS: &[&str] = &[
+    "path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "notebook_path",
+    "paths", "files", "url", "uri", "href", "link", "dir", "directory", "folder", "table", "page", "offset",
+    "cursor", "line", "start_line", "selector",
+];
+const COMMANDS: &[&str] = &["command", "cmd", "commands", "shell_command"];
+const CODE: &[&str] = &["code", "script", "source", "program"];
+const STATEMENTS: &[&str] = &["query", "sql", "statement"];
+/// Fields that say something about the call, where another field says what it is.
+const BESIDE: &[&str] = &[
+    "description", "explanation", "reason", "reasoning", "thought", "comment", "timeout", "timeout_ms",
+    "timeout_seconds", "timeoutms", "request_id", "nonce", "_meta", "purpose", "task_progress",
+    "requires_approval", "safetoautorun",
+];
+
+/// What a call asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    /// Tool or program.
+    pub(super) verb: u64,
+    /// Tool and arguments.
+    pub(super) call: u64,
+    /// The thing it is about.
+    pub(super) target: u64,
+    /// Everything but the thing it is about; none where there is no such field.
+    pub(super) rest: Option<u64>,
+    pub(super) effect: Effect,
+    /// The arguments are a program: another one is another thing, but not another place.
+    pub(super) is_code: bool,
+    /// Longest first.
+    pub(super) echoes: Vec<String>,
+}
+
+pub(super) fn asked(tool: &str, args: &str) -> Asked {
+    let value = (args.len() <= LARGEST).then(|| serde_json::from_str::<Value>(args).ok()).flatten();
+    match value {
+        Some(Value::Object(fields)) => match inner(&fields) {
+            Some((name, inner)) => of_fields(name, tool, &inner),
+            None => of_fields(tool, tool, &fields),
+        },
+        _ => of_text(tool, args),
+    }
+}
+
+/// `{"name": …, "arguments": {…}}`: a call inside a call.
+fn inner(fields: &Map<String, Value>) -> Option<(&str, Map<String, Value>)> {
+    let name = ["name", "tool", "tool_name", "function"].iter().find_map(|key| fields.get(*key)?.as_str())?;
+    let arguments =
+        ["arguments", "parameters", "input", "params", "args"].iter().find_map(|key| fields.get(*key))?;
+    match arguments {
+        Value::Object(inner) => Some((name, inner.clone())),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Object(inner)) => Some((name, inner)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn of_text(tool: &str, args: &str) -> Asked {
+    let text = args.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_shell = is_shell(tool);
+    let verb = if is_shell { hash([tool, &effect::verb(args)]) } else { hash([tool]) };
+    let call = hash([tool, &text]);
+    let effect = if is_shell { effect::of_command(args) } else { effect::of_tool(tool) };
+    let mut echoes = Vec::new();
+    echo(args.get(..args.floor_char_boundary(LARGEST)).unwrap_or_default(), &mut echoes);
+    Asked { verb, call, target: call, rest: None, effect, is_code: is_shell, echoes: longest_first(echoes) }
+}
+
+fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
+    let command = first(fields, COMMANDS).map(command_text);
+    let is_shell = command.is_some() && is_shell(name);
+    let command = command.filter(|_| is_shell);
+    let has_code = first(fields, CODE).is_some();
+    let statement = first(fields, STATEMENTS).and_then(Value::as_str);
+    let is_sql = words(name)
+        .iter()
+        .any(|word| matches!(word.as_str(), "sql" | "postgres" | "mysql" | "sqlite" | "database" | "db"));
+    let main = [COMMANDS, CODE, STATEMENTS, TARGETS].iter().any(|keys| first(fields, keys).is_some())
+        || fields.contains_key("pattern");
+
+    let kept = |key: &str| !(main && BESIDE.contains(&key.to_ascii_lowercase().as_str()));
+    let of_target = |key: &str| TARGETS.contains(&key.to_ascii_lowercase().as_str());
+    let text = |pick: &dyn Fn(&str) -> bool| -> Vec<String> {
+        fields
+            .iter()
+            .filter(|(key, _)| pick(key))
+            .map(|(key, value)| format!("{key}={}", plain(value)))
+            .collect()
+    };
+    let of = |parts: Vec<String>| hash([tool, name].into_iter().chain(parts.iter().map(String::as_str)));
+
+    let call = of(text(&|key| kept(key)));
+    let has_target = fields.keys().any(|key| of_target(key)) && command.is_none();
+    let verb = match &command {
+        Some(command) => hash([tool, name, &effect::verb(command)]),
+        None => hash([tool, name]),
+    };
+    let effect = match (&command, statement) {
+        (Some(command), _) => effect::of_command(command),
+        (None, Some(statement)) if is_sql => effect::of_sql(statement),
+        _ => match first(fields, &["method"]).and_then(Value::as_str) {
+            Some(method) if matches!(method.to_ascii_uppercase().as_str(), "GET" | "HEAD") => Effect::Looks,
+            Some(_) => Effect::Changes,
+            None if words(name).iter().any(|word| word == "http") => Effect::Looks,
+            None => effect::of_tool(name),
+        },
+    };
+    let mut echoes = Vec::new();
+    fields.values().for_each(|value| leaves(value, &mut echoes));
+    Asked {
+        verb,
+        call,
+        target: if has_target { of(text(&of_target)) } else { call },
+        rest: has_target.then(|| of(text(&|key| kept(key) && !of_target(key)))),
+        effect,
+        is_code: is_shell || has_code || is_sql,
+        echoes: longest_first(echoes),
+    }
+}
+
+fn is_shell(tool: &str) -> bool {
+    const SHELLS: &[&str] = &[
+        "bash", "shell", "sh", "zsh", "terminal", "powershell", "pwsh", "cmd", "command", "exec", "execute",
+        "console",
+    ];
+    words(tool).iter().any(|word| SHELLS.contains(&word.as_str()))
+}
+
+fn first<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().find_map(|key| fields.get(*key))
+}
+
+/// A command, also where it is a list of words; without the shell in front of it.
+fn command_text(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            match items.as_slice() {
+                ["bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh", "-c" | "-lc", command] => {
+                    (*command).to_owned()
+                }
+                _ => items.join(" "),
+            }
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A value with single spaces; keys of objects are in order already.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+fn leaves(value: &Value, echoes: &mut Vec<String>) {
+    match value {
+        Value::String(text) => echo(text, echoes),
+        Value::Array(items) => items.iter().take(MOST_ECHOES).for_each(|item| leaves(item, echoes)),
+        Value::Object(fields) => fields.values().take(MOST_ECHOES).for_each(|field| leaves(field, echoes)),
+        _ => {}
+    }
+}
+
+/// The text, its lines, and its words that look like names.
+fn echo(text: &str, echoes: &mut Vec<String>) {
+    let text = text.trim();
+    let fits = |part: &str| part.len() >= 3 && part.len() <= LONGEST_ECHO;
+    // A word of complaint is no echo, whatever was asked for.
+    if fits(text) && (text.contains(char::is_whitespace) || !complains(text)) {
+        echoes.push(text.to_owned());
+    }
+    if text.contains('\n') {
+        let lines = text.lines().map(str::trim).filter(|line| line.len() >= 8 && fits(line));
+        echoes.extend(lines.take(20).map(str::to_owned));
+    }
+    let separators = |c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '"' | '\''
+                    | '`'
+                    | ','
+                    | ';'
+                    | '('
+                    | ')'
+                    | '['
+                    | ']'
+                    | '{'
+                    | '}'
+                    | '='
+                    | '<'
+                    | '>'
+                    | '|'
+                    | '&'
+            )
+    };
+    let names = text.split(separators).filter(|word| fits(word) && is_name(word));
+    echoes.extend(names.take(40).map(str::to_owned));
+}
+
+fn is_name(word: &str) -> bool {
+    let letters = word.chars().any(char::is_alphabetic);
+    let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let joined =
+        inner.contains(['_', '-', '.', '/', '\\', ':', '@']) || inner.chars().any(|c| c.is_ascii_digit());
+    let camel = inner.chars().skip(1).any(char::is_uppercase) && inner.chars().any(char::is_lowercase);
+    letters && (joined || camel)
+}
+
+fn longest_first(mut echoes: Vec<String>) -> Vec<String> {
+    echoes.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    echoes.dedup();
+    echoes.truncate(MOST_ECHOES);
+    echoes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_spacing_and_descriptions_make_no_new_call() {
+        let one = asked("bash", r#"{"command": "ls  -l", "description": "look"}"#);
+        let other = asked("bash", r#"{"description":"again","timeout":9,"command":"ls -l"}"#);
+        assert_eq!(one.call, other.call);
+        assert_ne!(one.call, asked("bash", r#"{"command":"ls"}"#).call);
+        let ticket =
+            |text: &str| asked("create_ticket", &format!(r#"{{"title":"t","description":"{text}"}}"#)).call;
+        assert_ne!(ticket("a"), ticket("b"), "here the description is the call");
+    }
+
+    #[test]
+    fn targets_and_the_rest_are_told_apart() {
+        let grep = |path: &str, pattern: &str| {
+            asked("grep", &format!(r#"{{"path":"{path}","pattern":"{pattern}"}}"#))
+        };
+        assert_eq!(grep("a", "x").rest, grep("b", "x").rest);
+        assert_ne!(grep("a", "x").target, grep("b", "x").target);
+        assert_ne!(grep("a", "x").rest, grep("a", "y").rest);
+        assert_eq!(grep("a", "x").verb, grep("b", "y").verb);
+    }
+
+    #[test]
+    fn a_call_inside_a_call_is_the_call() {
+        let mcp = |name: &str| asked("mcp", &format!(r#"{{"name":"{name}","arguments":{{"id":1}}}}"#));
+        assert_ne!(mcp("check_approval").verb, mcp("create_ticket").verb);
+        assert_eq!(mcp("check_approval").effect, Effect::Looks);
+    }
+
+    #[test]
+    fn names_in_the_arguments_are_echoes_and_complaints_are_not() {
+        let echoes = asked("sql", r#"{"query":"SELECT * FROM tbl_orders"}"#).echoes;
+        assert_eq!(echoes, ["SELECT * FROM tbl_orders", "tbl_orders"]);
+        assert!(asked("grep", r#"{"pattern":"error"}"#).echoes.is_empty());
+    }
+}

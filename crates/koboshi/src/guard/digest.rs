@@ -1,0 +1,240 @@
+//! One call and its answer, read once and made small.
+//!
+//! Reading costs time linear in the texts (and bounded: of long outputs the head and the tail are read). What is kept
+//! is of bounded size, holds no arguments, and shows texts only redacted. All rules work on digests alone, so whoever
+//! keeps them reads every call once.
+
+use std::sync::Arc;
+
+use jiff::Zoned;
+
+use super::answer::{self, Barren};
+use super::asked::asked;
+use super::finding::Fingerprint;
+use super::mask::{Depth, Masker};
+use super::telling::{Tally, telling};
+use super::words::hash;
+use super::{Effect, GuardPolicy, NOTE_MARK};
+use crate::classify::{Classifier, ToolOutput};
+use crate::fault::Fault;
+use crate::redact::{Redactor, shorten};
+
+/// How much of an answer is kept to be shown.
+const EXAMPLE_CHARS: usize = 300;
+const ARGS_CHARS: usize = 160;
+const TOOL_CHARS: usize = 120;
+const FINGERPRINT_CHARS: usize = 400;
+
+/// A tool call of a conversation and what came back, in no dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Call<'a> {
+    /// Name of the tool.
+    pub tool: &'a str,
+    /// Its arguments as text, JSON or not.
+    pub args: &'a str,
+    /// What came back.
+    pub output: &'a str,
+    /// The error flag, if the wire format has one.
+    pub is_error: Option<bool>,
+    /// Number of the user turn: another one whenever the user has written.
+    pub turn: u32,
+    /// Calls that follow each other with the same number were issued in parallel by one model response.
+    pub batch: Option<u32>,
+}
+
+/// A call, read. What the rules need, and what may be shown of it.
+#[derive(Debug, Clone)]
+pub struct Digest {
+    pub(super) tool: Arc<str>,
+    /// Redacted and shortened.
+    pub(super) args: String,
+    /// Redacted and shortened.
+    pub(super) example: String,
+    pub(super) turn: u32,
+    pub(super) batch: Option<u32>,
+    pub(super) verb: u64,
+    pub(super) call: u64,
+    pub(super) target: u64,
+    pub(super) rest: Option<u64>,
+    pub(super) is_code: bool,
+    pub(super) effect: Effect,
+    pub(super) answer: u64,
+    pub(super) waits: bool,
+    pub(super) barren: Option<Barren>,
+    pub(super) failure: Option<Failure>,
+}
+
+/// What a failing call reported.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) category: Arc<str>,
+    /// The message with names masked.
+    pub(super) fingerprint: Fingerprint,
+    /// The message with names.
+    pub(super) named: u64,
+    /// The cause in the environment, where one is known: it is the same in any words.
+    pub(super) cause: Option<&'static str>,
+    pub(super) tally: Tally,
+    /// Says hardly anything: equal only for the same tool.
+    pub(super) is_generic: bool,
+    /// May pass by itself.
+    pub(super) passes: bool,
+}
+
+impl Digest {
+    /// The call and its answer as one.
+    pub(super) fn pair(&self) -> u64 {
+        let answer = match &self.failure {
+            Some(failure) => failure.named ^ failure.tally.number(),
+            None => self.answer,
+        };
+        self.call.rotate_left(17) ^ answer
+    }
+
+    /// Whether the call reported a failure.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// What the failure reports.
+    #[must_use]
+    pub fn category(&self) -> Option<&str> {
+        self.failure.as_ref().map(|failure| failure.category.as_ref())
+    }
+
+    /// What makes two failures similar.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<&Fingerprint> {
+        self.failure.as_ref().map(|failure| &failure.fingerprint)
+    }
+}
+
+/// Reads calls. Compile once.
+#[derive(Debug, Clone)]
+pub(super) struct Reader {
+    masker: Masker,
+    redactor: Redactor,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self { masker: Masker::new(), redactor: Redactor::new() }
+    }
+
+    pub(super) fn read(
+        &self,
+        call: &Call<'_>,
+        policy: &GuardPolicy,
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Digest {
+        let output = without_notes(call.output);
+        let asked = asked(call.tool, call.args);
+        let fault = classifier.tool(&ToolOutput { text: output, is_error: call.is_error }, now);
+        let failure = fault.map(|fault| self.failure(output, &asked.echoes, &fault));
+        let own = policy.tools.get(call.tool).and_then(|tool| tool.effect);
+        Digest {
+            tool: Arc::from(self.redactor.excerpt(call.tool, TOOL_CHARS)),
+            args: self.redactor.excerpt(call.args, ARGS_CHARS),
+            example: self.redactor.excerpt(output, EXAMPLE_CHARS),
+            turn: call.turn,
+            batch: call.batch,
+            verb: asked.verb,
+            call: asked.call,
+            target: asked.target,
+            rest: asked.rest,
+            is_code: asked.is_code,
+            effect: own.unwrap_or(asked.effect),
+            answer: answer::key(output),
+            waits: failure.is_none() && answer::waits(output),
+            barren: answer::barren(output).filter(|_| failure.is_none()),
+            failure,
+        }
+    }
+
+    fn failure(&self, output: &str, echoes: &[String], fault: &Fault) -> Failure {
+        let told = telling(output);
+        let masked = self.masker.mask(&told.text, echoes, Depth::Names);
+        let named = self.masker.mask(&told.text, &[], Depth::Volatile);
+        let category = fault.category.clone().unwrap_or_else(|| Arc::from("other"));
+        let words =
+            masked.text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 2).count();
+        let shown = self.redactor.excerpt(&masked.text, FINGERPRINT_CHARS);
+        Failure {
+            cause: cause(&category, &told.text),
+            fingerprint: Fingerprint {
+                id: hash([masked.text.as_str()]),
+                text: shorten(&shown, FINGERPRINT_CHARS).into_owned(),
+                masks: masked.masks.into_iter().collect(),
+            },
+            named: hash([named.text.as_str()]),
+            tally: told.tally,
+            is_generic: category.as_ref() == "other" && words < 3,
+            passes: fault.advice.same,
+            category,
+        }
+    }
+}
+
+/// The output without a note of the guard that came back with it.
+fn without_notes(output: &str) -> &str {
+    let mut from = 0;
+    while let Some(at) = output.get(from..).and_then(|rest| rest.find(NOTE_MARK)).map(|at| from + at) {
+        let before = output.get(..at).unwrap_or_default();
+        if before.is_empty() || before.ends_with('\n') {
+            return before.trim_end();
+        }
+        from = at + NOTE_MARK.len();
+    }
+    output
+}
+
+/// The cause behind a failure of the environment: three tools that cannot resolve a name say it in three ways.
+fn cause(category: &str, text: &str) -> Option<&'static str> {
+    const NETWORK: &[(&str, &[&str])] = &[
+        (
+            "dns",
+            &[
+                "resolve", "enotfound", "getaddrinfo", "name or service", "name resolution", "no such host",
+                "eai_again", "err_name_not", "dns",
+            ],
+        ),
+        ("refused", &["refused", "econnrefused", "err_connection_refused"]),
+        ("tls", &["certificate", "ssl", "tls", "x509", "cert_"]),
+        ("proxy", &["proxy", "tunnel"]),
+        (
+            "unreachable",
+            &["unreachable", "no route", "offline", "internet disconnected", "enetunreach", "ehostunreach"],
+        ),
+        ("reset", &["reset", "hang up", "econnreset", "closed", "disconnected"]),
+    ];
+    const RESOURCE: &[(&str, &[&str])] = &[
+        ("disk", &["no space", "enospc", "disk", "quota"]),
+        ("memory", &["memory", "oom", "137", "heap", "bad_alloc", "enomem"]),
+        ("port", &["address already in use", "eaddrinuse", "port"]),
+        ("files", &["too many open", "emfile", "enfile", "watchers"]),
+        ("lock", &["lock"]),
+    ];
+    const PERMISSION: &[(&str, &[&str])] = &[
+        (
+            "policy",
+            &["policy", "sandbox", "approval", "not allowed", "rejected", "outside", "workspace", "declined"],
+        ),
+        ("read_only", &["read-only", "read only", "erofs"]),
+        ("permission", &["denied", "not permitted", "eacces", "eperm", "permission", "root"]),
+    ];
+    const AUTH: &[(&str, &[&str])] = &[("forbidden", &["403", "forbidden"]), ("credentials", &[""])];
+    let table = match category {
+        "network" => NETWORK,
+        "resource" => RESOURCE,
+        "permission" => PERMISSION,
+        "auth" => AUTH,
+        "font" => return Some("font"),
+        "missing_module" => return Some("module"),
+        "missing_command" => return Some("command"),
+        _ => return None,
+    };
+    let lower = text.to_lowercase();
+    table.iter().find(|(_, words)| words.iter().any(|word| lower.contains(word))).map(|(cause, _)| *cause)
+}

@@ -1,0 +1,218 @@
+//! What a successful call does to the world: looks at it, waits, or changes it.
+//!
+//! A look at the status does not make the same failing call new, an edit may. The name of the tool tells, for a shell
+//! the programs of its command, for SQL the first word, for HTTP the method. What is not known *changes*: then more
+//! repetitions are allowed, never fewer. A policy may say it for its own tools.
+
+use super::words::words;
+
+/// What a successful call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// It only reads: afterwards everything is as before.
+    Looks,
+    /// It lets time pass.
+    Waits,
+    /// It may change something.
+    Changes,
+}
+
+const LOOKING: &[&str] = &[
+    "read", "view", "cat", "get", "list", "ls", "show", "search", "grep", "find", "glob", "fetch", "query",
+    "status", "check", "describe", "inspect", "screenshot", "snapshot", "diff", "log", "logs", "head",
+    "tail", "stat", "tree", "lookup", "browse", "count", "poll", "watch", "diagnostics", "hover",
+    "definition", "references", "peek", "scan", "open", "observe", "look", "think", "retrieve", "explain",
+    "preview", "ping", "whoami", "history", "info", "help", "symbols", "outline", "console",
+];
+const CHANGING: &[&str] = &[
+    "write", "edit", "patch", "create", "update", "delete", "remove", "set", "put", "post", "insert",
+    "replace", "move", "rename", "install", "apply", "add", "send", "click", "type", "press", "fill",
+    "submit", "run", "execute", "exec", "save", "upload", "merge", "commit", "push", "start", "stop",
+    "restart", "kill", "generate", "draw", "navigate", "step", "next",
+];
+const WAITING: &[&str] = &["sleep", "wait", "delay", "pause", "timer"];
+
+/// Programs that only look.
+const PROGRAMS: &[&str] = &[
+    "ls", "cat", "head", "tail", "less", "more", "grep", "egrep", "rg", "ag", "find", "fd", "stat", "file",
+    "wc", "pwd", "which", "whereis", "type", "whoami", "id", "date", "echo", "printf", "env", "printenv",
+    "ps", "top", "df", "du", "tree", "diff", "cmp", "uname", "hostname", "uptime", "free", "lsof", "netstat",
+    "ss", "ping", "dig", "nslookup", "host", "jq", "sort", "uniq", "cut", "test", "true", "cd", "man",
+    "history", "nl", "od", "xxd", "strings", "md5sum", "sha256sum", "dir", "awk", "get-content",
+    "get-childitem", "get-location", "select-string", "fc-list", "fc-match", "column", "tr", "basename",
+    "dirname", "realpath", "export", "set",
+];
+/// Programs whose second word tells, and the ones of them that look.
+const SECOND: &[(&str, &[&str])] = &[
+    (
+        "git",
+        &[
+            "status", "diff", "log", "show", "branch", "remote", "blame", "ls-files", "rev-parse",
+            "describe", "reflog", "grep",
+        ],
+    ),
+    ("kubectl", &["get", "describe", "logs", "top", "explain", "version"]),
+    ("docker", &["ps", "images", "logs", "inspect", "info", "version", "stats"]),
+    ("gh", &["status"]),
+    ("npm", &["ls", "list", "view", "outdated", "config"]),
+    ("pip", &["list", "show", "freeze", "check"]),
+    ("pip3", &["list", "show", "freeze", "check"]),
+    ("cargo", &["tree", "metadata", "search"]),
+    ("systemctl", &["status", "is-active", "show", "list-units"]),
+    ("apt", &["list", "show", "search"]),
+    ("brew", &["list", "info", "search"]),
+    ("conda", &["list", "info", "search"]),
+    ("terraform", &["show", "output", "state"]),
+    ("yarn", &["list", "why", "info"]),
+    ("pnpm", &["list", "why"]),
+    ("npx", &[]),
+    ("go", &["list", "env", "version"]),
+    ("make", &[]),
+    ("python", &[]),
+    ("python3", &[]),
+    ("node", &[]),
+    ("apt-get", &[]),
+    ("aws", &[]),
+    ("gcloud", &[]),
+];
+
+/// By the name of a tool.
+pub(super) fn of_tool(name: &str) -> Effect {
+    let words = words(name);
+    let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    if any(WAITING) && !any(CHANGING) {
+        return Effect::Waits;
+    }
+    if any(LOOKING) && !any(CHANGING) { Effect::Looks } else { Effect::Changes }
+}
+
+/// By the command of a shell: it looks if all its parts do.
+pub(super) fn of_command(command: &str) -> Effect {
+    let mut effect = None;
+    for part in command.split(['\n', ';', '|', '&']) {
+        let Some((program, second)) = program(part) else { continue };
+        let this = of_program(program, second, part);
+        effect = Some(match (effect, this) {
+            (None, this) => this,
+            (_, Effect::Changes) | (Some(Effect::Changes), _) => Effect::Changes,
+            (Some(Effect::Waits), Effect::Waits) => Effect::Waits,
+            _ => Effect::Looks,
+        });
+    }
+    effect.unwrap_or(Effect::Changes)
+}
+
+fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
+    if matches!(program, "sleep" | "wait" | "start-sleep" | "timeout") && second.is_none_or(is_number) {
+        return Effect::Waits;
+    }
+    // `2>&1` and `2>/dev/null` write nothing that matters.
+    let writes = part.replace("2>&1", "").replace("2>/dev/null", "").replace(">/dev/null", "").contains('>');
+    if writes {
+        return Effect::Changes;
+    }
+    if program == "sed" || program == "perl" {
+        return if part.contains(" -i") { Effect::Changes } else { Effect::Looks };
+    }
+    if program == "gh" {
+        let looks = ["view", "list", "status", "checks", "watch", "diff"];
+        return if part.split_whitespace().take(4).any(|word| looks.contains(&word)) {
+            Effect::Looks
+        } else {
+            Effect::Changes
+        };
+    }
+    if program == "curl" || program == "wget" {
+        let sends = [" -X", " -d", " --data", " -F", " -T", " -o", " -O", " --output", " --request"];
+        return if sends.iter().any(|flag| part.contains(flag)) { Effect::Changes } else { Effect::Looks };
+    }
+    if let Some((_, looking)) = SECOND.iter().find(|(name, _)| *name == program) {
+        return if second.is_some_and(|second| looking.contains(&second)) {
+            Effect::Looks
+        } else {
+            Effect::Changes
+        };
+    }
+    if PROGRAMS.contains(&program) { Effect::Looks } else { Effect::Changes }
+}
+
+fn is_number(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The program of one part of a command and the word after it, without `sudo`, settings and options.
+pub(super) fn program(part: &str) -> Option<(&str, Option<&str>)> {
+    let mut words = part.split_whitespace().filter(|word| {
+        let setting = word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        });
+        !setting
+            && !matches!(
+                *word,
+                "sudo" | "time" | "nohup" | "env" | "exec" | "command" | "(" | "{" | "then" | "do"
+            )
+    });
+    let program = words.next()?;
+    let program = program.trim_matches(['(', '{', '"', '\'']);
+    let program = program.rsplit('/').next().unwrap_or(program);
+    Some((program, words.find(|word| !word.starts_with('-'))))
+}
+
+/// What a command is about: the program, with its second word where that tells; the first part that does not just
+/// change the directory.
+pub(super) fn verb(command: &str) -> String {
+    let mut parts = command.split(['\n', ';', '|', '&']).filter_map(program);
+    let found = parts
+        .find(|(program, _)| !matches!(*program, "cd" | "export" | "set" | "source" | "sleep" | "pushd"));
+    let Some((program, second)) = found else {
+        return command.split_whitespace().next().unwrap_or_default().to_owned();
+    };
+    match second.filter(|_| SECOND.iter().any(|(name, _)| *name == program)) {
+        Some(second) => format!("{program} {second}"),
+        None => program.to_owned(),
+    }
+}
+
+/// By the first word of a statement.
+pub(super) fn of_sql(statement: &str) -> Effect {
+    let first = statement.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    let looks = ["select", "show", "explain", "describe", "desc", "with", "pragma", "table", "values"];
+    if looks.contains(&first.as_str()) { Effect::Looks } else { Effect::Changes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_tell() {
+        for name in [
+            "read_file", "Grep", "web_search", "check_approval", "browser_screenshot", "ListDir",
+            "get_status",
+        ] {
+            assert_eq!(of_tool(name), Effect::Looks, "{name}");
+        }
+        for name in ["edit_file", "apply_patch", "create_ticket", "run_code", "frobnicate", "generate_image"]
+        {
+            assert_eq!(of_tool(name), Effect::Changes, "{name}");
+        }
+        assert_eq!(of_tool("sleep"), Effect::Waits);
+    }
+
+    #[test]
+    fn programs_tell() {
+        for command in [
+            "git status", "cd x && ls -la | grep y", "FOO=1 cat a 2>/dev/null", "kubectl get pod",
+            "gh run view 9 --json status", "sleep 5 && git log",
+        ] {
+            assert_eq!(of_command(command), Effect::Looks, "{command}");
+        }
+        for command in
+            ["git push", "echo x > f", "pip install a", "sed -i s/a/b/ f", "ls && rm x", "app --init"]
+        {
+            assert_eq!(of_command(command), Effect::Changes, "{command}");
+        }
+        assert_eq!(of_command("sleep 30"), Effect::Waits);
+        assert_eq!(verb("cd a && PORT=1 git push origin"), "git push");
+    }
+}

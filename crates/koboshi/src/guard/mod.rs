@@ -1,0 +1,167 @@
+//! Tells a loop from work: has this agent's tool use stopped getting anywhere?
+//!
+//! The guard is handed the calls of a conversation and their results, in no dialect, and says [`Verdict::Pass`],
+//! [`Verdict::Note`] (tell the model what repeats) or [`Verdict::Stop`] (no more tools in this turn). It keeps nothing: a
+//! gateway that sees the whole conversation in each request needs no session. [`Tracker`] is the same for an agent in
+//! the same process, one call at a time.
+//!
+//! ```text
+//!   Call ──► asked    (verb, target, echoes) ─┐
+//!        ──► classify (failed? category)      ├─► Digest ──► Turn ──► rows, repeats, reach ──► Judgement
+//!        ──► telling ──► mask (fingerprint) ──┘   small     bounded
+//! ```
+//!
+//! *Not here*: finding calls in a request of some dialect, adding a note to a message, answering in place of a model:
+//! that is the gateway's. Words for people are `koboshi-report`'s. Whether arguments are sound is `args`' business.
+#![doc = include_str!("../docs/guard.md")]
+
+mod answer;
+mod asked;
+mod digest;
+mod effect;
+mod finding;
+mod mask;
+mod policy;
+mod repeats;
+mod rows;
+mod telling;
+mod turn;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Zoned;
+
+use crate::classify::Classifier;
+use digest::Reader;
+
+pub use digest::{Call, Digest};
+pub use effect::Effect;
+pub use finding::{Finding, Fingerprint, Judgement, Reach, Rule, Verdict};
+pub use mask::Mask;
+pub use policy::{Act, GuardPolicy, GuardPolicyError, RulePolicy, ToolPolicy};
+pub use turn::Turn;
+
+/// How many calls the rules look back on. Depth and width are counted beyond it.
+pub const LOOK_BACK: usize = 256;
+
+/// What every note of the guard to a model begins with, at the beginning of a line. Where it comes back in an output,
+/// the output ends there: the guard does not judge its own words.
+pub const NOTE_MARK: &str = "[koboshi guard]";
+
+/// Entries that a finding names; of a longer row the last ones.
+const MOST_ENTRIES: usize = 64;
+
+/// Judges histories of tool calls. Make one, keep it, share it: it holds settings and no state.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    policy: GuardPolicy,
+    reader: Reader,
+}
+
+impl Guard {
+    /// A guard with these limits.
+    ///
+    /// # Errors
+    /// The policy makes no sense.
+    pub fn new(policy: GuardPolicy) -> Result<Self, GuardPolicyError> {
+        policy.validate()?;
+        Ok(Self { policy, reader: Reader::new() })
+    }
+
+    /// The limits.
+    #[must_use]
+    pub fn policy(&self) -> &GuardPolicy {
+        &self.policy
+    }
+
+    /// What to do after the last of these calls. They are a conversation's, oldest first; only those of the last user
+    /// turn count. Time is linear in the number of calls and in the texts of the last [`LOOK_BACK`] of the turn.
+    #[must_use]
+    pub fn judge(&self, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Judgement {
+        self.assess(&self.turn(calls, classifier, now))
+    }
+
+    /// The last user turn of a history, read.
+    #[must_use]
+    pub fn turn(&self, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Turn {
+        let mut turn = Turn::new();
+        let number = calls.last().map(|call| call.turn);
+        let of_turn = calls.iter().rev().take_while(|call| Some(call.turn) == number).count();
+        turn.skip(calls.len() - of_turn);
+        let (earlier, kept) = (of_turn.saturating_sub(LOOK_BACK), of_turn.min(LOOK_BACK));
+        let start = calls.len() - of_turn;
+        for call in calls.iter().skip(start).take(earlier) {
+            turn.count(call.turn, call.batch);
+        }
+        for call in calls.iter().skip(calls.len() - kept) {
+            turn.push(self.read(call, classifier, now));
+        }
+        turn
+    }
+
+    /// One call, read: for callers that keep a [`Turn`] of their own, so that no text is read twice.
+    #[must_use]
+    pub fn read(&self, call: &Call<'_>, classifier: &Classifier, now: &Zoned) -> Digest {
+        self.reader.read(call, &self.policy, classifier, now)
+    }
+
+    /// What to do after the last call of this turn.
+    #[must_use]
+    pub fn assess(&self, turn: &Turn) -> Judgement {
+        let rounds = turn.rounds();
+        let mut findings = Vec::new();
+        rows::findings(&rounds, &self.policy, &mut findings);
+        repeats::findings(&rounds, &self.policy, &mut findings);
+        let last: Vec<(usize, &Digest)> =
+            rounds.first().into_iter().flat_map(|round| round.calls()).collect();
+        let reach = turn.reach();
+        for (rule, count) in [(Rule::Depth, reach.calls), (Rule::Width, turn.width())] {
+            let own = self.policy.rule(rule, "");
+            // So many are allowed; the next one stops.
+            let stop = own.limit.saturating_add(1);
+            if let Some(verdict) = graded(own.act, count, stop) {
+                findings.push(found(rule, verdict, count, own.limit, &last));
+            }
+        }
+        Judgement::of(findings, reach, self.policy.observe)
+    }
+}
+
+/// One before the limit is a note, at the limit a stop. A first time is nothing.
+fn graded(act: Act, count: u32, limit: u32) -> Option<Verdict> {
+    match act {
+        Act::Off => None,
+        Act::Stop if count >= limit => Some(Verdict::Stop),
+        Act::Note if count >= limit => Some(Verdict::Note),
+        _ if count >= 2 && count.saturating_add(1) == limit => Some(Verdict::Note),
+        _ => None,
+    }
+}
+
+/// A finding about these entries, oldest first.
+fn found(rule: Rule, verdict: Verdict, count: u32, limit: u32, entries: &[(usize, &Digest)]) -> Finding {
+    let mut tools = Vec::new();
+    for (_, digest) in entries {
+        if !tools.contains(&digest.tool) {
+            tools.push(digest.tool.clone());
+        }
+    }
+    // The order inside one response means nothing.
+    tools.sort();
+    let mut indexes: Vec<usize> = entries.iter().map(|(index, _)| *index).collect();
+    indexes.sort_unstable();
+    let indexes = indexes.split_off(indexes.len().saturating_sub(MOST_ENTRIES));
+    Finding {
+        rule,
+        verdict,
+        count,
+        limit,
+        entries: indexes,
+        tools,
+        category: None,
+        fingerprint: Fingerprint::default(),
+        example: String::new(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Calls that come back although nothing failed: the same call with the same answer, two or three calls in a circle,
+//! and one tool that gets nothing whatever it is asked.
+//!
+//! The answer is part of what is compared: a debugger that steps on, a page that follows another and a queue that moves
+//! are no loops. Pauses between looks are polling, and an unchanged waiting state may be asked for more often.
+
+use std::collections::HashSet;
+
+use super::answer::Barren;
+use super::digest::Digest;
+use super::finding::{Finding, Fingerprint, Rule};
+use super::policy::{Act, GuardPolicy, RulePolicy};
+use super::turn::Round;
+use super::words::hash_set;
+use super::{Effect, found, graded};
+
+/// The longest circle that is looked for.
+const LONGEST_CYCLE: usize = 3;
+/// A question that is put to one thing after the other may stay without an answer for so many times as long.
+const SWEEP: u32 = 2;
+
+pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
+    let Some(last) = rounds.first() else { return };
+    let mut seen = HashSet::new();
+    let mut calls: Vec<&Digest> =
+        last.calls().map(|(_, digest)| digest).filter(|digest| !is_pause(digest)).collect();
+    calls.sort_by_key(|digest| digest.pair());
+    for digest in calls {
+        if seen.insert(digest.pair()) {
+            out.extend(same_call(rounds, digest, policy));
+        }
+        if seen.insert(digest.verb) {
+            out.extend(stagnation(rounds, digest, policy));
+        }
+    }
+    out.extend(cycle(rounds, policy));
+}
+
+/// A call that only lets time pass: it is between the others, not one of them.
+fn is_pause(digest: &Digest) -> bool {
+    digest.effect == Effect::Waits && !digest.failed()
+}
+
+fn changes(digest: &Digest) -> bool {
+    digest.effect == Effect::Changes
+}
+
+fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Option<Finding> {
+    let mut entries: Vec<(usize, &Digest)> = Vec::new();
+    let mut count = 0;
+    let mut paused = last.waits;
+    let mut pausing = false;
+    for round in rounds {
+        let same: Vec<(usize, &Digest)> =
+            round.calls().filter(|(_, digest)| digest.pair() == last.pair()).collect();
+        if same.is_empty() {
+            let moved = round.calls().any(|(_, digest)| digest.call == last.call);
+            if moved || round.successes().any(changes) {
+                break;
+            }
+            pausing |= round.successes().any(is_pause);
+        } else {
+            count += 1;
+            entries.extend(same);
+            paused |= std::mem::take(&mut pausing);
+        }
+    }
+    let own = policy.rule(Rule::SameCall, &last.tool);
+    let limit = if paused { policy.waiting.max(own.limit) } else { own.limit };
+    let verdict = graded(own.act, count, limit)?;
+    entries.reverse();
+    Some(told(found(Rule::SameCall, verdict, count, limit, &entries), last, last.pair()))
+}
+
+fn cycle(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
+    let going: Vec<&Round<'_>> = rounds
+        .iter()
+        .filter(|round| !round.successes().all(is_pause) || round.failures().next().is_some())
+        .collect();
+    let keys: Vec<u64> = going
+        .iter()
+        .map(|round| hash_set(round.calls().map(|(_, digest)| digest.pair()).collect()))
+        .collect();
+    (2..=LONGEST_CYCLE).find_map(|period| {
+        let again = keys.iter().zip(keys.iter().skip(period)).take_while(|(one, other)| one == other).count();
+        let one_round = going.get(..period)?;
+        let is_one = keys.get(..period)?.windows(2).all(|two| matches!(two, [one, other] if one == other));
+        let rounds = u32::try_from(again / period + 1).unwrap_or(u32::MAX);
+        if is_one || again < period {
+            return None;
+        }
+        let calls = || one_round.iter().flat_map(|round| round.calls()).map(|(_, digest)| digest);
+        let own = calls().map(|digest| policy.rule(Rule::Cycle, &digest.tool)).reduce(looser)?;
+        let limit =
+            if calls().any(|digest| digest.waits) { policy.waiting.max(own.limit) } else { own.limit };
+        let verdict = graded(own.act, rounds, limit)?;
+        // A note once a round, not at every step of it.
+        if rounds < limit && again % period != 0 {
+            return None;
+        }
+        let kept = going.get(..(again + period).min(going.len())).unwrap_or_default();
+        let mut entries: Vec<(usize, &Digest)> = kept.iter().flat_map(|round| round.calls()).collect();
+        entries.sort_by_key(|(index, _)| *index);
+        let last = calls().next()?;
+        let id = hash_set(keys.get(..period)?.to_vec());
+        Some(told(found(Rule::Cycle, verdict, rounds, limit, &entries), last, id))
+    })
+}
+
+/// A circle is as free as the freest of its tools.
+fn looser(one: RulePolicy, other: RulePolicy) -> RulePolicy {
+    let act = match (one.act, other.act) {
+        (Act::Off, _) | (_, Act::Off) => Act::Off,
+        (Act::Note, _) | (_, Act::Note) => Act::Note,
+        _ => Act::Stop,
+    };
+    RulePolicy { limit: one.limit.max(other.limit), act }
+}
+
+/// What a question got, if it got nothing: silence counts only from what is there to answer.
+fn nothing(digest: &Digest) -> Option<Barren> {
+    let looks = digest.effect == Effect::Looks;
+    digest.barren.filter(|barren| match barren {
+        Barren::Silent | Barren::Long => looks,
+        Barren::Empty | Barren::Blocked => true,
+    })
+}
+
+fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Option<Finding> {
+    let barren = nothing(last)?;
+    let alike = |digest: &Digest| {
+        digest.verb == last.verb
+            && nothing(digest) == Some(barren)
+            && (barren != Barren::Long || digest.answer == last.answer)
+    };
+    let mut entries: Vec<(usize, &Digest)> = Vec::new();
+    let (mut count, mut paused, mut pausing) = (0, last.waits, false);
+    for round in rounds {
+        let same: Vec<(usize, &Digest)> = round.calls().filter(|(_, digest)| alike(digest)).collect();
+        let moved = round.successes().any(|digest| digest.verb == last.verb && !alike(digest));
+        let changed = round.successes().any(|digest| changes(digest) && digest.verb != last.verb);
+        if moved || changed {
+            break;
+        }
+        if same.is_empty() {
+            pausing |= round.successes().any(is_pause);
+        } else {
+            count += 1;
+            entries.extend(same);
+            paused |= std::mem::take(&mut pausing);
+        }
+    }
+    let questions: HashSet<u64> = entries.iter().map(|(_, digest)| digest.call).collect();
+    if questions.len() < 2 {
+        return None;
+    }
+    let own = policy.rule(Rule::Stagnation, &last.tool);
+    let mut limit = own.limit;
+    if matches!(barren, Barren::Empty | Barren::Silent) && is_sweep(&entries) {
+        limit = limit.saturating_mul(SWEEP);
+    }
+    if paused {
+        limit = limit.max(policy.waiting);
+    }
+    let verdict = graded(own.act, count, limit)?;
+    entries.reverse();
+    Some(told(found(Rule::Stagnation, verdict, count, limit, &entries), last, last.answer))
+}
+
+/// One question, put to another thing each time.
+fn is_sweep(entries: &[(usize, &Digest)]) -> bool {
+    let things: HashSet<u64> = entries.iter().map(|(_, digest)| digest.target).collect();
+    let questions: HashSet<Option<u64>> = entries.iter().map(|(_, digest)| digest.rest).collect();
+    things.len() == entries.len() && questions.len() == 1 && !questions.contains(&None)
+}
+
+fn told(mut finding: Finding, last: &Digest, id: u64) -> Finding {
+    finding.fingerprint = last.fingerprint().cloned().unwrap_or(Fingerprint { id, ..Fingerprint::default() });
+    finding.category = last.failure.as_ref().map(|failure| failure.category.clone());
+    finding.example.clone_from(&last.example);
+    finding
+}

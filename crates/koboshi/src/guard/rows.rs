@@ -1,0 +1,233 @@
+//! Rows of failures: similar ones in a row, similar ones among others, and any at all.
+//!
+//! Walking back from the last attempt, a failure belongs to the row if it is *similar*: the same masked message, or the
+//! same cause in the environment. What stands between them decides how many are too many:
+//!
+//! - looks and waits change nothing; they are passed over;
+//! - a success of the same tool on the same thing ends the row; one on another file or page takes the failures on other
+//!   things out of it, because the tool works;
+//! - after a change only the very same failure still counts, and it may come more often;
+//! - a count of failures that fell is progress and ends the row;
+//! - another failure ends the row, but not the window in which similar ones alternate.
+
+use std::collections::HashSet;
+
+use super::digest::{Digest, Failure};
+use super::finding::{Finding, Rule, Verdict};
+use super::policy::GuardPolicy;
+use super::turn::Round;
+use super::{Effect, found, graded};
+
+/// Failures of one attempt that rows are looked for from.
+const MOST_ROWS: usize = 16;
+
+pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
+    let Some(last) = rounds.first() else { return };
+    let mut causes: Vec<(&Digest, &Failure)> =
+        last.failures().filter_map(|(_, digest)| Some((digest, digest.failure.as_ref()?))).collect();
+    // The order inside one response means nothing.
+    causes.sort_by_key(|(digest, failure)| (failure.fingerprint.id, digest.verb, digest.target));
+    causes.dedup_by_key(|(digest, failure)| (failure.fingerprint.id, digest.verb, digest.target));
+    causes.truncate(MOST_ROWS);
+    let first = out.len();
+    for (digest, failure) in causes {
+        let similar = similar_errors(rounds, digest, failure, policy);
+        let is_stop = similar.as_ref().is_some_and(|finding| finding.verdict == Verdict::Stop);
+        let alternating = if is_stop { None } else { alternating_errors(rounds, digest, failure, policy) };
+        for finding in similar.into_iter().chain(alternating) {
+            let seen = out.iter().skip(first);
+            if !seen.clone().any(|other| (other.rule, &other.entries) == (finding.rule, &finding.entries)) {
+                out.push(finding);
+            }
+        }
+    }
+    out.extend(any_errors(rounds, policy));
+}
+
+/// What was found walking back.
+#[derive(Default)]
+struct Row<'t> {
+    entries: Vec<(usize, &'t Digest)>,
+    /// Attempts since the last change.
+    fresh: u32,
+    /// Attempts in all.
+    total: u32,
+    /// Other failures stood between them.
+    alternates: bool,
+}
+
+fn similar_errors(
+    rounds: &[Round<'_>],
+    last: &Digest,
+    failure: &Failure,
+    policy: &GuardPolicy,
+) -> Option<Finding> {
+    let row = walk(rounds, last, failure, None);
+    finding_of(Rule::SimilarErrors, &row, last, failure, policy)
+}
+
+fn alternating_errors(
+    rounds: &[Round<'_>],
+    last: &Digest,
+    failure: &Failure,
+    policy: &GuardPolicy,
+) -> Option<Finding> {
+    let row = walk(rounds, last, failure, Some(policy.window));
+    if !row.alternates {
+        return None;
+    }
+    finding_of(Rule::AlternatingErrors, &row, last, failure, policy)
+}
+
+fn finding_of(
+    rule: Rule,
+    row: &Row<'_>,
+    last: &Digest,
+    failure: &Failure,
+    policy: &GuardPolicy,
+) -> Option<Finding> {
+    let own = policy.rule(rule, &last.tool);
+    let patient = policy.after_changes.max(own.limit);
+    let fresh = graded(own.act, row.fresh, own.limit);
+    let total = graded(own.act, row.total, patient);
+    let (verdict, count, limit) = match (fresh, total) {
+        (Some(fresh), total) if Some(fresh) >= total => (fresh, row.fresh, own.limit),
+        (_, Some(total)) => (total, row.total, patient),
+        _ => return None,
+    };
+    let mut finding = found(rule, verdict, count, limit, &row.entries);
+    finding.category = Some(failure.category.clone());
+    finding.fingerprint = failure.fingerprint.clone();
+    finding.example.clone_from(&last.example);
+    Some(finding)
+}
+
+/// Walks back from the last attempt. With a window other failures are passed over, and so many attempts are looked at.
+fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window: Option<u32>) -> Row<'t> {
+    let mut row = Row::default();
+    let mut later = Later::default();
+    let mut tally = failure.tally;
+    let mut attempts = 0;
+    let mut others = false;
+    for round in rounds {
+        if window.is_some_and(|window| attempts >= window) {
+            break;
+        }
+        let mut matched: Vec<(usize, &Digest)> = Vec::new();
+        let mut fell = false;
+        for (index, digest) in round.failures() {
+            let Some(earlier) = &digest.failure else { continue };
+            if later.resolved(digest, last) || !similar(digest, earlier, last, failure, later.changed) {
+                continue;
+            }
+            fell |= tally.fell(earlier.tally);
+            matched.push((index, digest));
+        }
+        if fell {
+            break;
+        }
+        if let Some(earlier) = matched.first().and_then(|(_, digest)| digest.failure.as_ref()) {
+            tally = earlier.tally;
+            row.total += 1;
+            row.fresh += u32::from(!later.changed);
+            row.alternates |= others;
+            row.entries.extend(matched);
+            attempts += 1;
+        } else if round.failures().next().is_some() {
+            if window.is_none() {
+                break;
+            }
+            others = true;
+            attempts += 1;
+        }
+        if later.learn(round, last, failure) {
+            break;
+        }
+    }
+    row.entries.reverse();
+    row
+}
+
+/// What is known, at some attempt, of those after it.
+#[derive(Default)]
+struct Later {
+    changed: bool,
+    /// Verb and target of successes.
+    solved: HashSet<(u64, u64)>,
+    /// Verbs that succeeded on other files or pages.
+    works: HashSet<u64>,
+}
+
+impl Later {
+    /// The failure was overcome afterwards.
+    fn resolved(&self, digest: &Digest, last: &Digest) -> bool {
+        self.solved.contains(&(digest.verb, digest.target))
+            || (self.works.contains(&digest.verb) && digest.target != last.target)
+    }
+
+    /// Takes in the successes of an attempt; true if one of them ends the row.
+    fn learn(&mut self, round: &Round<'_>, last: &Digest, failure: &Failure) -> bool {
+        let mut ends = false;
+        for success in round.successes() {
+            let same_verb = success.verb == last.verb;
+            ends |= same_verb && success.target == last.target;
+            self.solved.insert((success.verb, success.target));
+            let elsewhere = !success.is_code && !is_sticky(&failure.category);
+            if elsewhere {
+                self.works.insert(success.verb);
+            }
+            self.changed |= match success.effect {
+                Effect::Changes => !(same_verb && elsewhere),
+                // What passes by itself may have passed.
+                Effect::Waits => failure.passes,
+                Effect::Looks => same_verb && !elsewhere,
+            };
+        }
+        ends
+    }
+}
+
+/// Something is missing or forbidden here, and stays so whatever else succeeds.
+fn is_sticky(category: &str) -> bool {
+    matches!(category, "font" | "missing_module" | "missing_command" | "permission" | "resource" | "auth")
+}
+
+fn similar(digest: &Digest, earlier: &Failure, last: &Digest, failure: &Failure, changed: bool) -> bool {
+    if changed {
+        return earlier.named == failure.named && (!failure.is_generic || digest.verb == last.verb);
+    }
+    let told_alike = earlier.fingerprint.id == failure.fingerprint.id;
+    if failure.is_generic || earlier.is_generic {
+        return told_alike && digest.verb == last.verb;
+    }
+    told_alike
+        || (failure.cause.is_some() && earlier.cause == failure.cause && earlier.category == failure.category)
+}
+
+/// Attempts that failed, whatever with, and nothing that succeeded between them but looks.
+fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
+    let (_, last) = rounds.first()?.failures().next()?;
+    let own = policy.rule(Rule::AnyErrors, &last.tool);
+    let mut entries: Vec<(usize, &Digest)> = Vec::new();
+    let mut verbs = HashSet::new();
+    let mut count = 0;
+    for round in rounds {
+        let works = |success: &Digest| success.effect == Effect::Changes || verbs.contains(&success.verb);
+        if round.successes().any(works) {
+            break;
+        }
+        let before = entries.len();
+        entries.extend(round.failures());
+        verbs.extend(entries.iter().skip(before).map(|(_, digest)| digest.verb));
+        count += u32::from(entries.len() > before);
+    }
+    let verdict = graded(own.act, count, own.limit)?;
+    entries.reverse();
+    let categories: HashSet<_> = entries.iter().filter_map(|(_, digest)| digest.category()).collect();
+    let mut finding = found(Rule::AnyErrors, verdict, count, own.limit, &entries);
+    finding.category = (categories.len() == 1)
+        .then(|| last.failure.as_ref().map(|failure| failure.category.clone()))
+        .flatten();
+    finding.example.clone_from(&last.example);
+    Some(finding)
+}

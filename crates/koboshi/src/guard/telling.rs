@@ -1,0 +1,272 @@
+//! The part of a failing output that tells what failed: not the stack, not the wrapper, not the source around it.
+//!
+//! Of JSON the fields that hold errors, of text the lines that complain. A compiler that ends each run with "could not
+//! compile" says something else above it each time: wrappers count only where nothing else is left. Everything is
+//! bounded: so many lines, so many characters, from the head and the tail of the output.
+//!
+//! Beside the words it keeps the *tally*: how many failures the output counts. Twelve, seven, three is progress,
+//! although only a digit differs.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::words::ends;
+
+/// How much of an output is read.
+const HEAD: usize = 8 * 1024;
+const TAIL: usize = 16 * 1024;
+/// Lines that are kept, from either end.
+const FIRST_LINES: usize = 6;
+const LAST_LINES: usize = 3;
+const LINE_CHARS: usize = 300;
+
+/// How many failures an output counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tally {
+    /// It says so.
+    Stated(u64),
+    /// So many lines complain.
+    Lines(u64),
+}
+
+impl Tally {
+    pub(super) fn number(self) -> u64 {
+        match self {
+            Self::Stated(number) | Self::Lines(number) => number,
+        }
+    }
+
+    /// Fewer than before.
+    pub(super) fn fell(self, earlier: Self) -> bool {
+        match (earlier, self) {
+            (Self::Stated(before), Self::Stated(now)) | (Self::Lines(before), Self::Lines(now)) => {
+                now < before
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Telling {
+    /// The lines, joined.
+    pub(super) text: String,
+    pub(super) tally: Tally,
+}
+
+/// The text without colours and cursor movements.
+pub(super) fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\u{1b}' {
+            out.push(c);
+        } else if chars.next() == Some('[') {
+            // A sequence ends with its first letter.
+            for c in chars.by_ref() {
+                if !(c.is_ascii_digit() || matches!(c, ';' | '?' | ' '..='/')) {
+                    break;
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+pub(super) fn telling(output: &str) -> Telling {
+    let short = ends(output, HEAD, TAIL);
+    let plain = without_colours(&short);
+    let text = from_json(&plain).map_or(plain, Cow::Owned);
+    let lines = complaints(&text);
+    let tally = tally(&lines);
+    let mut kept: Vec<String> = Vec::new();
+    let middle = FIRST_LINES..lines.len().saturating_sub(LAST_LINES).max(FIRST_LINES);
+    for (at, line) in lines.iter().enumerate() {
+        let line: String = line.chars().take(LINE_CHARS).collect();
+        if !middle.contains(&at) && !kept.contains(&line) {
+            kept.push(line);
+        }
+    }
+    Telling { text: kept.join("\n"), tally }
+}
+
+/// The words of the error in a JSON text, also where it stands behind `HTTP 400 `.
+fn from_json(text: &str) -> Option<String> {
+    let text = text.trim();
+    let start = text.find(['{', '['])?;
+    if !text.ends_with(['}', ']']) || text.get(..start).is_some_and(|before| before.contains('\n')) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text.get(start..)?).ok()?;
+    let mut found = Vec::new();
+    collect(&value, false, &mut found);
+    if found.is_empty() {
+        return None;
+    }
+    let before = text.get(..start).unwrap_or_default().trim();
+    Some(format!("{before} {}", found.join("\n")).trim().to_owned())
+}
+
+fn collect(value: &Value, telling: bool, found: &mut Vec<String>) {
+    const CODES: &[&str] =
+        &["code", "status", "statuscode", "status_code", "exit_code", "exitcode", "returncode", "errno"];
+    const WORDS: &[&str] = &[
+        "error", "errors", "message", "msg", "detail", "details", "reason", "description", "type", "title",
+        "stderr", "error_type", "exception", "cause", "error_message", "errormessage", "name", "output",
+        "content", "text",
+    ];
+    match value {
+        Value::String(text) if telling && !text.trim().is_empty() => found.push(text.trim().to_owned()),
+        Value::Array(items) => items.iter().take(20).for_each(|item| collect(item, telling, found)),
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                let key = key.to_ascii_lowercase();
+                match inner {
+                    Value::Number(number) if CODES.contains(&key.as_str()) => {
+                        found.push(format!("code {number}"));
+                    }
+                    Value::String(text) if CODES.contains(&key.as_str()) => found.push(text.clone()),
+                    _ if WORDS.contains(&key.as_str()) => collect(inner, true, found),
+                    Value::Object(_) | Value::Array(_) => collect(inner, false, found),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The lines that complain; where none does, the first and the last.
+fn complaints(text: &str) -> Vec<&str> {
+    let traceback = text.contains("Traceback (most recent call last)");
+    let mut told = Vec::new();
+    let mut wrappers = Vec::new();
+    let mut all = Vec::new();
+    for raw in text.lines() {
+        let line = raw.trim();
+        if line.is_empty() {
+            continue;
+        }
+        all.push(line);
+        if is_frame(line) || (traceback && raw.starts_with([' ', '\t'])) {
+            continue;
+        }
+        if is_wrapper(line) {
+            wrappers.push(line);
+        } else if complains(line) {
+            told.push(line);
+        }
+    }
+    if !told.is_empty() {
+        return told;
+    }
+    let (first, last) = (all.first().copied(), all.last().copied());
+    let ends = first.into_iter().chain(last.filter(|_| all.len() > 1));
+    if wrappers.is_empty() || all.len() > wrappers.len() {
+        return ends.collect();
+    }
+    wrappers
+}
+
+fn is_frame(line: &str) -> bool {
+    line.starts_with("at ")
+        || line.starts_with("File \"")
+        || line.starts_with("from ") && line.contains(":in ")
+        || line.starts_with("-->")
+        || line.starts_with("|")
+        || line.chars().all(|c| matches!(c, '^' | '~' | '-' | '=' | ' ' | '|' | '_'))
+        || line.split_once('|').is_some_and(|(number, _)| {
+            let number = number.trim().trim_start_matches('>').trim();
+            !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+        })
+}
+
+/// Says that something failed, and not what.
+fn is_wrapper(line: &str) -> bool {
+    static WRAPPER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^traceback \(most recent|could not compile|aborting due to|due to [0-9]+ previous|^\W*(?:process |command )?exit(?:ed)?(?: with)?(?: code| status)?\W*[0-9]+\W*$|^\W*(?:the )?command (?:failed|exited)|^make(?:\[[0-9]+\])?: \*\*\*|elifecycle|complete log of this run|^npm err! (?:errno|code|path|command)|^error: command failed|^error: process completed with exit code|^for more information about this error|^stderr:?$|^stdout:?$|^error:?$",
+        )
+        .ok()
+    });
+    WRAPPER.as_ref().is_some_and(|wrapper| wrapper.is_match(line))
+}
+
+/// A word that only complaints have, or nearly so.
+pub(super) fn complains(line: &str) -> bool {
+    static COMPLAINT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)error|fatal|fail|exception|denied|cannot|can't|can’t|could not|couldn't|unable|not found|no such|invalid|panic|refused|timed? ?out|missing|unknown|undefined|unresolved|abort|killed|unexpected|not permitted|not allowed|forbidden|unauthorized|does not|doesn't|did not|is not|no module|not installed|already|expected|^e[: ]  ?|^e: |^! |✕|✗|✘|×|❌|エラー|失敗|できません|ありません|拒否|見つかりません|错误|失败|无法",
+        )
+        .ok()
+    });
+    COMPLAINT.as_ref().is_some_and(|complaint| complaint.is_match(line))
+}
+
+fn tally(lines: &[&str]) -> Tally {
+    static COUNTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)\b([0-9]{1,9})\s+(?:[a-z]+\s+){0,2}?(?:errors?|failed|failures?|failing|problems?|warnings?|issues?|violations?|conflicts?|mismatch(?:es)?|vulnerabilit(?:y|ies)|offenses?|remaining|left|unresolved|undefined|missing|broken)\b|\b(?:errors|failed|failures|failing|problems|issues|remaining|fail)\s*[:=]\s*([0-9]{1,9})\b|([0-9]{1,9})\s*(?:件|個)",
+        )
+        .ok()
+    });
+    let counted = |line: &&str| -> Option<u64> {
+        let counted = COUNTED.as_ref()?;
+        let numbers = counted.captures_iter(line).filter_map(|found| {
+            found.iter().skip(1).flatten().next().and_then(|number| number.as_str().parse::<u64>().ok())
+        });
+        numbers.reduce(u64::saturating_add)
+    };
+    let stated = lines.iter().filter_map(counted).reduce(u64::saturating_add);
+    stated.map_or(Tally::Lines(u64::try_from(lines.len()).unwrap_or(u64::MAX)), Tally::Stated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_exception_and_not_the_stack() {
+        let text = "Traceback (most recent call last):\n  File \"x.py\", line 3, in <module>\n    raise ValueError('error')\nValueError: bad value";
+        assert_eq!(telling(text).text, "ValueError: bad value");
+        let node =
+            "Error: listen EADDRINUSE: address already in use :::3000\n    at Server.listen (node:net:1:2)";
+        assert_eq!(telling(node).text, "Error: listen EADDRINUSE: address already in use :::3000");
+    }
+
+    #[test]
+    fn wrappers_count_only_alone() {
+        let cargo = "error[E0308]: mismatched types\n  --> src/a.rs:3:5\nerror: could not compile `x` (bin) due to 1 previous error";
+        assert_eq!(telling(cargo).text, "error[E0308]: mismatched types");
+        assert_eq!(telling("Exit code 2").text, "Exit code 2");
+    }
+
+    #[test]
+    fn fields_of_json_tell() {
+        assert_eq!(
+            telling("HTTP 400 {\"error\":{\"code\":12,\"message\":\"email is required\"},\"now\":5}").text,
+            "HTTP 400 code 12\nemail is required"
+        );
+        assert_eq!(telling("{\"success\": false, \"error\": \"no\"}").text, "no");
+    }
+
+    #[test]
+    fn failures_are_counted() {
+        assert_eq!(telling("Found 41 errors in 9 files.").tally, Tally::Stated(41));
+        assert_eq!(telling("FAILED a\nFAILED b\n2 failed, 9 passed in 0.4s").tally, Tally::Stated(2));
+        assert_eq!(telling("error: a\nerror: b\nerror: c").tally, Tally::Lines(3));
+        assert!(Tally::Stated(3).fell(Tally::Stated(7)) && !Tally::Stated(7).fell(Tally::Stated(7)));
+    }
+
+    #[test]
+    fn colours_are_cut() {
+        assert_eq!(without_colours("\u{1b}[31merror\u{1b}[0m: x"), "error: x");
+    }
+}

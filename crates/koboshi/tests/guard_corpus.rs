@@ -1,0 +1,150 @@
+//! The labelled sequences of the corpus: where the guard stops first, and that it does not stop where it must not.
+//!
+//! A sequence is fed call by call, as an agent would; the first stop counts. A *false stop* is one before its time or
+//! where none is due.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+use jiff::Zoned;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::classify::{Classifier, Rules};
+use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Turn, Verdict};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    kind: String,
+    calls: Vec<Entry>,
+    expect: Expect,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    tool: String,
+    args: serde_json::Value,
+    output: String,
+    is_error: Option<bool>,
+    #[serde(default)]
+    turn: u32,
+    #[serde(default)]
+    batch: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Expect {
+    stop_after: Option<usize>,
+    stop_ok: Option<(usize, usize)>,
+    why: String,
+}
+
+fn cases() -> Vec<Case> {
+    let text = include_str!("../../../corpus/tool-sequences.jsonl");
+    text.lines().map(|line| serde_json::from_str(line).expect("a case")).collect()
+}
+
+fn now() -> Zoned {
+    "2026-11-15T12:00:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(TimeZone::UTC)
+}
+
+fn classifier() -> Classifier {
+    Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled())
+}
+
+/// The index of the first stop, and all judgements up to it.
+fn play(case: &Case, guard: &Guard, classifier: &Classifier) -> (Option<usize>, Vec<Judgement>) {
+    let args: Vec<String> = case
+        .calls
+        .iter()
+        .map(|call| call.args.as_str().map_or_else(|| call.args.to_string(), str::to_owned))
+        .collect();
+    let calls: Vec<Call<'_>> = case
+        .calls
+        .iter()
+        .zip(&args)
+        .map(|(call, args)| Call {
+            tool: &call.tool,
+            args,
+            output: &call.output,
+            is_error: call.is_error,
+            turn: call.turn,
+            batch: call.batch,
+        })
+        .collect();
+    let mut turn = Turn::new();
+    let mut judgements = Vec::new();
+    for end in 1..=calls.len() {
+        let judgement = guard.judge(&calls[..end], classifier, &now());
+        turn.push(guard.read(&calls[end - 1], classifier, &now()));
+        assert_eq!(guard.assess(&turn), judgement, "{}: kept and read anew are the same", case.id);
+        let stops = judgement.verdict == Verdict::Stop;
+        judgements.push(judgement);
+        if stops {
+            return (Some(end - 1), judgements);
+        }
+    }
+    (None, judgements)
+}
+
+#[derive(Default)]
+struct Score {
+    right: usize,
+    all: usize,
+    false_stops: usize,
+    late: usize,
+    misses: Vec<String>,
+}
+
+fn score(chosen: impl Fn(&Case) -> bool) -> Score {
+    let (guard, classifier) = (Guard::new(GuardPolicy::default()).unwrap(), classifier());
+    let mut score = Score::default();
+    for case in cases().iter().filter(|case| chosen(case)) {
+        let (stopped, judgements) = play(case, &guard, &classifier);
+        let range = case.expect.stop_ok.or(case.expect.stop_after.map(|at| (at, at)));
+        let right = match (stopped, range) {
+            (None, None) => true,
+            (Some(at), Some((from, to))) => (from..=to).contains(&at),
+            _ => false,
+        };
+        score.all += 1;
+        if right {
+            score.right += 1;
+            continue;
+        }
+        let early = stopped.is_some_and(|at| range.is_none_or(|(from, _)| at < from));
+        score.false_stops += usize::from(early);
+        score.late += usize::from(!early);
+        let last = judgements.last().and_then(|judgement| judgement.gravest());
+        score.misses.push(format!(
+            "{} {}: stopped after {stopped:?}, due {range:?} ({}); {:?}",
+            case.id,
+            case.kind,
+            case.expect.why,
+            last.map(|finding| (finding.rule.name(), finding.count, &finding.fingerprint.text))
+        ));
+    }
+    score
+}
+
+#[test]
+fn at_least_93_in_100_are_right_with_at_most_one_false_stop() {
+    let only: Option<String> = option_env!("GUARD_IDS").map(str::to_owned);
+    let score = score(|case| only.as_ref().is_none_or(|only| only.split(',').any(|id| id == case.id)));
+    println!(
+        "{} of {} right, {} false stops, {} late or missed\n{}",
+        score.right,
+        score.all,
+        score.false_stops,
+        score.late,
+        score.misses.join("\n")
+    );
+    assert!(
+        score.right * 100 >= score.all * 93 && score.false_stops <= 1,
+        "{} of {} right, {} false stops, {} late or missed:\n{}",
+        score.right,
+        score.all,
+        score.false_stops,
+        score.late,
+        score.misses.join("\n")
+    );
+}
