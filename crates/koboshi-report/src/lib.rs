@@ -4,5 +4,6 @@
 //! nothing, and it never adds text of the other side to a sentence: what a provider said is for operators,
 //! redacted, and shown apart.
 
+pub mod guard;
 pub mod phrase;
 pub mod reask;

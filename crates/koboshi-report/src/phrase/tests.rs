@@ -37,7 +37,16 @@ const TEXTS: &str = "json-retry-user json-exhausted-user json-retry-model json-e
     status-clear status-key-clear status-nothing-known status-store status-since status-streak status-openings status-node \
     status-resume status-unreadable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty journal-pruned";
+    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty journal-pruned \
+    guard-what-similar-errors guard-what-alternating-errors guard-what-any-errors guard-what-same-call \
+    guard-what-cycle guard-what-stagnation guard-what-depth guard-what-width guard-label-example \
+    guard-label-steps guard-step-use-installed guard-step-other-place guard-step-free-room \
+    guard-step-figure-to-file guard-step-list-first guard-step-check-service guard-step-smaller \
+    guard-step-show-place guard-step-print-values guard-step-give-example guard-step-read-again \
+    guard-step-sign-in guard-step-wait-then-go-on guard-step-name-tools guard-step-one-test \
+    guard-step-other-words guard-step-say-what-is-known guard-step-go-on guard-step-raise-limit \
+    guard-step-other-way guard-question-fix-or-other-way guard-question-what-next guard-question-go-on \
+    guard-note-errors guard-note-repeats guard-note-depth guard-note-stop";
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
@@ -158,6 +167,8 @@ fn no_entry_is_left_over() {
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left key near until place count node command slot why id tool";
+    let names = "error json line rule time left key near until place count node command slot why tools limit calls \
+        responses pattern";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

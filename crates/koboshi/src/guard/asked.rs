@@ -24,13 +24,20 @@ const TARGETS: &[&str] = &[
     "cursor", "line", "start_line", "selector",
 ];
 const COMMANDS: &[&str] = &["command", "cmd", "commands", "shell_command"];
-const CODE: &[&str] = &["code", "script", "source", "program"];
+const CODE: &[&str] = &["code", "script", "source_code"];
 const STATEMENTS: &[&str] = &["query", "sql", "statement"];
 /// Fields that say something about the call, where another field says what it is.
 const BESIDE: &[&str] = &[
     "description", "explanation", "reason", "reasoning", "thought", "comment", "timeout", "timeout_ms",
     "timeout_seconds", "timeoutms", "request_id", "nonce", "_meta", "purpose", "task_progress",
     "requires_approval", "safetoautorun",
+];
+
+/// Beside a program, what else decides what it does. Everything else is for show: a title, a counter, a reason.
+const AROUND: &[&str] = &[
+    "cwd", "workdir", "working_directory", "workingdirectory", "dir", "directory", "env", "stdin", "input",
+    "session", "session_id", "background", "run_in_background", "language", "lang", "kernel", "host",
+    "container", "user", "args", "params", "parameters", "database", "db", "connection",
 ];
 
 /// What a call asked for.
@@ -92,7 +99,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let command = first(fields, COMMANDS).map(command_text);
     let is_shell = command.is_some() && is_shell(name);
     let command = command.filter(|_| is_shell);
-    let has_code = first(fields, CODE).is_some();
+    let has_code = first(fields, CODE).is_some() && runs_code(name);
     let statement = first(fields, STATEMENTS).and_then(Value::as_str);
     let is_sql = words(name)
         .iter()
@@ -100,7 +107,14 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let main = [COMMANDS, CODE, STATEMENTS, TARGETS].iter().any(|keys| first(fields, keys).is_some())
         || fields.contains_key("pattern");
 
-    let kept = |key: &str| !(main && BESIDE.contains(&key.to_ascii_lowercase().as_str()));
+    let is_program = is_shell || has_code;
+    let kept = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        if is_program {
+            return [COMMANDS, CODE, AROUND].iter().any(|keys| keys.contains(&key.as_str()));
+        }
+        !(main && BESIDE.contains(&key.as_str()))
+    };
     let of_target = |key: &str| TARGETS.contains(&key.to_ascii_lowercase().as_str());
     let text = |pick: &dyn Fn(&str) -> bool| -> Vec<String> {
         fields
@@ -135,7 +149,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
         target: if has_target { of(text(&of_target)) } else { call },
         rest: has_target.then(|| of(text(&|key| kept(key) && !of_target(key)))),
         effect,
-        is_code: is_shell || has_code || is_sql,
+        is_code: is_program || is_sql,
         echoes: longest_first(echoes),
     }
 }
@@ -146,6 +160,15 @@ fn is_shell(tool: &str) -> bool {
         "console",
     ];
     words(tool).iter().any(|word| SHELLS.contains(&word.as_str()))
+}
+
+/// A field named `code` may also be a voucher's.
+fn runs_code(tool: &str) -> bool {
+    const RUNS: &[&str] = &[
+        "run", "exec", "execute", "eval", "evaluate", "interpreter", "python", "ipython", "jupyter",
+        "notebook", "repl", "node", "javascript", "js", "ruby", "r", "julia", "script", "sandbox",
+    ];
+    words(tool).iter().any(|word| RUNS.contains(&word.as_str()))
 }
 
 fn first<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
@@ -249,6 +272,10 @@ mod tests {
         let other = asked("bash", r#"{"description":"again","timeout":9,"command":"ls -l"}"#);
         assert_eq!(one.call, other.call);
         assert_ne!(one.call, asked("bash", r#"{"command":"ls"}"#).call);
+        let shown = |title: &str| asked("bash", &format!(r#"{{"command":"ls","title":"{title}"}}"#)).call;
+        assert_eq!(shown("1"), shown("2"), "what is only shown does not change what is run");
+        let at = |cwd: &str| asked("bash", &format!(r#"{{"command":"ls","cwd":"{cwd}"}}"#)).call;
+        assert_ne!(at("a"), at("b"));
         let ticket =
             |text: &str| asked("create_ticket", &format!(r#"{{"title":"t","description":"{text}"}}"#)).call;
         assert_ne!(ticket("a"), ticket("b"), "here the description is the call");

@@ -12,14 +12,15 @@ use super::answer::{self, Barren};
 use super::asked::asked;
 use super::finding::Fingerprint;
 use super::mask::{Depth, Masker};
-use super::telling::{Tally, telling};
-use super::words::hash;
+use super::telling::{Tally, telling, without_colours};
+use super::words::{ends, hash};
 use super::{Effect, GuardPolicy, NOTE_MARK};
 use crate::classify::{Classifier, ToolOutput};
 use crate::fault::Fault;
 use crate::redact::{Redactor, shorten};
 
 /// How much of an answer is kept to be shown.
+const SHOWN_HEAD: usize = 24 * 1024;
 const EXAMPLE_CHARS: usize = 300;
 const ARGS_CHARS: usize = 160;
 const TOOL_CHARS: usize = 120;
@@ -135,9 +136,9 @@ impl Reader {
         let failure = fault.map(|fault| self.failure(output, &asked.echoes, &fault));
         let own = policy.tools.get(call.tool).and_then(|tool| tool.effect);
         Digest {
-            tool: Arc::from(self.redactor.excerpt(call.tool, TOOL_CHARS)),
-            args: self.redactor.excerpt(call.args, ARGS_CHARS),
-            example: self.redactor.excerpt(output, EXAMPLE_CHARS),
+            tool: Arc::from(self.shown(call.tool, TOOL_CHARS)),
+            args: self.shown(call.args, ARGS_CHARS),
+            example: self.shown(output, EXAMPLE_CHARS),
             turn: call.turn,
             batch: call.batch,
             verb: asked.verb,
@@ -151,6 +152,14 @@ impl Reader {
             barren: answer::barren(output).filter(|_| failure.is_none()),
             failure,
         }
+    }
+
+    /// A text fit to be shown: redacted, shortened, and without anything that a terminal would obey.
+    fn shown(&self, text: &str, chars: usize) -> String {
+        let short = ends(text, SHOWN_HEAD, 0);
+        let plain = without_colours(&short);
+        let harmless = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
+        self.redactor.excerpt(&plain.chars().map(harmless).collect::<String>(), chars)
     }
 
     fn failure(&self, output: &str, echoes: &[String], fault: &Fault) -> Failure {

@@ -24,7 +24,9 @@ mod mask;
 mod policy;
 mod repeats;
 mod rows;
+mod suggestion;
 mod telling;
+mod tracker;
 mod turn;
 mod words;
 
@@ -41,6 +43,8 @@ pub use effect::Effect;
 pub use finding::{Finding, Fingerprint, Judgement, Reach, Rule, Verdict};
 pub use mask::Mask;
 pub use policy::{Act, GuardPolicy, GuardPolicyError, RulePolicy, ToolPolicy};
+pub use suggestion::{Question, Step, Suggestion};
+pub use tracker::{Dump, HISTORY, Handled, Outcome, PastError, Tracker};
 pub use turn::Turn;
 
 /// How many calls the rules look back on. Depth and width are counted beyond it.

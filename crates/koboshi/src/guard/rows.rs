@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use super::digest::{Digest, Failure};
 use super::finding::{Finding, Rule, Verdict};
 use super::policy::GuardPolicy;
+use super::telling::Tally;
 use super::turn::Round;
 use super::{Effect, found, graded};
 
@@ -106,28 +107,30 @@ fn finding_of(
 fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window: Option<u32>) -> Row<'t> {
     let mut row = Row::default();
     let mut later = Later::default();
-    let mut tally = failure.tally;
+    let mut tally: Option<Tally> = None;
     let mut attempts = 0;
     let mut others = false;
     for round in rounds {
         if window.is_some_and(|window| attempts >= window) {
             break;
         }
-        let mut matched: Vec<(usize, &Digest)> = Vec::new();
-        let mut fell = false;
-        for (index, digest) in round.failures() {
-            let Some(earlier) = &digest.failure else { continue };
-            if later.resolved(digest, last) || !similar(digest, earlier, last, failure, later.changed) {
-                continue;
+        let belongs = |(_, digest): &(usize, &Digest)| {
+            let earlier = digest.failure.as_ref();
+            !later.resolved(digest, last)
+                && earlier.is_some_and(|earlier| similar(digest, earlier, last, failure, later.changed))
+        };
+        let matched: Vec<(usize, &Digest)> = round.failures().filter(belongs).collect();
+        // Of parallel failures the one that has come furthest.
+        let least = matched
+            .iter()
+            .filter_map(|(_, digest)| digest.failure.as_ref())
+            .map(|earlier| earlier.tally)
+            .min();
+        if let Some(least) = least {
+            if tally.is_some_and(|after| after.fell(least)) {
+                break;
             }
-            fell |= tally.fell(earlier.tally);
-            matched.push((index, digest));
-        }
-        if fell {
-            break;
-        }
-        if let Some(earlier) = matched.first().and_then(|(_, digest)| digest.failure.as_ref()) {
-            tally = earlier.tally;
+            tally = Some(least);
             row.total += 1;
             row.fresh += u32::from(!later.changed);
             row.alternates |= others;

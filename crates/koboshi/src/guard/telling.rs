@@ -24,7 +24,7 @@ const LAST_LINES: usize = 3;
 const LINE_CHARS: usize = 300;
 
 /// How many failures an output counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tally {
     /// It says so.
     Stated(u64),

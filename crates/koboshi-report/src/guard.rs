@@ -1,0 +1,221 @@
+//! What the loop guard says, in words: the block for the person, the note for the model.
+//!
+//! The core decides what repeats and which steps help; here it becomes text. The block says what repeats and how often,
+//! what that means, one example of what came back (redacted by the core), numbered steps and a question. Notes begin
+//! with the guard's mark, so that the guard knows its own words when they come back.
+
+use koboshi::classify::{OwnCategory, Texts};
+use koboshi::guard::{Finding, NOTE_MARK, Reach, Rule, Step, Suggestion, Verdict};
+
+use crate::phrase::{Lang, Phrases};
+
+/// The block for the person. `own` are the texts of a category that a rule file added.
+#[must_use]
+pub fn suggestion_block(
+    phrases: &Phrases,
+    lang: Lang,
+    suggestion: &Suggestion,
+    own: Option<&OwnCategory>,
+) -> String {
+    let category = suggestion.category.as_deref().unwrap_or("other");
+    let mut block = what(phrases, lang, suggestion);
+    if suggestion.category.is_some() {
+        let meaning =
+            own.map(|own| in_lang(&own.message, lang)).or_else(|| phrases.tool_message(lang, category));
+        block.push('\n');
+        block.push_str(&meaning.unwrap_or_default());
+    }
+    if !suggestion.example.is_empty() {
+        block.push_str("\n\n");
+        block.push_str(&text(phrases, lang, "guard-label-example", &[]));
+        for line in suggestion.example.lines() {
+            block.push_str("\n    ");
+            block.push_str(line);
+        }
+    }
+    block.push_str("\n\n");
+    block.push_str(&text(phrases, lang, "guard-label-steps", &[]));
+    for (number, step) in (1..).zip(&suggestion.steps) {
+        let step = match step {
+            Step::Category => own
+                .map(|own| in_lang(&own.suggestion, lang))
+                .or_else(|| phrases.tool_suggestion(lang, category))
+                .or_else(|| phrases.tool_suggestion(lang, "other"))
+                .unwrap_or_default(),
+            step => text(phrases, lang, &format!("guard-step-{}", step.name()), &[]),
+        };
+        block.push_str(&format!("\n{number}. {step}"));
+    }
+    block.push_str("\n\n");
+    block.push_str(&text(phrases, lang, &format!("guard-question-{}", suggestion.question.name()), &[]));
+    block
+}
+
+/// What repeats and how often, in one sentence.
+#[must_use]
+pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
+    let count = suggestion.count.to_string();
+    let limit = suggestion.limit.to_string();
+    let calls = suggestion.reach.calls.to_string();
+    let responses = suggestion.reach.responses.to_string();
+    let tools = names(lang, suggestion.tools.iter().map(AsRef::as_ref));
+    let args: [(&str, &str); 5] = [
+        ("count", &count),
+        ("limit", &limit),
+        ("calls", &calls),
+        ("responses", &responses),
+        ("tools", &tools),
+    ];
+    text(phrases, lang, &format!("guard-what-{}", suggestion.rule.name()), &args)
+}
+
+/// What the model is told about a finding: at a note what repeats, at a stop to answer without tools.
+#[must_use]
+pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> String {
+    let id = match (finding.verdict, finding.rule) {
+        (Verdict::Stop, _) => "guard-note-stop",
+        (_, Rule::Depth | Rule::Width) => "guard-note-depth",
+        _ if finding.fingerprint.text.is_empty() => "guard-note-repeats",
+        _ => "guard-note-errors",
+    };
+    let count = finding.count.to_string();
+    let limit = finding.limit.to_string();
+    let calls = reach.calls.to_string();
+    let tools = names(lang, finding.tools.iter().map(AsRef::as_ref));
+    let pattern = finding.fingerprint.text.replace('\n', " ");
+    let args: [(&str, &str); 5] =
+        [("count", &count), ("limit", &limit), ("calls", &calls), ("tools", &tools), ("pattern", &pattern)];
+    format!("{NOTE_MARK} {}", text(phrases, lang, id, &args))
+}
+
+/// Tools that are named; the rest is counted.
+const MOST_NAMES: usize = 5;
+
+fn names<'a>(lang: Lang, tools: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = tools.len().saturating_sub(MOST_NAMES);
+    let mut named: Vec<String> = tools.take(MOST_NAMES).map(str::to_owned).collect();
+    if more > 0 {
+        named.push(format!("+{more}"));
+    }
+    named.join(if lang == Lang::Ja { "、" } else { ", " })
+}
+
+fn in_lang(texts: &Texts, lang: Lang) -> String {
+    match lang {
+        Lang::En => texts.en.clone(),
+        Lang::Ja => texts.ja.clone(),
+    }
+}
+
+fn text(phrases: &Phrases, lang: Lang, id: &str, args: &[(&str, &str)]) -> String {
+    phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use jiff::tz::{TimeZone, TimeZoneDatabase};
+    use koboshi::classify::{Classifier, Rules};
+    use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question};
+
+    fn judge(calls: &[Call<'_>]) -> Judgement {
+        let classifier = Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::none());
+        let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+        Guard::new(GuardPolicy::default()).unwrap().judge(calls, &classifier, &now)
+    }
+
+    fn fonts(count: usize) -> Judgement {
+        let output =
+            "findfont: Font family 'IPAexGothic' not found.\nkey sk-abcdefghijklmnopqrstuvwx1234567890";
+        let call = Call { tool: "run_code", args: "{}", output, is_error: Some(true), ..Call::default() };
+        judge(&vec![call; count])
+    }
+
+    #[test]
+    fn everything_the_core_can_say_has_words() {
+        let phrases = Phrases::new().unwrap();
+        for &lang in Lang::ALL {
+            let rules = Rule::ALL.iter().map(|rule| format!("guard-what-{}", rule.name()));
+            let steps = Step::ALL.iter().filter(|step| **step != Step::Category);
+            let steps = steps.map(|step| format!("guard-step-{}", step.name()));
+            let questions =
+                Question::ALL.iter().map(|question| format!("guard-question-{}", question.name()));
+            for id in rules.chain(steps).chain(questions) {
+                assert!(phrases.text(lang, &id, &[]).is_some(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_block_says_what_repeats_and_what_to_do() {
+        let phrases = Phrases::new().unwrap();
+        let suggestion = fonts(3).suggestion().unwrap();
+        let en = suggestion_block(&phrases, Lang::En, &suggestion, None);
+        assert_eq!(
+            en,
+            "The same error came back 3 times in a row (run_code).\n\
+             A font that the tool needs is not installed.\n\n\
+             What came back, for example:\n    \
+             findfont: Font family 'IPAexGothic' not found.\n    \
+             key [redacted:key]\n\n\
+             What you can do:\n\
+             1. Install the font, or tell the agent to use one that is there.\n\
+             2. Have the agent list what is installed, and let it use one of those.\n\
+             3. Ask for another way to the same goal.\n\n\
+             Will you remove the cause first, or shall the agent try another way?"
+        );
+        let ja = suggestion_block(&phrases, Lang::Ja, &suggestion, None);
+        assert!(
+            ja.starts_with("同じエラーが 3 回続けて発生しました（run_code）。") && ja.contains("\n1. "),
+            "{ja}"
+        );
+        assert!(!ja.contains("sk-abc"));
+    }
+
+    #[test]
+    fn the_depth_notice_has_the_seeds_wording() {
+        let args: Vec<String> = (0..21).map(|at| format!("{{\"path\":\"f{at}\"}}")).collect();
+        let calls: Vec<Call<'_>> = args
+            .iter()
+            .map(|args| Call {
+                tool: "read_file",
+                args,
+                output: args,
+                is_error: Some(false),
+                ..Call::default()
+            })
+            .collect();
+        let phrases = Phrases::new().unwrap();
+        let block = suggestion_block(&phrases, Lang::Ja, &judge(&calls).suggestion().unwrap(), None);
+        assert!(block.starts_with("最大関数呼び出し深度を超えました"), "{block}");
+        assert!(block.contains("20 回まで") && block.contains("21 回"), "{block}");
+    }
+
+    #[test]
+    fn notes_carry_the_mark_and_stops_ask_for_an_answer() {
+        let phrases = Phrases::new().unwrap();
+        let note_of =
+            |judgement: &Judgement, lang| note(&phrases, lang, judgement.gravest().unwrap(), judgement.reach);
+        for &lang in Lang::ALL {
+            let noted = note_of(&fonts(2), lang);
+            assert!(noted.starts_with(NOTE_MARK) && noted.contains("<*>") && noted.contains('2'), "{noted}");
+            assert_ne!(note_of(&fonts(3), lang), noted);
+        }
+        assert!(note_of(&fonts(3), Lang::En).contains("No more tools"));
+    }
+
+    #[test]
+    fn categories_of_users_bring_their_own_words() {
+        let phrases = Phrases::new().unwrap();
+        let texts = |en: &str| Texts { en: en.to_owned(), ja: "自前の文".to_owned() };
+        let own = OwnCategory { message: texts("The robot is asleep."), suggestion: texts("Wake it.") };
+        let mut suggestion = fonts(3).suggestion().unwrap();
+        suggestion.category = Some("asleep".into());
+        let block = suggestion_block(&phrases, Lang::En, &suggestion, Some(&own));
+        assert!(block.contains("The robot is asleep.") && block.contains("1. Wake it."), "{block}");
+        assert!(suggestion_block(&phrases, Lang::Ja, &suggestion, Some(&own)).contains("自前の文"));
+        let unknown = suggestion_block(&phrases, Lang::En, &suggestion, None);
+        assert!(unknown.contains("\n1. ") && !unknown.contains("1. \n"), "{unknown}");
+    }
+}
