@@ -54,6 +54,8 @@ pub(super) struct Asked {
     pub(super) effect: Effect,
     /// The arguments are a program: another one is another thing, but not another place.
     pub(super) is_code: bool,
+    /// It lets time pass before it does the rest.
+    pub(super) pauses: bool,
     /// Longest first.
     pub(super) echoes: Vec<String>,
 }
@@ -90,9 +92,23 @@ fn of_text(tool: &str, args: &str) -> Asked {
     let verb = if is_shell { hash([tool, &effect::verb(args)]) } else { hash([tool]) };
     let call = hash([tool, &text]);
     let effect = if is_shell { effect::of_command(args) } else { effect::of_tool(tool) };
-    let mut echoes = Vec::new();
+    let mut echoes = name_echo(tool);
     echo(args.get(..args.floor_char_boundary(LARGEST)).unwrap_or_default(), &mut echoes);
-    Asked { verb, call, target: call, rest: None, effect, is_code: is_shell, echoes: longest_first(echoes) }
+    Asked {
+        verb,
+        call,
+        target: call,
+        rest: is_shell.then(|| hash([tool, &effect::without_things(args)])),
+        effect,
+        is_code: is_shell,
+        pauses: is_shell && effect::pauses(args),
+        echoes: longest_first(echoes),
+    }
+}
+
+/// A harness that does not know a tool names it.
+fn name_echo(tool: &str) -> Vec<String> {
+    if is_name(tool) { vec![tool.to_owned()] } else { Vec::new() }
 }
 
 fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
@@ -141,14 +157,18 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
             None => effect::of_tool(name),
         },
     };
-    let mut echoes = Vec::new();
+    let mut echoes = name_echo(name);
     fields.values().for_each(|value| leaves(value, &mut echoes));
     Asked {
         verb,
         call,
         target: if has_target { of(text(&of_target)) } else { call },
-        rest: has_target.then(|| of(text(&|key| kept(key) && !of_target(key)))),
+        rest: match &command {
+            Some(command) => Some(hash([tool, name, &effect::without_things(command)])),
+            None => has_target.then(|| of(text(&|key| kept(key) && !of_target(key)))),
+        },
         effect,
+        pauses: command.as_deref().is_some_and(effect::pauses),
         is_code: is_program || is_sql,
         echoes: longest_first(echoes),
     }

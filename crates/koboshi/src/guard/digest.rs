@@ -58,6 +58,7 @@ pub struct Digest {
     pub(super) target: u64,
     pub(super) rest: Option<u64>,
     pub(super) is_code: bool,
+    pub(super) pauses: bool,
     pub(super) effect: Effect,
     pub(super) answer: u64,
     pub(super) waits: bool,
@@ -71,7 +72,7 @@ pub(super) struct Failure {
     pub(super) category: Arc<str>,
     /// The message with names masked.
     pub(super) fingerprint: Fingerprint,
-    /// The message with names.
+    /// The message with names, and where it came from.
     pub(super) named: u64,
     /// The cause in the environment, where one is known: it is the same in any words.
     pub(super) cause: Option<&'static str>,
@@ -146,6 +147,7 @@ impl Reader {
             target: asked.target,
             rest: asked.rest,
             is_code: asked.is_code,
+            pauses: asked.pauses,
             effect: own.unwrap_or(asked.effect),
             answer: answer::key(output),
             waits: failure.is_none() && answer::waits(output),
@@ -166,6 +168,7 @@ impl Reader {
         let told = telling(output);
         let masked = self.masker.mask(&told.text, echoes, Depth::Names);
         let named = self.masker.mask(&told.text, &[], Depth::Volatile);
+        let place = self.masker.mask(&told.place, &[], Depth::Volatile);
         let category = fault.category.clone().unwrap_or_else(|| Arc::from("other"));
         let words =
             masked.text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 2).count();
@@ -177,7 +180,7 @@ impl Reader {
                 text: shorten(&shown, FINGERPRINT_CHARS).into_owned(),
                 masks: masked.masks.into_iter().collect(),
             },
-            named: hash([named.text.as_str()]),
+            named: hash([named.text.as_str(), place.text.as_str()]),
             tally: told.tally,
             is_generic: category.as_ref() == "other" && words < 3,
             passes: fault.advice.same,

@@ -173,6 +173,29 @@ pub(super) fn verb(command: &str) -> String {
     }
 }
 
+/// The command lets time pass before or between its parts.
+pub(super) fn pauses(command: &str) -> bool {
+    command.split(['\n', ';', '|', '&']).filter_map(program).any(|(program, second)| {
+        matches!(program, "sleep" | "start-sleep") && second.is_some_and(is_number)
+            || matches!(program, "wait-for-it" | "wait-on" | "until" | "while")
+    })
+}
+
+/// The command without the files and folders it is about. For programs that take nothing else, all words are.
+pub(super) fn without_things(command: &str) -> String {
+    const ON_FILES: &[&str] =
+        &["ls", "cat", "head", "tail", "stat", "file", "wc", "du", "tree", "test", "less", "dir"];
+    let on_files = program(command).is_some_and(|(program, _)| ON_FILES.contains(&program));
+    let mut kept: Vec<&str> = Vec::new();
+    for (at, word) in command.split_whitespace().enumerate() {
+        let is_thing = word.contains(['/', '\\']) || (on_files && at > 0 && !word.starts_with('-'));
+        if !is_thing {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
 /// By the first word of a statement.
 pub(super) fn of_sql(statement: &str) -> Effect {
     let first = statement.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
@@ -214,5 +237,8 @@ mod tests {
         }
         assert_eq!(of_command("sleep 30"), Effect::Waits);
         assert_eq!(verb("cd a && PORT=1 git push origin"), "git push");
+        assert!(pauses("sleep 5 && curl localhost") && !pauses("curl localhost"));
+        assert_eq!(without_things("ls -l src"), without_things("ls -l lib"));
+        assert_ne!(without_things("grep a src/x"), without_things("grep b src/x"));
     }
 }

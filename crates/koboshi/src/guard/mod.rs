@@ -31,6 +31,8 @@ mod turn;
 mod words;
 
 #[cfg(test)]
+mod stories;
+#[cfg(test)]
 mod tests;
 
 use jiff::Zoned;

@@ -4,7 +4,7 @@
 //! The answer is part of what is compared: a debugger that steps on, a page that follows another and a queue that moves
 //! are no loops. Pauses between looks are polling, and an unchanged waiting state may be asked for more often.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::answer::Barren;
 use super::digest::Digest;
@@ -48,9 +48,14 @@ fn changes(digest: &Digest) -> bool {
 fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Option<Finding> {
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
     let mut count = 0;
-    let mut paused = last.waits;
+    let mut paused = last.waits || last.pauses;
     let mut pausing = false;
+    let mut views = Views::default();
     for round in rounds {
+        // "ok" says little: what is seen between two such calls tells whether they moved something.
+        if changes(last) && views.moved(round) {
+            break;
+        }
         let same: Vec<(usize, &Digest)> =
             round.calls().filter(|(_, digest)| digest.pair() == last.pair()).collect();
         if same.is_empty() {
@@ -70,6 +75,22 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
     let verdict = graded(own.act, count, limit)?;
     entries.reverse();
     Some(told(found(Rule::SameCall, verdict, count, limit, &entries), last, last.pair()))
+}
+
+/// What looks have shown, walking back.
+#[derive(Default)]
+struct Views(HashMap<u64, u64>);
+
+impl Views {
+    /// The same look shows something else than later.
+    fn moved(&mut self, round: &Round<'_>) -> bool {
+        let looks = round.successes().filter(|digest| digest.effect == Effect::Looks);
+        let mut moved = false;
+        for look in looks {
+            moved |= self.0.insert(look.call, look.answer).is_some_and(|later| later != look.answer);
+        }
+        moved
+    }
 }
 
 fn cycle(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
@@ -134,7 +155,7 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
             && (barren != Barren::Long || digest.answer == last.answer)
     };
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
-    let (mut count, mut paused, mut pausing) = (0, last.waits, false);
+    let (mut count, mut paused, mut pausing) = (0, last.waits || last.pauses, false);
     for round in rounds {
         let same: Vec<(usize, &Digest)> = round.calls().filter(|(_, digest)| alike(digest)).collect();
         let moved = round.successes().any(|digest| digest.verb == last.verb && !alike(digest));

@@ -171,6 +171,9 @@ impl Later {
     /// Takes in the successes of an attempt; true if one of them ends the row.
     fn learn(&mut self, round: &Round<'_>, last: &Digest, failure: &Failure) -> bool {
         let mut ends = false;
+        // What passes by itself may have passed.
+        let paused = |digest: &Digest| digest.pauses || (digest.effect == Effect::Waits && !digest.failed());
+        self.changed |= failure.passes && round.calls().any(|(_, digest)| paused(digest));
         for success in round.successes() {
             let same_verb = success.verb == last.verb;
             ends |= same_verb && success.target == last.target;
@@ -181,8 +184,7 @@ impl Later {
             }
             self.changed |= match success.effect {
                 Effect::Changes => !(same_verb && elsewhere),
-                // What passes by itself may have passed.
-                Effect::Waits => failure.passes,
+                Effect::Waits => false,
                 Effect::Looks => same_verb && !elsewhere,
             };
         }

@@ -55,6 +55,8 @@ impl Tally {
 pub(super) struct Telling {
     /// The lines, joined.
     pub(super) text: String,
+    /// Where it happened: after an edit the same words in another file are another failure.
+    pub(super) place: String,
     pub(super) tally: Tally,
 }
 
@@ -94,7 +96,23 @@ pub(super) fn telling(output: &str) -> Telling {
             kept.push(line);
         }
     }
-    Telling { text: kept.join("\n"), tally }
+    Telling { text: kept.join("\n"), place: place(&text), tally }
+}
+
+/// The innermost frame of a stack with its line of code, and the places that a compiler points at.
+fn place(text: &str) -> String {
+    let lines = || text.lines().map(str::trim);
+    let after_frame = |(at, _): (usize, &str)| lines().skip(at).take(2);
+    let frame = lines().enumerate().filter(|(_, line)| line.starts_with("File \"")).last();
+    let python = frame.into_iter().flat_map(after_frame);
+    let node = lines().find(|line| line.starts_with("at ")).into_iter();
+    let is_pointed = |line: &&str| {
+        let marked = line.split_once('|').is_some_and(|(_, code)| code.contains("^"));
+        line.starts_with("-->") || marked
+    };
+    let pointed = lines().filter(is_pointed).take(FIRST_LINES);
+    let cut = |line: &str| line.chars().take(LINE_CHARS).collect::<String>();
+    python.chain(node).chain(pointed).map(cut).collect::<Vec<_>>().join("\n")
 }
 
 /// The words of the error in a JSON text, also where it stands behind `HTTP 400 `.
@@ -239,6 +257,17 @@ mod tests {
         let node =
             "Error: listen EADDRINUSE: address already in use :::3000\n    at Server.listen (node:net:1:2)";
         assert_eq!(telling(node).text, "Error: listen EADDRINUSE: address already in use :::3000");
+    }
+
+    #[test]
+    fn the_place_is_kept_beside_the_words() {
+        let rust = |file: &str| {
+            format!("error[E0308]: mismatched types\n --> {file}:1:2\n  |\n1 | x\n  | ^ expected u32")
+        };
+        assert_eq!(telling(&rust("a.rs")).text, telling(&rust("b.rs")).text);
+        assert_ne!(telling(&rust("a.rs")).place, telling(&rust("b.rs")).place);
+        let python = "Traceback (most recent call last):\n  File \"a.py\", line 3\n    f()\n  File \"b.py\", line 9\n    g(x)\nKeyError: 1";
+        assert_eq!(telling(python).place, "File \"b.py\", line 9\ng(x)");
     }
 
     #[test]

@@ -133,6 +133,23 @@ fn another_name_after_a_change_is_progress() {
 }
 
 #[test]
+fn the_same_words_from_another_file_after_an_edit_are_progress() {
+    let outputs: Vec<String> = (0..7)
+        .map(|at| {
+            format!("error[E0308]: mismatched types\n --> src/m{at}.rs:3:9\nerror: could not compile `x`")
+        })
+        .collect();
+    let edits: Vec<String> = (0..7).map(|at| format!(r#"{{"path":"src/m{at}.rs","new":"y"}}"#)).collect();
+    let check = r#"{"command":"cargo check"}"#;
+    let calls: Vec<Call<'_>> = outputs
+        .iter()
+        .zip(&edits)
+        .flat_map(|(output, edit)| [bad("bash", check, output), ok("edit_file", edit, "updated")])
+        .collect();
+    assert!(!verdicts(&calls).contains('S'), "{}", verdicts(&calls));
+}
+
+#[test]
 fn a_success_on_the_same_thing_ends_the_row_and_one_elsewhere_takes_others_out() {
     let fetch = |url: &'static str| bad("web_fetch", url, "HTTP 404 Not Found");
     let good = |url: &'static str| ok("web_fetch", url, "<html>page</html>");

@@ -1,0 +1,288 @@
+//! More stories: what products of this kind were reported to stop wrongly, and what they were reported to miss.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+use std::sync::LazyLock;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use super::*;
+use crate::classify::Rules;
+
+/// Tool, arguments, output, failed.
+type Told = (&'static str, String, String, Option<bool>);
+
+fn ok(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
+    (tool, args.into(), output.into(), Some(false))
+}
+
+fn bad(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
+    (tool, args.into(), output.into(), Some(true))
+}
+
+fn sh(command: &str) -> String {
+    format!(r#"{{"command":"{command}"}}"#)
+}
+
+fn path(path: &str) -> String {
+    format!(r#"{{"path":"{path}"}}"#)
+}
+
+/// The index of the first stop, with its rule.
+fn first_stop(story: &[Told]) -> Option<(usize, Rule)> {
+    static CLASSIFIER: LazyLock<Classifier> =
+        LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
+    static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::default()).unwrap());
+    let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+    let mut turn = Turn::new();
+    for (at, (tool, args, output, is_error)) in story.iter().enumerate() {
+        let call = Call { tool, args, output, is_error: *is_error, ..Call::default() };
+        turn.push(GUARD.read(&call, &CLASSIFIER, &now));
+        let judgement = GUARD.assess(&turn);
+        if judgement.verdict == Verdict::Stop {
+            return judgement.gravest().map(|finding| (at, finding.rule));
+        }
+    }
+    None
+}
+
+#[track_caller]
+fn passes(story: &[Told]) {
+    assert_eq!(first_stop(story), None);
+}
+
+#[track_caller]
+fn stops(story: &[Told], at: usize) {
+    assert_eq!(first_stop(story).map(|(at, _)| at), Some(at), "{:?}", first_stop(story));
+}
+
+/// The same story for numbers from 0.
+fn each(count: usize, tell: impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
+    (0..count).flat_map(tell).collect()
+}
+
+#[test]
+fn clicking_through_pages_is_work() {
+    passes(&each(8, |at| {
+        vec![
+            ok("browser_click", r#"{"ref":"next"}"#, "ok"),
+            ok("browser_snapshot", "{}", format!("page {at}")),
+        ]
+    }));
+    let stuck = each(8, |_| {
+        vec![ok("browser_click", r#"{"ref":"next"}"#, "ok"), ok("browser_snapshot", "{}", "page 1")]
+    });
+    stops(&stuck, 5);
+}
+
+#[test]
+fn waiting_for_a_server_in_one_command_is_polling() {
+    let up = "curl: (7) Failed to connect to localhost port 3000: Connection refused";
+    let mut story = each(4, |_| vec![bad("bash", sh("sleep 2 && curl localhost:3000"), up)]);
+    story.push(ok("bash", sh("sleep 2 && curl localhost:3000"), "hello"));
+    passes(&story);
+    stops(&each(4, |_| vec![bad("bash", sh("curl localhost:3000"), up)]), 2);
+}
+
+#[test]
+fn looking_into_many_empty_folders_is_work() {
+    passes(&each(9, |at| vec![ok("bash", sh(&format!("ls src/m{at}")), "")]));
+    stops(&each(9, |at| vec![ok("bash", sh(&format!("grep -rn foo{at} .")), "")]), 6);
+}
+
+#[test]
+fn fewer_failing_tests_are_progress_and_the_same_are_not() {
+    let test = |failed: usize| {
+        bad(
+            "bash",
+            sh("pytest -q"),
+            format!("FAILED t.py::test_a - assert 1 == 2\n{failed} failed, 9 passed in 0.{failed}1s"),
+        )
+    };
+    let edit = |at: usize| ok("edit_file", format!(r#"{{"path":"a.py","n":{at}}}"#), "updated");
+    passes(&each(7, |at| vec![test(9 - at), edit(at)]));
+    stops(&each(7, |at| vec![test(3), edit(at)]), 8);
+    let lint =
+        |all: usize| bad("bash", sh("npx eslint ."), format!("✖ {all} problems ({all} errors, 0 warnings)"));
+    passes(&each(5, |at| vec![lint(40 - at * 7)]));
+}
+
+#[test]
+fn edits_of_many_files_are_work_whatever_is_said_of_them() {
+    let said = "The file has been updated. Here is the result of running `cat -n` on a snippet of the edited file, with a few lines of context around the place that was edited so that you can check that the indentation is right and nothing was lost.";
+    passes(&each(15, |at| vec![ok("edit_file", path(&format!("f{at}.rs")), said)]));
+    passes(&each(15, |at| vec![ok("bash", sh(&format!("mkdir d{at}")), "")]));
+}
+
+#[test]
+fn told_waits_are_kept_and_not_counted_as_a_loop() {
+    let search = bad("web_search", r#"{"q":"a"}"#, "HTTP 429 Too Many Requests, retry after 4 s");
+    let mut story = each(3, |_| vec![search.clone(), ok("bash", sh("sleep 5"), "")]);
+    story.push(ok("web_search", r#"{"q":"a"}"#, "1. result"));
+    passes(&story);
+}
+
+#[test]
+fn builds_between_edits_may_say_the_same() {
+    passes(&each(9, |at| {
+        vec![
+            ok("edit_file", format!(r#"{{"path":"a.rs","n":{at}}}"#), "updated"),
+            ok("bash", sh("cargo build"), "Finished dev in 0.3s"),
+        ]
+    }));
+}
+
+#[test]
+fn tools_that_are_not_there_are_one_cause() {
+    let names = ["get_weather", "fetch_weather", "weather_now"];
+    stops(&each(3, |at| vec![bad(names[at], "{}", format!("Unknown tool: {}", names[at]))]), 2);
+}
+
+#[test]
+fn growing_timeouts_are_the_same_failure() {
+    stops(
+        &each(4, |at| {
+            let args = format!(r#"{{"command":"make all","timeout":{}}}"#, 1000 << at);
+            vec![bad("bash", args, format!("Command timed out after {}ms", 1000 << at))]
+        }),
+        2,
+    );
+}
+
+#[test]
+fn the_unread_file_that_is_read_again_and_again() {
+    stops(
+        &each(5, |at| {
+            vec![
+                bad(
+                    "edit_file",
+                    format!(r#"{{"path":"a.rs","old":"x{at}"}}"#),
+                    "File has not been read yet. Read it first.",
+                ),
+                ok("read_file", path("a.rs"), "1 fn main() {}"),
+            ]
+        }),
+        4,
+    );
+}
+
+#[test]
+fn three_ways_to_a_full_disk() {
+    stops(
+        &[
+            bad("write_file", path("/a"), "ENOSPC: no space left on device, write"),
+            bad("bash", sh("cp a b"), "cp: error writing 'b': No space left on device"),
+            bad(
+                "run_code", r#"{"code":"open('c','w').write(x)"}"#,
+                "OSError: [Errno 28] No space left on device",
+            ),
+        ],
+        2,
+    );
+}
+
+#[test]
+fn refusals_by_a_person_are_one_cause() {
+    let commands = ["rm -r x", "git clean -fd", "find . -delete"];
+    stops(
+        &each(3, |at| {
+            vec![bad(
+                "bash",
+                sh(commands[at]),
+                "The user doesn't want to proceed: permission to use bash was denied.",
+            )]
+        }),
+        2,
+    );
+}
+
+#[test]
+fn reworded_searches_with_the_same_hits_get_nothing_new() {
+    let hits = format!(
+        "1. {}\n2. {}",
+        "A page about foxes and what they eat. ".repeat(5),
+        "Another page. ".repeat(8)
+    );
+    stops(&each(9, |at| vec![ok("web_search", format!(r#"{{"q":"foxes {at}"}}"#), hits.clone())]), 6);
+}
+
+#[test]
+fn japanese_messages_are_compared_too() {
+    stops(
+        &each(3, |at| {
+            vec![bad(
+                "read_file",
+                path(&format!("資料{at}.txt")),
+                format!("エラー: ファイル「資料{at}.txt」が見つかりません。"),
+            )]
+        }),
+        2,
+    );
+    passes(&[
+        bad("run", "{}", "エラー: 権限がありません"),
+        bad("run", "{}", "エラー: 引数の数が違います"),
+        bad("run", "{}", "エラー: 日付の形式が不正です"),
+    ]);
+}
+
+#[test]
+fn without_a_flag_the_text_tells() {
+    let told = |output: String| ("bash", sh("make"), output, None);
+    stops(
+        &each(3, |at| vec![told(format!("cc: error: x{at}.c: No such file or directory\n[exit code: 1]"))]),
+        2,
+    );
+    passes(&each(4, |at| {
+        vec![(
+            "bash",
+            sh(&format!("git log -{at}")),
+            format!("a1b2c3{at} fix: Permission denied on start\n9f8e7d6 error: handle it"),
+            None,
+        )]
+    }));
+}
+
+#[test]
+fn wrapped_compiler_errors_are_told_by_what_is_inside() {
+    let inner = [
+        "cannot find value `x` in this scope", "expected `;`, found `}`", "use of moved value: `y`",
+        "unused variable `z`",
+    ];
+    passes(&each(4, |at| {
+        let output = format!(
+            "error: {}\n --> src/a.rs:{at}:1\nerror: could not compile `app` (bin \"app\") due to 1 previous error",
+            inner[at]
+        );
+        vec![bad("bash", sh("cargo check"), output)]
+    }));
+}
+
+#[test]
+fn stack_traces_do_not_hide_the_same_exception() {
+    let trace = |at: usize| {
+        let frames: String = (0..at + 2)
+            .map(|deep| {
+                format!("  File \"/tmp/x{at}/m{deep}.py\", line {}, in f{deep}\n    call({deep})\n", at * 7)
+            })
+            .collect();
+        format!("Traceback (most recent call last):\n{frames}KeyError: 'price'")
+    };
+    stops(&each(3, |at| vec![bad("run_code", format!(r#"{{"code":"v{at}"}}"#), trace(at))]), 2);
+}
+
+#[test]
+fn a_job_that_moves_is_no_loop_and_one_that_stands_is_after_ten() {
+    let job = |state: String| ok("get_job", r#"{"id":1}"#, state);
+    passes(&each(15, |at| vec![job(format!("running {}%", at * 5))]));
+    stops(&each(12, |_| vec![job("state: IN_PROGRESS".to_owned())]), 9);
+}
+
+#[test]
+fn messages_that_only_share_their_class_are_other_failures() {
+    passes(&[
+        bad("run_code", r#"{"code":"a"}"#, "ValueError: could not convert string to float: 'x'"),
+        bad("run_code", r#"{"code":"b"}"#, "ValueError: too many values to unpack (expected 2)"),
+        bad("run_code", r#"{"code":"c"}"#, "ValueError: math domain error"),
+        bad("run_code", r#"{"code":"d"}"#, "ValueError: unknown url type"),
+    ]);
+}
