@@ -5,17 +5,14 @@ use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, Rules};
 use koboshi::guard::{
-    Call, Guard, GuardPolicy, HISTORY, Judgement, LOOK_BACK, Outcome, Rule, RulePolicy, Tracker, Turn,
-    Verdict,
+    Call, Guard, GuardPolicy, HISTORY, Judgement, LOOK_BACK, Outcome, Rule, Tracker, Turn, Verdict,
 };
 use koboshi::redact::Redactor;
 
 /// Everything the checks need, made once.
 pub(crate) struct GuardBench {
     pub(crate) classifier: Classifier,
-    pub(crate) guard: Guard,
-    /// The same without a limit on depth and width, which any call counts for.
-    pub(crate) shallow: Guard,
+    guard: Guard,
     redactor: Redactor,
     pub(crate) now: Zoned,
 }
@@ -23,12 +20,9 @@ pub(crate) struct GuardBench {
 impl GuardBench {
     pub(crate) fn new() -> Self {
         let rules = Rules::builtin().expect("the built-in rules are sound");
-        let policy = GuardPolicy::default();
-        let free = GuardPolicy { depth: RulePolicy::OFF, width: RulePolicy::OFF, ..policy.clone() };
         Self {
             classifier: Classifier::new(rules, TimeZoneDatabase::bundled()),
-            guard: Guard::new(policy).expect("the defaults are sound"),
-            shallow: Guard::new(free).expect("sound"),
+            guard: Guard::new(GuardPolicy::default()).expect("the defaults are sound"),
             redactor: Redactor::new(),
             now: jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
         }
@@ -97,7 +91,7 @@ impl GuardBench {
 }
 
 /// The first byte of a call chooses its circumstances, so that a fuzzer can reach all of them.
-pub(crate) fn call(text: &str) -> Call<'_> {
+fn call(text: &str) -> Call<'_> {
     let mut fields = text.splitn(3, '\u{1f}');
     let head = fields.next().unwrap_or_default();
     let first = head.bytes().next().unwrap_or_default();

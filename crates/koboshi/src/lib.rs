@@ -6,7 +6,7 @@
 //! ([`redact`]), and what to do about a fault: [`remedy`](remedy::remedy), with its pauses ([`backoff`])
 //! and what they may cost ([`budget`]). What was learned is kept per [`key`]: [`breaker`] stops sending to a target
 //! that keeps failing, [`gate`] keeps traffic below what a provider allows, [`cooldown`] lets a key rest until a
-//! stated or guessed time. [`call`] puts them together for one request.
+//! stated or guessed time. [`call`] puts them together for one request. [`guard`] tells loops of tool calls from work.
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves

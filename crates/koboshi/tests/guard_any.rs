@@ -9,7 +9,7 @@ mod guard_checks;
 use std::sync::LazyLock;
 
 use guard_checks::GuardBench;
-use koboshi::guard::{Call, Judgement, Rule, Verdict};
+use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Rule, RulePolicy, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -29,8 +29,14 @@ fn cases(count: u32) -> ProptestConfig {
     ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// Without a limit on depth and width, which any call counts for.
+static SHALLOW: LazyLock<Guard> = LazyLock::new(|| {
+    let off = RulePolicy::OFF;
+    Guard::new(GuardPolicy { depth: off, width: off, ..GuardPolicy::default() }).unwrap()
+});
+
 fn judge(calls: &[Call<'_>]) -> Judgement {
-    BENCH.shallow.judge(calls, &BENCH.classifier, &BENCH.now)
+    SHALLOW.judge(calls, &BENCH.classifier, &BENCH.now)
 }
 
 /// The index of the first stop.
