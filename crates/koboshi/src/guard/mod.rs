@@ -89,15 +89,49 @@ impl Guard {
         self.assess(&self.turn(calls, classifier, now))
     }
 
+    /// The same, where it is known which user turn it is now: if the user has written since the last call, nothing of
+    /// what was called before counts, and the answer is to go on.
+    #[must_use]
+    pub fn judge_in(&self, turn: u32, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Judgement {
+        let current = calls.last().is_some_and(|call| call.turn == turn);
+        if current { self.judge(calls, classifier, now) } else { self.assess(&Turn::new()) }
+    }
+
+    /// What was said after each response of the last user turn, where it was not just to go on: the index of the last
+    /// call of the response, and the judgement. The same history gives the same answers, so notes that a client does
+    /// not keep can be put back where they were. Reads every call of the turn once.
+    #[must_use]
+    pub fn replay(
+        &self,
+        calls: &[Call<'_>],
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Vec<(usize, Judgement)> {
+        let start = start_of_turn(calls);
+        let mut turn = Turn::new();
+        turn.skip(start);
+        let mut said = Vec::new();
+        let mut rest = calls.iter().enumerate().skip(start).peekable();
+        while let Some((index, call)) = rest.next() {
+            turn.push(self.read(call, classifier, now));
+            let goes_on =
+                rest.peek().is_some_and(|(_, next)| next.batch.is_some() && next.batch == call.batch);
+            if !goes_on {
+                said.push((index, self.assess(&turn)));
+            }
+        }
+        said.retain(|(_, judgement)| judgement.would != Verdict::Pass);
+        said
+    }
+
     /// The last user turn of a history, read.
     #[must_use]
     pub fn turn(&self, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Turn {
         let mut turn = Turn::new();
-        let number = calls.last().map(|call| call.turn);
-        let of_turn = calls.iter().rev().take_while(|call| Some(call.turn) == number).count();
-        turn.skip(calls.len() - of_turn);
+        let start = start_of_turn(calls);
+        turn.skip(start);
+        let of_turn = calls.len() - start;
         let (earlier, kept) = (of_turn.saturating_sub(LOOK_BACK), of_turn.min(LOOK_BACK));
-        let start = calls.len() - of_turn;
         for call in calls.iter().skip(start).take(earlier) {
             turn.count(call.turn, call.batch);
         }
@@ -133,6 +167,12 @@ impl Guard {
         }
         Judgement::of(findings, reach, self.policy.observe)
     }
+}
+
+/// Index of the first call of the last user turn.
+fn start_of_turn(calls: &[Call<'_>]) -> usize {
+    let number = calls.last().map(|call| call.turn);
+    calls.len() - calls.iter().rev().take_while(|call| Some(call.turn) == number).count()
 }
 
 /// One before the limit is a note, at the limit a stop. A first time is nothing.

@@ -211,7 +211,8 @@ fn similar(digest: &Digest, earlier: &Failure, last: &Digest, failure: &Failure,
 
 /// Attempts that failed, whatever with, and nothing that succeeded between them but looks.
 fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
-    let (_, last) = rounds.first()?.failures().next()?;
+    // The order inside one response means nothing.
+    let (_, last) = rounds.first()?.failures().min_by_key(|(_, digest)| (digest.verb, digest.target))?;
     let own = policy.rule(Rule::AnyErrors, &last.tool);
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
     let mut verbs = HashSet::new();

@@ -278,6 +278,31 @@ fn a_new_user_turn_always_passes() {
 }
 
 #[test]
+fn what_the_user_wrote_last_counts_even_before_the_first_call() {
+    let call = bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).");
+    let guard = Guard::new(GuardPolicy::default()).unwrap();
+    let at = |turn| guard.judge_in(turn, &[call; 3], &CLASSIFIER, &now()).verdict;
+    assert_eq!((at(0), at(1)), (Verdict::Stop, Verdict::Pass));
+}
+
+#[test]
+fn a_replay_says_what_was_said_at_the_time() {
+    let call = |turn, batch| Call {
+        turn,
+        batch,
+        ..bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).")
+    };
+    let calls = [call(0, None), call(1, Some(0)), call(1, Some(1)), call(1, Some(1)), call(1, Some(2))];
+    let guard = Guard::new(GuardPolicy::default()).unwrap();
+    let said = guard.replay(&calls, &CLASSIFIER, &now());
+    let told: Vec<(usize, Verdict)> =
+        said.iter().map(|(index, judgement)| (*index, judgement.verdict)).collect();
+    assert_eq!(told, [(3, Verdict::Note), (4, Verdict::Stop)]);
+    assert_eq!(said[0].1, guard.judge(&calls[..4], &CLASSIFIER, &now()));
+    assert_eq!(said[1].1, guard.judge(&calls, &CLASSIFIER, &now()));
+}
+
+#[test]
 fn observe_reports_and_never_acts() {
     let call = bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).");
     let policy = GuardPolicy { observe: true, ..GuardPolicy::default() };
