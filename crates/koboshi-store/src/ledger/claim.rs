@@ -89,11 +89,12 @@ impl Claims {
         errands
     }
 
-    /// What the store said. `asked` is when it was asked: the lease began no earlier.
-    pub(super) fn settle(&self, name: &str, lease: Option<Lease>, asked: Moment) {
+    /// What the store said to an errand of this length. `asked` is when it was asked: the lease began no earlier.
+    pub(super) fn settle(&self, name: &str, lease: Option<Lease>, ttl: Duration, asked: Moment) {
         if let Some(claim) = self.lock().get_mut(name) {
-            claim.next = asked.after(claim.ttl / AFTER);
-            claim.lease = lease.map(|lease| Held { lease, until: asked.after(claim.ttl) });
+            // Not the claim's length: it may have changed while the store was asked.
+            claim.next = asked.after(ttl.min(claim.ttl) / AFTER);
+            claim.lease = lease.map(|lease| Held { lease, until: asked.after(ttl) });
         }
     }
 }
@@ -118,7 +119,7 @@ mod tests {
         let claims = Claims::default();
         claims.claim("probe", TTL, at(0));
         assert!(matches!(claims.errands(at(0), false)[..], [Errand::Take { .. }]));
-        claims.settle("probe", lease(7), at(0));
+        claims.settle("probe", lease(7), TTL, at(0));
         assert_eq!(claims.held("probe", at(1)), Some(7));
         assert!(claims.errands(at(9), false).is_empty(), "not yet");
         assert!(matches!(claims.errands(at(10), false)[..], [Errand::Renew { .. }]));
@@ -128,10 +129,26 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_lasts_as_long_as_the_store_was_asked_for() {
+        let claims = Claims::default();
+        claims.claim("probe", TTL, at(0));
+        let [Errand::Take { ttl, .. }] = claims.errands(at(0), false)[..] else { panic!("one errand") };
+        // While the store is being asked, the caller wants it for longer.
+        claims.claim("probe", TTL * 10, at(0));
+        claims.settle("probe", lease(7), ttl, at(0));
+        assert_eq!(claims.held("probe", at(29)), Some(7));
+        assert_eq!(claims.held("probe", at(30)), None, "somebody else may have it now");
+        assert!(matches!(claims.errands(at(10), false)[..], [Errand::Renew { ttl, .. }] if ttl == TTL * 10));
+        claims.settle("probe", lease(7), TTL * 10, at(10));
+        assert_eq!(claims.held("probe", at(309)), Some(7));
+        assert_eq!(claims.held("probe", at(310)), None);
+    }
+
+    #[test]
     fn what_is_given_up_is_given_back() {
         let claims = Claims::default();
         claims.claim("probe", TTL, at(0));
-        claims.settle("probe", lease(7), at(0));
+        claims.settle("probe", lease(7), TTL, at(0));
         claims.give_up("probe", at(1));
         assert_eq!(claims.held("probe", at(1)), None, "at once");
         assert!(matches!(claims.errands(at(1), false)[..], [Errand::Release { .. }]));

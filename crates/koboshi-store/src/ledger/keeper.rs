@@ -190,11 +190,11 @@ impl Keeper {
             match errand {
                 Errand::Take { name, ttl } => {
                     let lease = shared.store.lease(&name, shared.options.node.name(), ttl, now)?;
-                    shared.claims.settle(&name, lease, asked);
+                    shared.claims.settle(&name, lease, ttl, asked);
                 }
                 Errand::Renew { lease, ttl } => {
                     let renewed = shared.store.renew(&lease, ttl, now)?;
-                    shared.claims.settle(&lease.name, renewed, asked);
+                    shared.claims.settle(&lease.name, renewed, ttl, asked);
                 }
                 Errand::Release { lease } => {
                     shared.store.release(&lease, now)?;
