@@ -39,6 +39,13 @@ struct Kept {
 struct Held {
     fence: u64,
     until: Timestamp,
+    length: Duration,
+}
+
+impl Held {
+    fn is_held(&self, now: Timestamp) -> bool {
+        times::is_held(self.until, self.length, now)
+    }
 }
 
 #[derive(Default)]
@@ -157,22 +164,23 @@ impl Store for MemoryStore {
         now: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
         let mut inner = self.lock();
-        if inner.leases.get(name).is_some_and(|held| held.until > now) {
+        if inner.leases.get(name).is_some_and(|held| held.is_held(now)) {
             return Ok(None);
         }
         let fence = times::next_fence(inner.fence, now);
         let until = times::after(now, ttl);
         inner.fence = fence;
-        inner.leases.insert(name.to_owned(), Held { fence, until });
+        inner.leases.insert(name.to_owned(), Held { fence, until, length: ttl });
         Ok(Some(Lease { name: name.to_owned(), fence, until }))
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
         let mut inner = self.lock();
         let held =
-            inner.leases.get_mut(&lease.name).filter(|held| held.fence == lease.fence && held.until > now);
+            inner.leases.get_mut(&lease.name).filter(|held| held.fence == lease.fence && held.is_held(now));
         Ok(held.map(|held| {
             held.until = times::after(now, ttl);
+            held.length = ttl;
             Lease { until: held.until, ..lease.clone() }
         }))
     }
@@ -182,7 +190,7 @@ impl Store for MemoryStore {
         let Some(held) = inner.leases.get(&lease.name).filter(|held| held.fence == lease.fence) else {
             return Ok(false);
         };
-        let was_held = held.until > now;
+        let was_held = held.is_held(now);
         inner.leases.remove(&lease.name);
         Ok(was_held)
     }
@@ -250,7 +258,7 @@ impl Store for MemoryStore {
             .retain(|_, (record, _)| !matches!(record, Record::Breaker(breaker) if breaker.at < old_breaker));
         inner.cache.retain(|_, kept| kept.until > now);
         inner.sessions.retain(|_, kept| kept.until > now);
-        inner.leases.retain(|_, held| held.until > now);
+        inner.leases.retain(|_, held| held.is_held(now));
         Ok(u64::try_from(had.saturating_sub(before(&inner))).unwrap_or(u64::MAX))
     }
 }

@@ -489,9 +489,9 @@ fn what_happened_before_a_long_outage_and_arrived_after_it_hides_nothing() {
     let late: Vec<Entry> = (0..1500).map(|n| entry(n, What::Gate, &format!("late {n}"))).collect();
     arrive(&server, 90_000, &late);
     let found = plain.query(&Query { from: Some(at(40_000)), ..Query::default() }).unwrap();
-    assert_eq!(found, [normal.clone()]);
+    assert_eq!(found, std::slice::from_ref(&normal));
     let newest = plain.query(&Query { limit: 2, ..Query::default() }).unwrap();
-    assert_eq!(newest, [late[1499].clone(), normal.clone()], "the newest by when they happened");
+    assert_eq!(newest, [late[1499].clone(), normal], "the newest by when they happened");
     let found = plain.query(&Query { from: Some(at(1490)), to: Some(at(1495)), ..Query::default() }).unwrap();
     assert_eq!(found, late[1490..1495]);
 }

@@ -158,7 +158,7 @@ fn a_newer_file_is_refused_with_both_versions_and_left_as_it_is() {
     let bytes = fs::read(&file).unwrap();
     let error = refused(&file);
     let StoreError::Newer { found, known, .. } = &error else { panic!("{error}") };
-    assert_eq!((*found, *known), (99, 2));
+    assert_eq!((*found, *known), (99, 3));
     let text = error.to_string();
     assert!(text.contains("koboshi.db") && text.contains("99") && text.contains("update"), "{text}");
     assert_eq!(fs::read(&file).unwrap(), bytes);
@@ -190,15 +190,20 @@ fn an_older_file_is_brought_forward_with_all_it_holds() {
         [common::at(1).as_microsecond()],
     )
     .unwrap();
+    let until = common::at(100).as_millisecond();
+    old.execute("INSERT INTO lease (name, holder, fence, until) VALUES ('probe', 'n1', 1, ?1)", [until])
+        .unwrap();
     drop(old);
     let store = open(&file).unwrap();
+    let lease = |second| store.lease("probe", "n2", common::DEADLINE, common::at(second)).unwrap();
+    assert_eq!((lease(99), lease(100).is_some()), (None, true), "a lease from before holds until it ends");
     assert_eq!(store.load().unwrap().records, [named]);
     store.append(&[koboshi_store::Entry { data: Some(1.into()), ..entry(2, What::Gate, "now") }]).unwrap();
     let journal = store.query(&Query::default()).unwrap();
     assert_eq!(journal.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["from before", "now"]);
     let plain = Connection::open(&file).unwrap();
     let version: i64 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version, 3);
 }
 
 /// Whoever looks while another one puts the first schema in place sees all of it or nothing.

@@ -27,7 +27,8 @@ use super::trouble::Doing;
 const APPLICATION: i64 = 0x4b42_5349;
 
 /// What makes each schema from the one before.
-const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const STEPS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// The pause before a file that others hold is tried again while it is set up; SQLite itself does not wait there.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -8,7 +8,20 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::store::Lease;
 use crate::times;
 
+/// Whether a lease is held at `?1`: see `times::is_held`. `?2` is the correction that is no jump.
+const IS_HELD: &str = "(until > ?1 AND (length IS NULL OR until - ?1 <= length + ?2))";
+
+/// An instant and the correction that is no jump, as [`IS_HELD`] wants them.
+fn instant(now: Timestamp) -> (i64, i64) {
+    (now.as_millisecond(), millis(times::CORRECTION))
+}
+
 /// A length in the file's unit.
+fn millis(length: Duration) -> i64 {
+    i64::try_from(times::millis(length)).unwrap_or(i64::MAX)
+}
+
+/// When a length ends, in the file's unit.
 fn until(now: Timestamp, ttl: Duration) -> i64 {
     times::after(now, ttl).as_millisecond()
 }
@@ -20,10 +33,15 @@ pub(super) fn lease(
     ttl: Duration,
     now: Timestamp,
 ) -> rusqlite::Result<Option<Lease>> {
-    let held: Option<i64> = transaction
-        .query_row("SELECT until FROM lease WHERE name = ?1", [name], |row| row.get(0))
+    let (instant, correction) = instant(now);
+    let held: Option<bool> = transaction
+        .query_row(
+            &format!("SELECT {IS_HELD} FROM lease WHERE name = ?3"),
+            params![instant, correction, name],
+            |row| row.get(0),
+        )
         .optional()?;
-    if held.is_some_and(|held| held > now.as_millisecond()) {
+    if held == Some(true) {
         return Ok(None);
     }
     let last: i64 =
@@ -32,8 +50,8 @@ pub(super) fn lease(
     let kept = i64::try_from(fence).unwrap_or(i64::MAX);
     transaction.execute("UPDATE counter SET value = ?1 WHERE name = 'fence'", [kept])?;
     transaction.execute(
-        "INSERT OR REPLACE INTO lease (name, holder, fence, until) VALUES (?1, ?2, ?3, ?4)",
-        params![name, holder, kept, until(now, ttl)],
+        "INSERT OR REPLACE INTO lease (name, holder, fence, until, length) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![name, holder, kept, until(now, ttl), millis(ttl)],
     )?;
     Ok(Some(Lease { name: name.to_owned(), fence, until: times::after(now, ttl) }))
 }
@@ -45,23 +63,25 @@ pub(super) fn renew(
     now: Timestamp,
 ) -> rusqlite::Result<Option<Lease>> {
     let fence = i64::try_from(lease.fence).unwrap_or(i64::MAX);
+    let (instant, correction) = instant(now);
     let renewed = connection.execute(
-        "UPDATE lease SET until = ?1 WHERE name = ?2 AND fence = ?3 AND until > ?4",
-        params![until(now, ttl), lease.name, fence, now.as_millisecond()],
+        &format!("UPDATE lease SET until = ?3, length = ?4 WHERE name = ?5 AND fence = ?6 AND {IS_HELD}"),
+        params![instant, correction, until(now, ttl), millis(ttl), lease.name, fence],
     )?;
     Ok((renewed > 0).then(|| Lease { until: times::after(now, ttl), ..lease.clone() }))
 }
 
 pub(super) fn release(connection: &Connection, lease: &Lease, now: Timestamp) -> rusqlite::Result<bool> {
     let fence = i64::try_from(lease.fence).unwrap_or(i64::MAX);
-    let ended: Option<i64> = connection
+    let (instant, correction) = instant(now);
+    let was_held: Option<bool> = connection
         .query_row(
-            "DELETE FROM lease WHERE name = ?1 AND fence = ?2 RETURNING until",
-            params![lease.name, fence],
+            &format!("DELETE FROM lease WHERE name = ?3 AND fence = ?4 RETURNING {IS_HELD}"),
+            params![instant, correction, lease.name, fence],
             |row| row.get(0),
         )
         .optional()?;
-    Ok(ended.is_some_and(|until| until > now.as_millisecond()))
+    Ok(was_held == Some(true))
 }
 
 pub(super) fn cache_put(
@@ -132,9 +152,10 @@ pub(super) fn session_delete(connection: &Connection, id: &str) -> rusqlite::Res
 
 /// Forgets what has ended.
 pub(super) fn prune(transaction: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<usize> {
-    let now = now.as_millisecond();
-    let mut gone = 0;
-    for table in ["cache", "session", "lease"] {
+    let (now, correction) = instant(now);
+    let leases = format!("DELETE FROM lease WHERE NOT {IS_HELD}");
+    let mut gone = transaction.execute(&leases, params![now, correction])?;
+    for table in ["cache", "session"] {
         gone += transaction.execute(&format!("DELETE FROM {table} WHERE until <= ?1"), [now])?;
     }
     Ok(gone)

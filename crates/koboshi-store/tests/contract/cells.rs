@@ -28,10 +28,27 @@ pub(crate) fn store_clock_jump(subject: &Subject) {
     let store = &subject.store;
     let first = store.lease("probe", "n1", LONG, at(0)).unwrap().unwrap();
     store.session_put("s", b"kept", LONG, at(0)).unwrap();
-    assert!(store.release(&first, at(-100_000)).unwrap(), "set back: what is held can be given back");
-    let second = store.lease("probe", "n2", LONG, at(-100_000)).unwrap().unwrap();
+    let back = at(-100_000);
+    assert!(store.session_get("s", back).unwrap().is_some(), "set back: nothing is lost");
+    if !subject.is_told_the_time() {
+        // The server's clock counts: what nodes take the time for means nothing to it.
+        assert_eq!(store.lease("probe", "n2", LONG, back).unwrap(), None);
+        assert!(store.release(&first, back).unwrap());
+        assert!(store.lease("probe", "n2", LONG, back).unwrap().is_some_and(|next| next.fence > first.fence));
+        return;
+    }
+    assert_eq!(store.renew(&first, LONG, back).unwrap(), None, "nobody knows how much of it is over");
+    let second = store.lease("probe", "n2", LONG, back).unwrap().expect("it does not wait for the old time");
     assert!(second.fence > first.fence, "and the fence still grows");
-    assert!(store.session_get("s", at(-100_000)).unwrap().is_some(), "nothing is lost");
+    assert_eq!(store.lease("probe", "n3", LONG, back).unwrap(), None, "the new one is held");
+    assert!(!store.release(&first, back).unwrap());
+    assert!(store.renew(&second, LONG, at(-99_000)).unwrap().is_some(), "renewed as ever");
+    // Forward: it ends early, and its fence is the guard.
+    let third = store.lease("probe", "n3", LONG, at(100_000)).unwrap().expect("it has ended");
+    assert!(third.fence > second.fence);
+    store.lease("left", "n1", LONG, at(100_000)).unwrap().unwrap();
+    store.prune(&Retention::default(), at(0)).unwrap();
+    assert!(!store.release(&third, at(100_001)).unwrap(), "forgotten with the time it belonged to");
 }
 
 pub(crate) fn store_edge_config(subject: &Subject) {

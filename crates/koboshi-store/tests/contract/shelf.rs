@@ -9,6 +9,10 @@ const LONG: Duration = Duration::from_secs(3600);
 pub(crate) fn a_lease_is_held_by_one(subject: &Subject) {
     let (store, now) = (&subject.store, subject.now());
     let first = store.lease("probe", "n1", LONG, now).unwrap().unwrap();
+    if subject.is_told_the_time() {
+        let clock = u64::try_from(now.as_millisecond()).unwrap();
+        assert!(first.fence >= clock, "so that it grows even after the store has forgotten the last one");
+    }
     assert_eq!(store.lease("probe", "n2", LONG, now).unwrap(), None);
     assert_eq!(
         store.lease("probe", "n1", LONG, now).unwrap(),

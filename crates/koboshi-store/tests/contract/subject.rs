@@ -48,6 +48,11 @@ impl Subject {
         Self { store, soon: Duration::from_secs(60), told: Some(Cell::new(0)), _place: place }
     }
 
+    /// Whether it goes by the time it is told.
+    pub(crate) fn is_told_the_time(&self) -> bool {
+        self.told.is_some()
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         at(self.told.as_ref().map_or(0, Cell::get))
     }
