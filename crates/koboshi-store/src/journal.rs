@@ -171,7 +171,7 @@ pub struct Retention {
     pub journal: Duration,
     /// The most entries of the journal, whatever their age.
     pub entries: u64,
-    /// Snapshots of breakers after their node fell silent.
+    /// Snapshots of breakers after their node fell silent. A ledger that lives shows its own again in time.
     pub breakers: Duration,
 }
 

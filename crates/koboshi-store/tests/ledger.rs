@@ -291,15 +291,66 @@ fn old_things_are_forgotten_now_and_then() {
     assert!(one.flush(DEADLINE));
     clock.0.store(40 * 24 * 3600, Ordering::SeqCst);
     until("both are forgotten", || {
-        let gone =
-            store.query(&Query::default()).unwrap().is_empty() && store.load().unwrap() == Loaded::default();
-        gone.then_some(())
+        let stored = store.load().unwrap().records;
+        let own = stored.iter().all(|(slot, _)| *slot == "breaker n1 target:a".parse().unwrap());
+        (store.query(&Query::default()).unwrap().is_empty() && own).then_some(())
     });
-    assert_eq!(
-        one.breakers(&key("target:a")).len(),
-        1,
-        "its own stays: only the gateway knows whether it is in use"
-    );
+    let owners: Vec<String> =
+        one.breakers(&key("target:a")).iter().map(|(node, _)| node.to_string()).collect();
+    assert_eq!(owners, ["n1"], "its own stays: only the gateway knows whether it is in use");
+    assert_eq!(store.load().unwrap().records.len(), 1, "and is still shown to the others");
+}
+
+#[test]
+fn nothing_is_forgotten_before_its_time() {
+    let (store, clock) = (Flaky::default(), Arc::<TestClock>::default());
+    let one = with_clock(&store, "n1", &clock);
+    assert!(one.flush(DEADLINE));
+    clock.0.store(59, Ordering::SeqCst);
+    assert!(one.flush(DEADLINE) && one.flush(DEADLINE));
+    assert_eq!(store.prunes.load(Ordering::SeqCst), 0);
+    clock.0.store(60, Ordering::SeqCst);
+    assert!(one.flush(DEADLINE) && one.flush(DEADLINE));
+    assert_eq!(store.prunes.load(Ordering::SeqCst), 1, "once, and then not for another minute");
+}
+
+#[test]
+fn a_breaker_that_is_idle_stays_as_long_as_its_node_lives() {
+    let (store, clock) = (MemoryStore::default(), Arc::<TestClock>::default());
+    let (one, two) = (with_clock(&store, "n1", &clock), with_clock(&store, "n2", &clock));
+    let (target, own) = (key("target:a"), slot("breaker n1 target:a"));
+    let shown = snapshot(0, Mode::Open);
+    one.show_breaker(&target, &shown);
+    one.show_breaker(&key("network:local"), &shown);
+    let heard = Arc::new(AtomicUsize::new(0));
+    let ears = Arc::clone(&heard);
+    two.on_change(move |_| {
+        ears.fetch_add(1, Ordering::SeqCst);
+    });
+    until("the other knows", || (two.breakers(&target).len() == 1).then_some(()));
+    // Ten days, in steps of three hours.
+    for step in 1..=80 {
+        clock.0.store(step * 3 * 3600, Ordering::SeqCst);
+        for _ in 0..3 {
+            assert!(one.flush(DEADLINE) && two.flush(DEADLINE));
+            let stored = store.load().unwrap().records;
+            assert_eq!(stored.iter().map(|(slot, _)| slot).collect::<Vec<_>>(), [&own], "step {step}");
+            let [(_, known)] = &two.breakers(&target)[..] else { panic!("step {step}") };
+            assert_eq!((known.mode, known.since), (shown.mode, shown.since), "it is the same as ever");
+        }
+    }
+    let told = heard.load(Ordering::SeqCst);
+    assert!(told < 60, "some four times a day and not at every turn: {told}");
+    // What its caller shows wins at once.
+    one.show_breaker(&target, &snapshot(80 * 3 * 3600, Mode::Closed));
+    until("the change is known", || {
+        two.breakers(&target).first().filter(|(_, known)| known.mode == Mode::Closed).cloned()
+    });
+    drop(one);
+    clock.0.store(12 * 24 * 3600, Ordering::SeqCst);
+    until("a silent node is forgotten", || {
+        (two.breakers(&target).is_empty() && store.load().unwrap() == Loaded::default()).then_some(())
+    });
 }
 
 #[test]
@@ -322,6 +373,7 @@ struct Flaky {
     panic: Arc<AtomicBool>,
     forgotten: Arc<AtomicUsize>,
     merges: Arc<AtomicUsize>,
+    prunes: Arc<AtomicUsize>,
     afresh: Arc<Mutex<Option<MemoryStore>>>,
 }
 
@@ -433,6 +485,7 @@ impl Store for Flaky {
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
+        self.prunes.fetch_add(1, Ordering::SeqCst);
         self.try_now()?.prune(keep, now)
     }
 }

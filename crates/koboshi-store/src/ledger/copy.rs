@@ -109,6 +109,23 @@ impl WorkingCopy {
         keys
     }
 
+    /// Gives the breakers of this node that were shown last before `shown` the instant `at`. Says which.
+    pub(super) fn show_again(&self, own: &Node, shown: Timestamp, at: Timestamp) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for shard in self.all() {
+            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            for (key, known) in shard.iter_mut() {
+                let mine =
+                    |(node, breaker): &&mut (Node, Arc<BreakerSnapshot>)| node == own && breaker.at < shown;
+                if let Some((node, breaker)) = known.breakers.iter_mut().find(mine) {
+                    Arc::make_mut(breaker).at = at;
+                    slots.push(Slot::breaker(key.clone(), node.clone()));
+                }
+            }
+        }
+        slots
+    }
+
     /// Forgets the breakers of nodes that fell silent.
     pub(super) fn forget_breakers(&self, own: &Node, before: Timestamp) {
         for shard in self.all() {

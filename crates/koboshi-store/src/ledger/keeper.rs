@@ -27,6 +27,11 @@ const BATCH: usize = 8192;
 /// The first pause after a failure, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// Breakers of this node that did not change are shown again after this share of the time that stores keep them.
+const SHOWN_FOR: u32 = 4;
+/// A breaker that is shown again is this much behind, so that what its caller shows at the same time wins.
+const BEHIND: Duration = Duration::from_secs(60);
+
 /// A store that forgot so much at once may have more to forget.
 const LARGE_STEP: u64 = 1000;
 
@@ -95,6 +100,7 @@ impl Keeper {
 
     fn round(&mut self, closing: bool) -> Result<(), StoreError> {
         self.take_in_news()?;
+        self.show_breakers_again();
         self.write_changes()?;
         self.run_errands(closing)?;
         self.write_journal()?;
@@ -246,14 +252,32 @@ impl Keeper {
         }
     }
 
-    fn forget_what_is_old(&mut self) -> Result<(), StoreError> {
-        let options = &self.shared.options;
+    /// Whether it is time to forget what is old.
+    fn prune_is_due(&mut self) -> bool {
         let now = self.shared.clock.moment();
         // Not at once: a command that lives for a second has better things to do.
-        let due = *self.next_prune.get_or_insert_with(|| now.after(options.prune_every));
-        if now < due {
+        now >= *self.next_prune.get_or_insert_with(|| now.after(self.shared.options.prune_every))
+    }
+
+    /// Keeps the breakers of this node from being forgotten: they may be idle for long while the node lives.
+    fn show_breakers_again(&mut self) {
+        if self.prune_is_due() {
+            let (keep, now) = (self.shared.options.keep.breakers, self.shared.clock.wall());
+            let (shown, at) =
+                (times::before(now, keep / SHOWN_FOR), times::before(now, BEHIND.min(keep / SHOWN_FOR)));
+            for slot in self.shared.copy.show_again(&self.shared.options.node, shown, at) {
+                if slot.is_shared() {
+                    self.shared.outbox.put_back([slot]);
+                }
+            }
+        }
+    }
+
+    fn forget_what_is_old(&mut self) -> Result<(), StoreError> {
+        if !self.prune_is_due() {
             return Ok(());
         }
+        let (options, now) = (&self.shared.options, self.shared.clock.moment());
         let wall = self.shared.clock.wall();
         self.shared.copy.forget_breakers(&options.node, times::before(wall, options.keep.breakers));
         // A store forgets in steps: after a large one there may be more, and the next turn takes the next one.
