@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
-use koboshi::redact::{Redactor, shorten};
+use koboshi::redact::Redactor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -178,7 +178,7 @@ pub struct Retention {
 impl Default for Retention {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        Self { journal: DAY.saturating_mul(30), entries: 1_000_000, breakers: DAY }
+        Self { journal: DAY.saturating_mul(30), entries: 100_000, breakers: DAY }
     }
 }
 
@@ -193,13 +193,24 @@ pub(crate) fn tidy(entry: &Entry) -> Entry {
         what: entry.what,
         kind: entry.kind.clone().map(|kind| match kind {
             Cow::Borrowed(name) => Cow::Borrowed(name),
-            Cow::Owned(name) => Cow::Owned(shorten(&name, LONGEST_WORD).into_owned()),
+            Cow::Owned(name) => Cow::Owned(tidy_word(&name)),
         }),
         key: entry.key.clone(),
-        agent: entry.agent.as_deref().map(|agent| shorten(agent, LONGEST_WORD).into_owned()),
+        agent: entry.agent.as_deref().map(tidy_word),
         text: REDACTOR.excerpt(&entry.text, LONGEST_TEXT),
         data: entry.data.as_ref().map(|data| tidy_data(&REDACTOR, data)),
     }
+}
+
+/// A name fit to be kept. Names come from outside too: an agent may be called like a person's address.
+fn tidy_word(word: &str) -> String {
+    REDACTOR.excerpt(word, LONGEST_WORD)
+}
+
+/// A query that finds what was kept under the names it asks for.
+pub(crate) fn tidy_query(query: &Query) -> Query {
+    let word = |word: &Option<String>| word.as_deref().map(tidy_word);
+    Query { kind: word(&query.kind), agent: word(&query.agent), ..query.clone() }
 }
 
 /// Data without secrets. What is too large, or no longer JSON without its secrets, becomes a text.
@@ -227,10 +238,13 @@ mod tests {
     fn secrets_do_not_get_into_the_journal() {
         let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
         let data = serde_json::json!({"password": "hunter2hunter2", "nested": [format!("Authorization: Bearer {key}")]});
-        let kept = tidy(&entry(&format!("refused: {key}"), Some(data)));
+        let mut careless = entry(&format!("refused: {key}"), Some(data));
+        careless.agent = Some(format!("reviewer {key}"));
+        careless.kind = Some(Cow::Owned(format!("kind {key}")));
+        let kept = tidy(&careless);
         let all = serde_json::to_string(&kept).unwrap();
         assert!(!all.contains(key) && !all.contains("hunter2"), "{all}");
-        assert!(all.contains("refused"), "{all}");
+        assert!(all.contains("refused") && all.contains("reviewer") && all.contains("kind "), "{all}");
     }
 
     #[test]
@@ -249,6 +263,12 @@ mod tests {
             Some(serde_json::json!({"token": "abcdefghijklmnop1234"})),
         ));
         assert_eq!(tidy(&once), once);
+    }
+
+    #[test]
+    fn as_much_is_kept_as_the_documents_say() {
+        let keep = Retention::default();
+        assert_eq!((keep.journal.as_secs(), keep.entries), (30 * 24 * 60 * 60, 100_000));
     }
 
     #[test]

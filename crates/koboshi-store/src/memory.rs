@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::error::StoreError;
-use crate::journal::{Entry, Query, Retention, tidy};
+use crate::journal::{Entry, Query, Retention, tidy, tidy_query};
 use crate::record::{Record, Slot};
 use crate::store::{Lease, Loaded, Merged, Named, News, Store, Wake, Watch};
 use crate::times;
@@ -234,7 +234,7 @@ impl Store for MemoryStore {
     }
 
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
-        let inner = self.lock();
+        let (query, inner) = (&tidy_query(query), self.lock());
         let mut found: Vec<Entry> =
             inner.journal.iter().filter(|entry| query.matches(entry)).cloned().collect();
         drop(inner);

@@ -513,3 +513,19 @@ fn a_search_for_what_is_new_does_not_read_the_whole_journal() {
     assert!(reads(&Query { from: Some(at(39_000)), ..Query::default() }) <= 2);
     assert!(reads(&Query { limit: 10, ..Query::default() }) <= 2);
 }
+
+#[test]
+fn appending_trims_only_where_it_was_told_to() {
+    let server = RedisServer::start();
+    let entries: Vec<Entry> = (0..1000).map(|n| entry(n, What::Gate, &n.to_string())).collect();
+    let kept = || raw(&server, &["XLEN", "koboshi:journal"]);
+    let plain = store(&server.url());
+    for _ in 0..3 {
+        plain.append(&entries).unwrap();
+    }
+    assert_eq!(kept(), redis::Value::Int(3000));
+    let policy = RedisPolicy { entries: Some(100), ..RedisPolicy::default() };
+    RedisStore::new(&server.url(), policy).unwrap().append(&entries[..1]).unwrap();
+    let redis::Value::Int(left) = kept() else { panic!("a number") };
+    assert!((100..=300).contains(&left), "roughly 100: {left}");
+}

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use redis::{Connection, RedisResult, Script};
 
 use crate::error::StoreError;
-use crate::journal::{Entry, Query, tidy};
+use crate::journal::{Entry, Query, tidy, tidy_query};
 
 use super::link::Link;
 use super::names::Names;
@@ -37,13 +37,13 @@ impl Journal {
         &self,
         link: &Link,
         names: &Names,
-        most: u64,
+        most: Option<u64>,
         entries: &[Entry],
     ) -> Result<(), StoreError> {
         let doing = "write the journal";
         for page in entries.chunks(PAGE) {
             let mut call = self.append.prepare_invoke();
-            call.key(&names.journal).arg(most);
+            call.key(&names.journal).arg(most.map_or_else(String::new, |most| most.to_string()));
             for entry in page.iter().map(tidy) {
                 let body = serde_json::to_string(&entry).map_err(|error| StoreError::Failed {
                     place: link.place().to_owned(),
@@ -59,6 +59,7 @@ impl Journal {
 }
 
 pub(super) fn query(link: &Link, names: &Names, query: &Query) -> Result<Vec<Entry>, StoreError> {
+    let query = &tidy_query(query);
     let mut found: Vec<Entry> = Vec::new();
     let mut end = Some("+".to_owned()).filter(|_| query.limit > 0);
     while let Some(from) = end.take() {

@@ -43,8 +43,9 @@ pub struct RedisPolicy {
     pub resync_every: Duration,
     /// The most bytes of cached answers.
     pub cache_bytes: u64,
-    /// The most entries of the journal, roughly.
-    pub entries: u64,
+    /// Appending trims the journal to roughly so many entries; with none it trims nothing, and only
+    /// [`Store::prune`] forgets. A program that does not know how much the fleet keeps must leave it at none.
+    pub entries: Option<u64>,
 }
 
 impl Default for RedisPolicy {
@@ -54,7 +55,7 @@ impl Default for RedisPolicy {
             limit: Duration::from_secs(1),
             resync_every: Duration::from_secs(60),
             cache_bytes: 64 * 1024 * 1024,
-            entries: 100_000,
+            entries: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, Transaction, params, params_from_iter};
 
-use crate::journal::{Entry, Query, What, tidy};
+use crate::journal::{Entry, Query, What, tidy, tidy_query};
 use crate::times;
 
 const INSERT: &str = "
@@ -35,6 +35,7 @@ pub(super) fn append(transaction: &Transaction<'_>, entries: &[Entry]) -> rusqli
 }
 
 pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<Vec<Entry>> {
+    let query = tidy_query(query);
     let mut wanted: Vec<&str> = Vec::new();
     let mut values: Vec<Sql> = Vec::new();
     let mut want = |clause: &'static str, value: Option<Sql>| {
@@ -46,9 +47,9 @@ pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<
     want("at_us >= ?", query.from.map(|from| ceil_micros(from).into()));
     want("at_us < ?", query.to.map(|to| ceil_micros(to).into()));
     want("what = ?", query.what.map(|what| what.name().to_owned().into()));
-    want("kind = ?", query.kind.clone().map(Into::into));
+    want("kind = ?", query.kind.map(Into::into));
     want("key = ?", query.key.as_ref().map(|key| key.to_string().into()));
-    want("agent = ?", query.agent.clone().map(Into::into));
+    want("agent = ?", query.agent.map(Into::into));
     values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
     let filter = if wanted.is_empty() { String::new() } else { format!(" WHERE {}", wanted.join(" AND ")) };
     let mut select =

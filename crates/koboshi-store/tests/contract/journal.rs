@@ -76,12 +76,16 @@ pub(crate) fn secrets_are_taken_out_by_the_store(subject: &Subject) {
     let secret = "sk-ant-api03-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
     let careless = Entry {
         data: Some(serde_json::json!({ "api_key": secret })),
+        agent: Some(format!("agent {secret}")),
+        kind: Some(Cow::Owned(format!("kind {secret}"))),
         ..entry(1, What::Fault, &format!("sent {secret}"))
     };
     subject.store.append(&[careless]).unwrap();
     let found = subject.store.query(&Query::default()).unwrap();
     assert_eq!(found.len(), 1);
     assert!(!serde_json::to_string(&found).unwrap().contains(secret), "{found:?}");
+    let by_name = Query { agent: Some(format!("agent {secret}")), ..Query::default() };
+    assert_eq!(subject.store.query(&by_name).unwrap(), found, "it is found by the name that was told");
 }
 
 pub(crate) fn old_entries_and_too_many_are_forgotten(subject: &Subject) {

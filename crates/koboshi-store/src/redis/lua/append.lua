@@ -1,5 +1,9 @@
--- Adds entries to the journal. KEYS: the stream. ARGV: the most entries, then the bodies.
+-- Adds entries to the journal. KEYS: the stream. ARGV: the most entries ('' for as many as come), then the bodies.
 for i = 2, #ARGV do
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'body', ARGV[i])
+  if ARGV[1] == '' then
+    redis.call('XADD', KEYS[1], '*', 'body', ARGV[i])
+  else
+    redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'body', ARGV[i])
+  end
 end
 return #ARGV - 1
