@@ -1,7 +1,8 @@
 //! What can go wrong with a store, said with the place and the next step.
 //!
 //! Every message names the file or the server (without its password), what was being done, and what a person can do
-//! about it. Text of a driver is redacted before it comes here.
+//! about it. Text of a driver is redacted before it comes here. A message promises nothing: whether something is tried
+//! again is known to the caller, a command or a ledger.
 
 /// Why a store could not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,15 +41,24 @@ pub enum StoreError {
         doing: &'static str,
     },
     /// It cannot be reached now.
-    #[error(
-        "{place} is away, could not {doing} ({why}): Koboshi works on with what it knows and tries again"
-    )]
+    #[error("{place} is away, could not {doing} ({why}): see that it runs and can be reached from here")]
     Away {
         /// Which server.
         place: String,
         /// What was being done.
         doing: &'static str,
         /// What was seen.
+        why: String,
+    },
+    /// It does not let us in.
+    #[error(
+        "{place} refused the login ({why}): the password is wrong or missing, it belongs into the address of the \
+         store, like redis://:password@host:6379 (`store.redis` in koboshi.yaml, or --store)"
+    )]
+    Refused {
+        /// Which server.
+        place: String,
+        /// What it said.
         why: String,
     },
     /// A setting that cannot work.

@@ -446,9 +446,37 @@ fn a_password_is_used_and_never_told() {
         let plain = store(&url);
         let error = plain.load().unwrap_err();
         let said = format!("{error} {error:?} {}", plain.place());
-        assert!(matches!(error, StoreError::Away { .. }), "{said}");
+        assert!(matches!(error, StoreError::Refused { .. }), "{said}");
+        assert!(said.contains("password is wrong or missing") && said.contains("store.redis"), "{said}");
+        assert!(!said.contains("away") && !said.contains("again"), "it would be wrong tomorrow too: {said}");
         assert!(!said.contains("horse") && !said.contains("staple"), "{said}");
     }
+}
+
+#[test]
+fn an_error_of_the_server_says_what_could_not_be_done() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    raw(&server, &["SET", "koboshi:journal", "no stream"]);
+    let error = plain.append(&[entry(1, What::Gate, "x")]).unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, StoreError::Failed { .. }), "{said}");
+    assert!(said.contains("write the journal") && said.contains("WRONGTYPE"), "{said}");
+    raw(&server, &["CONFIG", "SET", "maxmemory", "1"]);
+    let error = plain.session_put("s", b"x", TTL, at(0)).unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, StoreError::Failed { .. }), "{said}");
+    assert!(said.contains("keep a session") && said.contains("memory is full"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_gone_is_away_and_nobody_is_promised_anything() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let error = store(&server.url()).load().unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, StoreError::Away { .. }) && error.is_passing(), "{said}");
+    assert!(said.contains("read state") && !said.contains("again"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use redis::{Client, Connection, IntoConnectionInfo, RedisError, RedisResult};
+use redis::{Client, Connection, ErrorKind, IntoConnectionInfo, RedisError, RedisResult, ServerErrorKind};
 
 use crate::error::StoreError;
 use crate::journal::REDACTOR;
@@ -68,7 +68,7 @@ impl Link {
                     return Ok(result);
                 }
                 Err(error) if error.is_connection_dropped() => {}
-                Err(error) => return Err(self.away(&error, doing)),
+                Err(error) => return Err(self.trouble(&error, doing)),
             }
         }
         let fresh = self.connect().and_then(|mut fresh| {
@@ -76,18 +76,40 @@ impl Link {
             *place = Some(fresh);
             Ok(result)
         });
-        fresh.map_err(|error| self.away(&error, doing))
+        fresh.map_err(|error| self.trouble(&error, doing))
     }
 
     /// An error in our words.
-    pub(super) fn away(&self, error: &RedisError, doing: &'static str) -> StoreError {
-        let why = if error.is_timeout() {
-            format!("no answer within {:?}", self.limit)
-        } else {
-            REDACTOR.excerpt(&error.to_string(), LONGEST)
-        };
-        StoreError::Away { place: self.place.clone(), doing, why }
+    pub(super) fn trouble(&self, error: &RedisError, doing: &'static str) -> StoreError {
+        let place = self.place.clone();
+        let said = REDACTOR.excerpt(&error.to_string(), LONGEST);
+        if error.is_timeout() {
+            return StoreError::Away { place, doing, why: format!("no answer within {:?}", self.limit) };
+        }
+        if is_away(error) {
+            return StoreError::Away { place, doing, why: said };
+        }
+        match (error.kind(), error.code()) {
+            (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
+                StoreError::Refused { place, why: said }
+            }
+            (_, Some("OOM")) => {
+                StoreError::Failed { place, doing, why: format!("its memory is full, give it more ({said})") }
+            }
+            (_, Some("MISCONF")) => {
+                let why = format!("it cannot write to its disk, which may be full ({said})");
+                StoreError::Failed { place, doing, why }
+            }
+            _ => StoreError::Failed { place, doing, why: said },
+        }
     }
+}
+
+/// Whether nothing is wrong but that the server cannot be used now.
+fn is_away(error: &RedisError) -> bool {
+    use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
+    let passes = matches!(error.kind(), ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain));
+    error.is_io_error() || error.is_connection_dropped() || passes || error.code() == Some("BUSY")
 }
 
 /// What may be shown of an address that could not be read: no more than how it begins.

@@ -134,7 +134,7 @@ impl Listener {
             if mem::replace(&mut inbox.subscribed, false) {
                 pause = PAUSE.0;
             }
-            inbox.trouble = heard.err().map(|error| self.shared.link.away(&error, DOING));
+            inbox.trouble = heard.err().map(|error| self.shared.link.trouble(&error, DOING));
             self.ear.changed.notify_all();
             let waiting = |inbox: &mut Inbox| !inbox.closed;
             drop(self.ear.changed.wait_timeout_while(inbox, pause, waiting));

@@ -1,6 +1,6 @@
 //! SQLite's errors in our words: which file, what was being done, what to do next.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::error::StoreError;
 
@@ -29,13 +29,34 @@ fn trouble(error: &rusqlite::Error, place: &str, doing: &'static str) -> StoreEr
             StoreError::Busy { place, doing }
         }
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Damaged { place, why },
-        Some(ErrorCode::DiskFull) => {
-            StoreError::Failed { place, doing, why: format!("{why}: make room on the disk") }
+        _ if is_full(error) => {
+            StoreError::Failed { place, doing, why: format!("the disk is full, make room on it ({why})") }
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             let why = format!("{why}: this user must be able to write the file and its folder");
             StoreError::Failed { place, doing, why }
         }
         _ => StoreError::Failed { place, doing, why },
+    }
+}
+
+/// Whether the disk is full. The memory that processes share is a file too, and SQLite has an error of its own for it.
+fn is_full(error: &rusqlite::Error) -> bool {
+    let extended = error.sqlite_error().map(|error| error.extended_code);
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull) || extended == Some(ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_that() {
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let said = trouble(&error, "the store file k.db", "write state").to_string();
+            let words = ["k.db", "write state", "disk is full", "make room"];
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
     }
 }
