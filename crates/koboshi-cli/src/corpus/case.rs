@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A form of corpus file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,6 +12,8 @@ pub(crate) enum Form {
     ProviderErrors,
     AgentLogs,
     ToolErrors,
+    ToolArgs,
+    ToolSequences,
 }
 
 impl Form {
@@ -19,6 +22,8 @@ impl Form {
             Self::ProviderErrors => "provider-errors",
             Self::AgentLogs => "agent-logs",
             Self::ToolErrors => "tool-errors",
+            Self::ToolArgs => "tool-args",
+            Self::ToolSequences => "tool-sequences",
         }
     }
 }
@@ -29,6 +34,8 @@ pub(crate) enum Case {
     Provider(Box<ProviderCase>),
     Log(Box<LogCase>),
     Tool(Box<ToolCase>),
+    Args(Box<ArgsCase>),
+    Sequence(Box<SequenceCase>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,6 +106,48 @@ pub(crate) struct ToolExpect {
     pub(crate) also_ok: Vec<Option<String>>,
 }
 
+#[derive(Debug, Deserialize)]
+pub(crate) struct ArgsCase {
+    pub(crate) id: String,
+    pub(crate) input: String,
+    pub(crate) schema: Option<Value>,
+    pub(crate) expect: ArgsExpect,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct ArgsExpect {
+    pub(crate) outcome: String,
+    /// As text: numbers of any size are compared by their digits.
+    pub(crate) value: Box<RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SequenceCase {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) calls: Vec<SequenceCall>,
+    pub(crate) expect: SequenceExpect,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SequenceCall {
+    pub(crate) tool: String,
+    pub(crate) args: Value,
+    pub(crate) output: String,
+    pub(crate) is_error: Option<bool>,
+    #[serde(default)]
+    pub(crate) turn: u32,
+    #[serde(default)]
+    pub(crate) batch: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct SequenceExpect {
+    pub(crate) stop_after: Option<usize>,
+    #[serde(default)]
+    pub(crate) stop_ok: Option<(usize, usize)>,
+}
+
 impl Case {
     /// Reads one line of a corpus file.
     pub(crate) fn read(line: &str) -> Result<Self, String> {
@@ -110,10 +159,15 @@ impl Case {
             serde_json::from_value(value).map(Self::Tool)
         } else if has("body") || has("transport") {
             serde_json::from_value(value).map(Self::Provider)
-        } else if has("calls") || has("schema") {
-            return Err("tool-args and tool-sequences cases cannot be checked yet".to_owned());
+        } else if has("calls") {
+            serde_json::from_value(value).map(Self::Sequence)
+        } else if has("input") {
+            // From the line itself: a value would have lost digits.
+            serde_json::from_str(line).map(Self::Args)
         } else {
-            return Err("no case of a known form: it needs `body`, `log` or `output`".to_owned());
+            return Err(
+                "no case of a known form: it needs `body`, `log`, `output`, `calls` or `input`".to_owned()
+            );
         };
         case.map_err(|error| error.to_string())
     }
@@ -123,6 +177,8 @@ impl Case {
             Self::Provider(_) => Form::ProviderErrors,
             Self::Log(_) => Form::AgentLogs,
             Self::Tool(_) => Form::ToolErrors,
+            Self::Args(_) => Form::ToolArgs,
+            Self::Sequence(_) => Form::ToolSequences,
         }
     }
 
@@ -131,6 +187,8 @@ impl Case {
             Self::Provider(case) => &case.id,
             Self::Log(case) => &case.id,
             Self::Tool(case) => &case.id,
+            Self::Args(case) => &case.id,
+            Self::Sequence(case) => &case.id,
         }
     }
 
@@ -138,6 +196,10 @@ impl Case {
     pub(crate) fn family(&self) -> String {
         match self {
             Self::Tool(case) => case.expect.category.clone().unwrap_or_else(|| "none".to_owned()),
+            Self::Sequence(case) => case.kind.clone(),
+            Self::Args(case) => {
+                case.id.rsplit_once('/').map_or(case.id.as_str(), |(family, _)| family).to_owned()
+            }
             _ => {
                 let id = self.id();
                 let number = id.rsplit('-').next().unwrap_or_default();

@@ -1,9 +1,10 @@
 //! `koboshi corpus check`: measures the classifiers against labelled cases.
 //!
-//! Each file is one form of case, told by its fields. Tool errors are measured twice: with the error flag
+//! Each file is one form of case, told by its fields. Tool errors and sequences are measured twice: with the error flag
 //! that some wire formats carry, and without it. A *harmful* answer is wrong in the way that hurts: a
 //! failure taken for health, or health for a failure.
 
+mod calls;
 mod case;
 mod render;
 mod score;
@@ -96,8 +97,8 @@ fn check(classifier: &Classifier, path: &Path) -> Result<FileReport, Failure> {
         )));
     }
     let measure = measure(classifier, &name, &cases, true)?;
-    let without_flag =
-        (form == Form::ToolErrors).then(|| self::measure(classifier, &name, &cases, false)).transpose()?;
+    let flagged = matches!(form, Form::ToolErrors | Form::ToolSequences);
+    let without_flag = flagged.then(|| self::measure(classifier, &name, &cases, false)).transpose()?;
     Ok(FileReport { file: name, form, measure, without_flag })
 }
 

@@ -4,6 +4,7 @@ use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::Fault;
 use serde::Serialize;
 
+use super::calls;
 use super::case::{Case, LogCase, ProviderCase, ToolCase};
 use crate::clock;
 
@@ -12,7 +13,8 @@ use crate::clock;
 pub(crate) struct Score {
     #[serde(skip)]
     pub(crate) right: bool,
-    /// Wrong in the way that hurts: a failure taken for health, or health for a failure.
+    /// Wrong in the way that hurts: a failure taken for health, or health for a failure; arguments that nobody meant; a stop
+    /// where none was due.
     pub(crate) harmful: bool,
     pub(crate) expected: String,
     pub(crate) got: String,
@@ -25,6 +27,8 @@ pub(crate) fn score(classifier: &Classifier, case: &Case, with_flag: bool) -> Re
         Case::Provider(case) => provider(classifier, case),
         Case::Log(case) => log(classifier, case),
         Case::Tool(case) => Ok(tool(classifier, case, with_flag)),
+        Case::Args(case) => calls::arguments(case),
+        Case::Sequence(case) => calls::sequence(classifier, case, with_flag),
     }
 }
 

@@ -141,9 +141,7 @@ fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, Failure> 
             Box::new(SqliteStore::open(path, SqlitePolicy { cache_bytes, ..SqlitePolicy::default() })?)
         }
         Where::Redis { url, prefix } => {
-            let entries = config.journal.keep_entries;
-            let policy =
-                RedisPolicy { prefix: prefix.clone(), cache_bytes, entries, ..RedisPolicy::default() };
+            let policy = RedisPolicy { prefix: prefix.clone(), cache_bytes, ..RedisPolicy::default() };
             Box::new(RedisStore::new(url, policy)?)
         }
     })

@@ -166,9 +166,8 @@ fn no_entry_is_left_over() {
 #[test]
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
-    let names = "error json line rule time left key near until place count node command slot why id tool";
-    let names = "error json line rule time left key near until place count node command slot why tools limit calls \
-        responses pattern";
+    let names = "error json line rule time left key near until place count node command slot why id tool tools limit \
+        calls responses pattern";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

@@ -190,7 +190,7 @@ impl Survey {
                     }
                 }
                 Value::Array(elements) => {
-                    left.extend(elements.iter().map(|element| (element, part, depth + 1)))
+                    left.extend(elements.iter().map(|element| (element, part, depth + 1)));
                 }
                 Value::String(text) => self.bytes += text.len(),
                 _ => {}
