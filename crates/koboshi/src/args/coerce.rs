@@ -147,27 +147,20 @@ impl<'a> Coercion<'a, '_> {
     }
 
     fn of_text(&self, text: &str, schema: &Value, allowed: Types) -> Vec<(String, ChangeKind)> {
-        let mut found = Vec::new();
         let trimmed = text.trim();
-        if allowed.has(Types::NUMBER) && number::is_strict(trimmed) && is_finite(trimmed) {
-            found.push((trimmed.to_owned(), ChangeKind::ToNumber));
-        }
-        if allowed.has(Types::BOOLEAN) {
-            for word in ["true", "false"] {
-                if trimmed.eq_ignore_ascii_case(word) {
-                    found.push((word.to_owned(), ChangeKind::ToBoolean));
-                }
-            }
-        }
+        let mut found = scalars(trimmed, allowed);
         let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
         if lists && trimmed.starts_with(['[', '{', '(']) {
             found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
-        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、'])
-        {
-            let inside = element(self.root, schema, 0);
-            if inside.is_some_and(|inside| types(self.root, inside).has(Types::TEXT)) {
-                found.push((format!("[{}]", quoted(text)), ChangeKind::ToArray));
-            }
+        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、']) {
+            // An array of one, of whatever the text can be.
+            let inside = element(self.root, schema, 0).map(|inside| types(self.root, inside));
+            let scalars = match inside {
+                Some(inside) if inside.has(Types::TEXT) => vec![quoted(text)],
+                Some(inside) => scalars(trimmed, inside).into_iter().map(|(json, _)| json).collect(),
+                None => Vec::new(),
+            };
+            found.extend(scalars.into_iter().map(|json| (format!("[{json}]"), ChangeKind::ToArray)));
         }
         found
     }
@@ -214,6 +207,19 @@ impl<'a> Coercion<'a, '_> {
         let edits = inner.walk(schema).ok()?;
         Some(place.json(&edits))
     }
+}
+
+/// The numbers and booleans that a text can stand for.
+fn scalars(text: &str, allowed: Types) -> Vec<(String, ChangeKind)> {
+    let mut found = Vec::new();
+    if allowed.has(Types::NUMBER) && number::is_strict(text) && is_finite(text) {
+        found.push((text.to_owned(), ChangeKind::ToNumber));
+    }
+    if allowed.has(Types::BOOLEAN) {
+        let words = ["true", "false"].into_iter().filter(|word| text.eq_ignore_ascii_case(word));
+        found.extend(words.map(|word| (word.to_owned(), ChangeKind::ToBoolean)));
+    }
+    found
 }
 
 fn only(mut found: Vec<(String, ChangeKind)>) -> Fixed {

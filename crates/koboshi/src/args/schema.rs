@@ -117,6 +117,11 @@ impl ToolSchema {
         &self.inner.root
     }
 
+    /// Whether no member is declared at all.
+    pub(super) fn takes_nothing(&self) -> bool {
+        self.inner.names.is_empty()
+    }
+
     /// Whether a member of this name could be meant anywhere.
     pub(super) fn could_mean(&self, key: &str) -> bool {
         !self.inner.closed || self.inner.names.contains(key)

@@ -67,6 +67,19 @@ impl Reader<'_> {
         Err(stop(Defect::Cut, self.text.len(), "the text ends inside a string"))
     }
 
+    /// Whether a string with a clear end stands here, behind a key in quotation marks.
+    pub(super) fn is_clean_string(&self) -> bool {
+        let quoted = self.tape.items.last().is_some_and(|key| {
+            key.start.checked_sub(1).is_some_and(|before| Quote::at(self.text, before).is_some())
+        });
+        let end = Quote::at(self.text, self.at).and_then(|(quote, length)| {
+            let (close, closing) = quote.next_end(self.text, self.at + length)?;
+            Some((quote, close + closing))
+        });
+        // The end of the text is none: what follows could be the value.
+        quoted && end.is_some_and(|(quote, end)| self.is_structure(end, quote, true))
+    }
+
     fn curly_end(&mut self, open: usize) -> Option<(usize, usize)> {
         let found = Quote::next_curly_end(self.text, open);
         self.work += found.map_or(self.text.len(), |(close, _)| close) - open;

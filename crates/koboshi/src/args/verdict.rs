@@ -115,6 +115,8 @@ named! {
         StringsJoined = "strings_joined",
         /// Another separator was read as `:` or `,`.
         SeparatorRead = "separator_read",
+        /// A missing colon between a key and a string was added.
+        ColonAdded = "colon_added",
         /// A missing comma was added.
         CommaAdded = "comma_added",
         /// A comma too many was left out.
