@@ -13,6 +13,9 @@ use crate::schema::{Form, Key, Range, Shape, Value, either, parse_length, print_
 use crate::secret::{ExpandError, Secret, expand, is_one_variable};
 use crate::tree::{Node, Raw, Spot};
 
+/// From here on a number with a point no longer holds every whole number.
+const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
 /// What is needed to read values.
 pub(crate) struct Reader<'a> {
     pub(crate) source: &'a Source<'a>,
@@ -121,6 +124,11 @@ impl Reader<'_> {
     fn count(&self, key: &Key, node: &Node) -> Read<u64> {
         match node.value {
             Raw::Whole(count) => Ok(count),
+            // Within what a whole number can hold, but written as another kind of number.
+            Raw::Number(number) if number.fract() == 0.0 && (0.0..MOST_WHOLE).contains(&number) => {
+                let message = format!("`{}` must be a whole number, written with digits only", key.path);
+                Err(wrong(node, message, Some(format!("write `{number}`"))))
+            }
             // Beyond what a whole number can hold, or negative: out of every range.
             Raw::Number(number) if number.fract() == 0.0 => Err(out_of_range(key, node, &number)),
             _ => Err(self.wrong_type(key, node, "a whole number")),
@@ -203,7 +211,8 @@ impl Reader<'_> {
             (false, _) => format!("`{}` must be {}, not `{}`", key.path, form.said, self.source.quote(&text)),
         };
         let shown = matches!(&node.value, Raw::Text(written) if is_one_variable(written));
-        Err(Wrong { hide: (secret && !shown).then_some(node.spot.place()), ..wrong(node, message, None) })
+        let hint = (form.hint)(&text).map(str::to_owned);
+        Err(Wrong { hide: (secret && !shown).then_some(node.spot.place()), ..wrong(node, message, hint) })
     }
 
     fn path(&self, key: &Key, node: &Node) -> Read<PathBuf> {

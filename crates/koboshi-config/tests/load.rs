@@ -216,3 +216,40 @@ fn the_file_is_looked_for_in_order() {
     let only_home = |name: &str| (name == "HOME").then(|| home.clone());
     assert_eq!(locate(None, &only_home), Some(folder.join(".config/koboshi/koboshi.yaml")));
 }
+
+#[test]
+fn an_address_that_the_store_cannot_use_is_refused_with_a_way_out() {
+    let said = |address: &str| {
+        let problems = bad(&format!("store:\n  redis: '{address}'\n")).to_string();
+        assert!(!problems.contains("hunter2"), "{problems}");
+        problems
+    };
+    for address in ["rediss://:hunter2@host:6379/0", "valkeys://:hunter2@host", "rediss://:${PASSWORD}@host"]
+    {
+        assert!(said(address).contains("TLS is not built in"), "{address}");
+    }
+    for address in ["redis://:hunter2@host:port/0", "redis://:hunter2@host:70000", "redis://:hunter2/@host"] {
+        assert!(said(address).contains("host:6379/0"), "{address}");
+    }
+    assert!(said("unix://run/redis.sock").contains("unix:///run/redis.sock"));
+}
+
+#[test]
+fn a_whole_number_is_written_with_digits_only() {
+    for (written, meant) in [("3.0", "3"), ("3e0", "3"), ("1e2", "100")] {
+        let said = bad(&format!("retry:\n  attempts: {written}\n")).to_string();
+        assert!(said.contains("a whole number") && said.contains(&format!("write `{meant}`")), "{said}");
+    }
+    for (written, word) in [("-3", "or more"), ("1e30", "or more"), ("2.5", "a whole number")] {
+        let said = bad(&format!("retry:\n  attempts: {written}\n")).to_string();
+        assert!(said.contains(word), "{written}: {said}");
+    }
+}
+
+#[test]
+fn no_more_entries_can_be_kept_than_a_store_can_count() {
+    let most = i64::MAX.cast_unsigned();
+    let with = |count: u64| format!("store: {{journal: {{keep_entries: {count}}}}}");
+    assert_eq!(good(&with(most)).store.journal.keep_entries, most);
+    assert!(bad(&with(most + 1)).to_string().contains(&format!("at most {most}")));
+}

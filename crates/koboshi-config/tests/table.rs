@@ -45,7 +45,7 @@ fn another(key: &Key) -> Json {
         }
         (Shape::Word { words, .. }, _) => json!(words[0]),
         (Shape::Text { .. }, _) => json!("MIRA"),
-        (Shape::Secret { .. }, _) => json!("rediss://cache:6379"),
+        (Shape::Secret { .. }, _) => json!("redis://cache:6379"),
         (Shape::Path { .. }, _) => json!("state.db"),
         (Shape::Paths { .. }, _) => json!(["mine.yaml"]),
         (shape, default) => panic!("{shape:?} {default:?}"),
@@ -225,11 +225,21 @@ fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     assert!(refused >= 12, "{refused}");
 }
 
+/// Addresses that can be used, and others.
+const ADDRESSES: &[&str] = &[
+    "redis://h", "redis://h/", "redis://h:6379/0", "redis://:p:w@h.example:1/15", "redis://u:p@q@h",
+    "redis://[::1]:6379", "redis://h:", "redis://h:65535?protocol=resp3", "valkey://h", "unix:///run/r.sock",
+    "redis+unix:///run/r.sock?db=1", "valkey+unix:///run/r.sock", "redis://", "redis:///0", "redis://:pw@",
+    "redis://h:port", "redis://h:65536", "redis://h:06379", "redis://h:-1", "redis://:a/b@h",
+    "redis://h/zero", "redis://h/0/1", "redis://h h", "redis://[::1", "redis://[x]", "redis://a\tb@h",
+    "rediss://h:1/0", "valkeys://h", "unix://run/r.sock", "unix:///", "http://h", "h:6379", "",
+];
+
 #[test]
 fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
     let samples = [
         ("code_prefix", ["KBS", "a1", "", "1A", "K B", "ABCDEFGHIJKLMNOPQ"].as_slice()),
-        ("store.redis", &["redis://h", "rediss://h:1/0", "unix:///run/r.sock", "http://h", "redis://", ""]),
+        ("store.redis", ADDRESSES),
         ("store.prefix", &["a:", "{tag}", "", "a b", "a\tb"]),
         (
             "request.patience",

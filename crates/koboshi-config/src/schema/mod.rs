@@ -147,6 +147,9 @@ pub struct Form {
     pub pattern: &'static str,
     /// As code. A test holds it against the pattern.
     pub holds: fn(&str) -> bool,
+    /// What to do about a text that is not of this form, where more can be said than what the form is. It must not
+    /// repeat the text, which may be a secret.
+    pub hint: fn(&str) -> Option<&'static str>,
 }
 
 /// A value of any shape.

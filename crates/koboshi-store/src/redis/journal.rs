@@ -140,7 +140,11 @@ pub(super) fn prune(link: &Link, names: &Names, old: Timestamp, most: u64) -> Re
         }
     }
     let trimmed: u64 = link.run(doing, |connection| {
-        redis::cmd("XTRIM").arg(&names.journal).arg("MAXLEN").arg(most).query(connection)
+        redis::cmd("XTRIM")
+            .arg(&names.journal)
+            .arg("MAXLEN")
+            .arg(most.min(i64::MAX.cast_unsigned()))
+            .query(connection)
     })?;
     Ok(gone + trimmed)
 }

@@ -143,6 +143,17 @@ mod tests {
     }
 
     #[test]
+    fn every_address_that_a_config_may_name_can_be_used() {
+        for url in [
+            "redis://h", "redis://h/", "redis://h:6379/0", "redis://:p:w@h.example:1/15", "redis://u:p@q@h",
+            "redis://[::1]:6379", "redis://h:", "redis://h:65535?protocol=resp3", "valkey://h",
+            "unix:///run/r.sock", "redis+unix:///run/r.sock?db=1", "valkey+unix:///run/r.sock",
+        ] {
+            assert_eq!(refused(url), "", "{url}");
+        }
+    }
+
+    #[test]
     fn a_password_is_in_no_message() {
         let link = Link::new("redis://user:hunter2@127.0.0.1:1/0", Duration::from_secs(1)).unwrap();
         assert_eq!(link.place(), "Redis at 127.0.0.1:1");

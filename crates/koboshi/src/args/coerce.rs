@@ -152,7 +152,8 @@ impl<'a> Coercion<'a, '_> {
         let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
         if lists && trimmed.starts_with(['[', '{', '(']) {
             found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
-        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、']) {
+        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、'])
+        {
             // An array of one, of whatever the text can be.
             let inside = element(self.root, schema, 0).map(|inside| types(self.root, inside));
             let scalars = match inside {

@@ -139,7 +139,11 @@ impl<'a> Reader<'a> {
                 Some(b'/' | b'#' | b'<') => match comment(self.text, self.at) {
                     None => return Ok(()),
                     Some(None) => {
-                        return Err(stop(Defect::Cut, self.at, "this comment does not end before the text does"));
+                        return Err(stop(
+                            Defect::Cut,
+                            self.at,
+                            "this comment does not end before the text does",
+                        ));
                     }
                     Some(Some(end)) => {
                         if is_half_a_string(self.text.get(self.at..end).unwrap_or_default()) {
@@ -214,11 +218,19 @@ impl<'a> Reader<'a> {
                 self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
                 self.at += length;
             }
-            _ if self.at >= self.text.len() => return Err(self.unexpected("a colon is expected after the key")),
+            _ if self.at >= self.text.len() => {
+                return Err(self.unexpected("a colon is expected after the key"));
+            }
             None if !call && self.at > before && self.is_clean_string() => {
                 self.note(ChangeKind::ColonAdded, self.at..self.at);
             }
-            _ => return Err(stop(Defect::MissingValue, self.at, "a colon and a value are expected after the key")),
+            _ => {
+                return Err(stop(
+                    Defect::MissingValue,
+                    self.at,
+                    "a colon and a value are expected after the key",
+                ));
+            }
         }
         self.want = Want::Value;
         Ok(())
@@ -238,7 +250,9 @@ impl<'a> Reader<'a> {
                     self.note(ChangeKind::TupleRead, self.at..self.at + length);
                     self.open(Enclosed::Tuple, length)
                 }
-                (Mark::CloseArray | Mark::CloseTuple, Want::FirstElement | Want::Element) if self.ends(found) => {
+                (Mark::CloseArray | Mark::CloseTuple, Want::FirstElement | Want::Element)
+                    if self.ends(found) =>
+                {
                     if self.want == Want::Element {
                         self.note(ChangeKind::CommaDropped, self.comma..self.comma + 1);
                     }
@@ -298,7 +312,10 @@ impl<'a> Reader<'a> {
             "True" => (Kind::True, Form::Plain, literal),
             "False" => (Kind::False, Form::Plain, literal),
             "None" => (Kind::Null, Form::Plain, literal),
-            _ if token.starts_with(|c: char| c.is_numeric() || matches!(c, '+' | '-' | '.' | '－' | '−' | '．')) => {
+            _ if token.starts_with(|c: char| {
+                c.is_numeric() || matches!(c, '+' | '-' | '.' | '－' | '−' | '．')
+            }) =>
+            {
                 match number::read(token) {
                     Reading::Strict => (Kind::Number, Form::Plain, None),
                     Reading::Other(number) => {
@@ -386,7 +403,11 @@ impl<'a> Reader<'a> {
     pub(super) fn close(&mut self, length: usize) -> Result<(), Stop> {
         if let Some(frame) = self.frames.pop() {
             if frame.by == Enclosed::Tuple && frame.commas == 0 && self.want == Want::Next {
-                return Err(stop(Defect::Ambiguous, self.at, "one value in round brackets, or a list of one?"));
+                return Err(stop(
+                    Defect::Ambiguous,
+                    self.at,
+                    "one value in round brackets, or a list of one?",
+                ));
             }
             self.tape.close(frame.open, self.at, self.at + length);
         }

@@ -56,6 +56,7 @@ fn top() -> Vec<Key> {
                             && text.len() <= 16
                             && text.chars().all(|c| c.is_ascii_alphanumeric())
                     },
+                    hint: |_| None,
                 },
                 field: Field {
                     get: |c| Some(c.code_prefix.clone()),

@@ -4,8 +4,67 @@ use super::super::{Field, Form, Key, Range, Shape, Stand};
 use super::build::{at, count, count_at, section};
 use crate::config::StorePlace;
 
-/// How the address of a shared server may begin.
-const SCHEMES: [&str; 6] = ["redis://", "rediss://", "valkey://", "valkeys://", "unix://", "redis+unix://"];
+/// What the address of a shared server looks like: over the network, or through a socket of this machine.
+const ADDRESS: &str = concat!(
+    r"^((redis|valkey)://([^/?#\u0000-\u001f]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:<>\[\]^|\\]+)",
+    r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})?)?",
+    r"(/[0-9]{0,9}/?)?([?#][^\u0000-\u001f]*)?",
+    r"|(unix|redis\+unix|valkey\+unix):///[^\u0000-\u001f]+)$",
+);
+
+/// The same as code.
+fn is_address(text: &str) -> bool {
+    let over = |scheme: &str| text.strip_prefix(scheme);
+    if text.chars().any(|c| c < ' ') {
+        return false;
+    }
+    if let Some(path) = ["unix://", "redis+unix://", "valkey+unix://"].into_iter().find_map(over) {
+        return path.starts_with('/') && path.len() > 1;
+    }
+    let Some(rest) = ["redis://", "valkey://"].into_iter().find_map(over) else { return false };
+    let (server, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let database = rest.split(['?', '#']).next().unwrap_or_default();
+    is_server(server.rsplit_once('@').map_or(server, |(_, server)| server)) && is_database(database)
+}
+
+/// A host, and a port if there is one.
+fn is_server(server: &str) -> bool {
+    if let Some((host, port)) = server.strip_prefix('[').and_then(|server| server.split_once(']')) {
+        let is_sixth = !host.is_empty() && host.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+        return is_sixth && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port));
+    }
+    let (host, port) = server.split_once(':').unwrap_or((server, ""));
+    let strange = |c: char| c.is_whitespace() || "<>[]^|\\@".contains(c);
+    !host.is_empty() && !host.contains(strange) && is_port(port)
+}
+
+/// Nothing means the usual one.
+fn is_port(text: &str) -> bool {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok();
+    text.is_empty() || is_number && (text.len() < 5 || !text.starts_with('0'))
+}
+
+fn is_database(text: &str) -> bool {
+    let number = text.strip_prefix('/').unwrap_or_default();
+    let number = number.strip_suffix('/').unwrap_or(number);
+    number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Why an address cannot be used, without a word of it: it may hold a password.
+fn about_address(text: &str) -> Option<&'static str> {
+    let begins = |schemes: &[&str]| schemes.iter().any(|scheme| text.starts_with(scheme));
+    if begins(&["rediss://", "valkeys://"]) {
+        return Some("TLS is not built in: use `redis://` over a private network or a tunnel");
+    }
+    if begins(&["redis://", "valkey://"]) {
+        return Some(
+            "host, port and database are written `host:6379/0`, the last two as numbers; in a password, write \
+             `%2F` for `/`, `%3F` for `?`, `%23` for `#` and `%40` for `@`",
+        );
+    }
+    begins(&["unix://", "redis+unix://", "valkey+unix://"])
+        .then_some("write the whole path: `unix:///run/redis.sock`")
+}
 
 pub(super) fn keys() -> Vec<Key> {
     vec![
@@ -38,12 +97,9 @@ pub(super) fn keys() -> Vec<Key> {
             shape: Shape::Secret {
                 form: Form {
                     said: "an address such as `redis://host:6379/0`",
-                    pattern: r"^(rediss?|valkeys?|unix|redis\+unix)://.+$",
-                    holds: |text| {
-                        SCHEMES
-                            .iter()
-                            .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
-                    },
+                    pattern: ADDRESS,
+                    holds: is_address,
+                    hint: about_address,
                 },
                 field: Field {
                     get: |c| match &c.store.place {
@@ -70,6 +126,7 @@ pub(super) fn keys() -> Vec<Key> {
                         (1..=100).contains(&text.chars().count())
                             && !text.chars().any(|c| c.is_whitespace() || c.is_control())
                     },
+                    hint: |_| None,
                 },
                 field: Field {
                     get: |c| match &c.store.place {
@@ -94,7 +151,7 @@ pub(super) fn keys() -> Vec<Key> {
         ),
         count(
             "store.journal.keep_entries",
-            Range::of(1, u64::MAX),
+            Range::of(1, i64::MAX.cast_unsigned()),
             at!(store.journal.keep_entries),
             "Entries that are kept",
         ),
