@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use koboshi::time::Moment;
 
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention, tidy, tidy_query};
@@ -58,7 +59,9 @@ struct Inner {
     cache: BTreeMap<String, Kept>,
     sessions: BTreeMap<String, Kept>,
     journal: VecDeque<Entry>,
-    wakes: Vec<Wake>,
+    /// Whom to wake, by the number of their watch.
+    wakes: BTreeMap<u64, Wake>,
+    watches: u64,
 }
 
 /// The store that forgets.
@@ -106,11 +109,18 @@ impl Inner {
 
 struct MemoryWatch {
     store: MemoryStore,
+    number: u64,
     seen: Option<u64>,
 }
 
+impl Drop for MemoryWatch {
+    fn drop(&mut self) {
+        self.store.lock().wakes.remove(&self.number);
+    }
+}
+
 impl Watch for MemoryWatch {
-    fn news(&mut self) -> Result<News, StoreError> {
+    fn news(&mut self, _now: Moment) -> Result<News, StoreError> {
         let inner = self.store.lock();
         let after = self.seen.replace(inner.seq);
         if after == Some(inner.seq) {
@@ -137,7 +147,8 @@ impl Store for MemoryStore {
                 beyond.push((slot.clone(), merged));
             }
         }
-        let wakes = if inner.seq > before { inner.wakes.clone() } else { Vec::new() };
+        let wakes: Vec<Wake> =
+            if inner.seq > before { inner.wakes.values().cloned().collect() } else { Vec::new() };
         drop(inner);
         for wake in wakes {
             wake();
@@ -152,8 +163,11 @@ impl Store for MemoryStore {
     }
 
     fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
-        self.lock().wakes.push(wake);
-        Ok(Box::new(MemoryWatch { store: self.clone(), seen: None }))
+        let mut inner = self.lock();
+        inner.watches += 1;
+        let number = inner.watches;
+        inner.wakes.insert(number, wake);
+        Ok(Box::new(MemoryWatch { store: self.clone(), number, seen: None }))
     }
 
     fn lease(

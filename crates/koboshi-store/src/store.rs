@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use koboshi::time::Moment;
 
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
@@ -67,10 +68,11 @@ pub enum News {
 /// Sees what others change.
 pub trait Watch: Send {
     /// What changed since the last call. The first call, and the first after one that failed, gives everything.
+    /// `now` says when it is time to read everything once more for good measure.
     ///
     /// # Errors
     /// The store cannot be read now.
-    fn news(&mut self) -> Result<News, StoreError>;
+    fn news(&mut self, now: Moment) -> Result<News, StoreError>;
 }
 
 /// Called by a watch when there may be news, from a thread of its own; must return at once.

@@ -15,6 +15,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use child::{Actor, part, tell};
@@ -22,9 +23,10 @@ use koboshi::breaker::Mode;
 use koboshi::chance::Seed;
 use koboshi::cooldown::Cleared;
 use koboshi::gate::{Holds, Limit};
+use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
 use koboshi_store::{
-    Entry, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
+    Entry, Ledger, LedgerOptions, News, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
 };
 use koboshi_testkit::RedisServer;
 
@@ -556,4 +558,82 @@ fn appending_trims_only_where_it_was_told_to() {
     RedisStore::new(&server.url(), policy).unwrap().append(&entries[..1]).unwrap();
     let redis::Value::Int(left) = kept() else { panic!("a number") };
     assert!((100..=300).contains(&left), "roughly 100: {left}");
+}
+
+/// Puts a record into the server without a word to anybody, as if the announcement had been missed.
+fn put_silently(server: &RedisServer, account: &str) {
+    let body = serde_json::to_string(&resting(0, 100)).unwrap();
+    raw(server, &["HSET", "koboshi:records", &format!("cooldown account:{account}"), &body]);
+}
+
+#[test]
+fn an_idle_node_reads_everything_when_it_has_subscribed_again() {
+    let server = RedisServer::start();
+    let policy = RedisPolicy { resync_every: Duration::MAX, ..RedisPolicy::default() };
+    let watched = RedisStore::new(&server.url(), policy).unwrap();
+    let here = Ledger::open(Arc::new(watched), LedgerOptions::new(node("n1"))).unwrap();
+    assert!(here.wait_loaded(DEADLINE) && here.flush(DEADLINE));
+    for round in 0..3 {
+        // What it was not told of while it was cut off …
+        put_silently(&server, &format!("missed{round}"));
+        assert!(here.flush(DEADLINE) && here.flush(DEADLINE));
+        let missed = key(&format!("account:missed{round}"));
+        assert_eq!(here.cooldown(&missed), None, "nobody told it");
+        let redis::Value::Int(cut) = raw(&server, &["CLIENT", "KILL", "TYPE", "pubsub"]) else {
+            panic!("a number")
+        };
+        assert_eq!(cut, 1);
+        // … it finds once it is back.
+        until("it knows", || here.cooldown(&missed));
+        until("it is well", || here.health().connected.then_some(()));
+    }
+}
+
+#[test]
+fn after_a_look_that_failed_everything_is_read() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    let mut watch = plain.watch(Arc::new(|| {})).unwrap();
+    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
+    plain.merge(std::slice::from_ref(&named)).unwrap();
+    raw(&server, &["ACL", "SETUSER", "default", "-hmget"]);
+    until("it is announced and cannot be read", || watch.news(Moment::START).err());
+    raw(&server, &["ACL", "SETUSER", "default", "+hmget"]);
+    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    assert_eq!(all.records, [named]);
+}
+
+#[test]
+fn more_announcements_than_are_worth_a_list_mean_everything() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    let heard = Arc::new(AtomicUsize::new(0));
+    let ears = Arc::clone(&heard);
+    let mut watch = plain
+        .watch(Arc::new(move || {
+            ears.fetch_add(1, Ordering::SeqCst);
+        }))
+        .unwrap();
+    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
+    plain.merge(std::slice::from_ref(&named)).unwrap();
+    let many = "for i = 1, 12000 do redis.call('PUBLISH', 'koboshi:changes', 'cooldown account:' .. i) end";
+    raw(&server, &["EVAL", many, "0"]);
+    until("all are heard", || (heard.load(Ordering::SeqCst) > 12_000).then_some(()));
+    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    assert_eq!(all.records, [named]);
+}
+
+#[test]
+fn everything_is_read_once_more_by_the_clock_of_the_ledger() {
+    let server = RedisServer::start();
+    let plain = store(&server.url());
+    let mut watch = plain.watch(Arc::new(|| {})).unwrap();
+    let later = |seconds| Moment::START.after(Duration::from_secs(seconds));
+    assert!(matches!(watch.news(later(0)).unwrap(), News::All(_)));
+    put_silently(&server, "main");
+    assert_eq!(watch.news(later(59)).unwrap(), News::Quiet);
+    let News::All(all) = watch.news(later(60)).unwrap() else { panic!("everything is news") };
+    assert_eq!(all.records.len(), 1);
 }

@@ -213,6 +213,58 @@ fn a_store_that_lost_its_memory_is_told_everything_again() {
 }
 
 #[test]
+fn a_store_that_was_put_back_hears_of_facts_and_not_of_what_is_anothers_to_tell() {
+    let store = Flaky::default();
+    let one = ledger(&store, "n1");
+    let (fact, hint) = (slot("holds account:main"), slot("breaker n2 target:a"));
+    let named = |end: i64| {
+        [
+            (fact.clone(), Record::Holds(held(Limit::Quota, end))),
+            (hint.clone(), Record::Breaker(snapshot(end, Mode::Open))),
+        ]
+    };
+    store.merge(&named(500)).unwrap();
+    until("both are known", || (one.keys().len() == 2).then_some(()));
+    let copy = MemoryStore::default();
+    copy.merge(&named(100)).unwrap();
+    store.put_back(copy.clone());
+    let kept =
+        |slot: &Slot| copy.load().unwrap().records.into_iter().find(|(found, _)| found == slot).unwrap().1;
+    let [(_, newer), _] = named(500);
+    until("the fact is told", || (kept(&fact) == newer).then_some(()));
+    assert!(one.flush(DEADLINE));
+    let [_, (_, older)] = named(100);
+    assert_eq!(kept(&hint), older, "the other node may have its reasons");
+}
+
+#[test]
+fn more_than_one_batch_of_everything_is_written_once() {
+    let store = Flaky::default();
+    store.fail.store(true, Ordering::SeqCst);
+    let one = ledger(&store, "n1");
+    for n in 0..20_000 {
+        one.update_holds(&key(&format!("account:{n}")), |holds| holds.hold(Limit::Quota, at(n)));
+        one.journal(entry(n, What::Gate, "closed"));
+    }
+    store.fail.store(false, Ordering::SeqCst);
+    assert!(one.flush(DEADLINE));
+    assert_eq!(store.load().unwrap().records.len(), 20_000);
+    assert_eq!(store.query(&Query { limit: 50_000, ..Query::default() }).unwrap().len(), 20_000);
+    let merges = store.merged.load(Ordering::SeqCst);
+    assert_eq!(merges, 20_000, "each record was written once");
+}
+
+#[test]
+fn a_memory_forgets_who_no_longer_watches() {
+    let store = MemoryStore::default();
+    let wake: Wake = Arc::new(|| {});
+    let watches: Vec<_> = (0..10).map(|_| store.watch(Arc::clone(&wake)).unwrap()).collect();
+    assert_eq!(Arc::strong_count(&wake), 11);
+    drop(watches);
+    assert_eq!(Arc::strong_count(&wake), 1);
+}
+
+#[test]
 fn what_the_journal_drops_is_counted_and_told() {
     let store = Flaky::default();
     store.fail.store(true, Ordering::SeqCst);
@@ -373,13 +425,19 @@ struct Flaky {
     panic: Arc<AtomicBool>,
     forgotten: Arc<AtomicUsize>,
     merges: Arc<AtomicUsize>,
+    merged: Arc<AtomicUsize>,
     prunes: Arc<AtomicUsize>,
     afresh: Arc<Mutex<Option<MemoryStore>>>,
 }
 
 impl Flaky {
     fn forget_everything(&self) {
-        *self.afresh.lock().unwrap() = Some(MemoryStore::default());
+        self.put_back(MemoryStore::default());
+    }
+
+    /// From now on it holds what this one holds.
+    fn put_back(&self, copy: MemoryStore) {
+        *self.afresh.lock().unwrap() = Some(copy);
         self.forgotten.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -400,14 +458,14 @@ struct FlakyWatch {
 }
 
 impl Watch for FlakyWatch {
-    fn news(&mut self) -> Result<koboshi_store::News, StoreError> {
+    fn news(&mut self, now: Moment) -> Result<koboshi_store::News, StoreError> {
         let store = self.store.try_now()?;
         let forgotten = self.store.forgotten.load(Ordering::SeqCst);
         if forgotten != self.forgotten {
             self.forgotten = forgotten;
             self.watch = store.watch(Arc::new(|| {}))?;
         }
-        self.watch.news()
+        self.watch.news(now)
     }
 }
 
@@ -421,6 +479,7 @@ impl Store for Flaky {
         // What fails in the middle of a merge may have happened all the same.
         let merged = self.try_now()?.merge(if self.read_only.load(Ordering::SeqCst) { &[] } else { changes });
         self.try_now()?;
+        self.merged.fetch_add(changes.len(), Ordering::SeqCst);
         if self.read_only.load(Ordering::SeqCst) {
             let (place, why) = ("flaky".to_owned(), "as it was told".to_owned());
             return Err(StoreError::Failed { place, doing: "write state", why });

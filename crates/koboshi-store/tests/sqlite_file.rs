@@ -13,8 +13,9 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
-use koboshi_store::{Query, Record, SqlitePolicy, SqliteStore, Store, StoreError, What};
+use koboshi_store::{News, Query, Record, SqlitePolicy, SqliteStore, Store, StoreError, What};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -339,6 +340,59 @@ fn what_is_set_aside_has_a_bound() {
     let (count, bytes, newest) = kept();
     assert!(bytes <= MOST_BYTES_SET_ASIDE && count >= 3, "{count}, {bytes}");
     assert_eq!(newest, "account:large4");
+}
+
+fn named(account: &str, second: i64) -> koboshi_store::Named {
+    (slot(&format!("cooldown account:{account}")), Record::Cooldown(resting(second, second + 100)))
+}
+
+#[test]
+fn what_is_known_already_wakes_nobody() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let plain = Connection::open(&file).unwrap();
+    let version = || plain.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0)).unwrap();
+    store.merge(&[named("main", 0)]).unwrap();
+    let before = version();
+    store.merge(&[named("main", 0)]).unwrap();
+    assert_eq!(version(), before, "nothing was committed");
+    store.merge(&[named("main", 5)]).unwrap();
+    assert_ne!(version(), before);
+}
+
+#[test]
+fn a_file_whose_content_was_put_back_is_read_as_a_whole() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let mut watch = store.watch(std::sync::Arc::new(|| {})).unwrap();
+    store.merge(&[named("old", 0)]).unwrap();
+    for second in 1..5 {
+        store.merge(&[named("new", second)]).unwrap();
+    }
+    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    let plain = Connection::open(&file).unwrap();
+    plain
+        .execute_batch(
+            "DELETE FROM record WHERE key = 'account:new'; UPDATE counter SET value = 1 WHERE name = 'seq'",
+        )
+        .unwrap();
+    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    assert_eq!(all.records, [named("old", 0)]);
+}
+
+#[test]
+fn after_a_look_that_failed_everything_is_read() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let mut watch = store.watch(std::sync::Arc::new(|| {})).unwrap();
+    store.merge(&[named("main", 0)]).unwrap();
+    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    let plain = Connection::open(&file).unwrap();
+    plain.execute_batch("ALTER TABLE counter RENAME TO gone").unwrap();
+    watch.news(Moment::START).unwrap_err();
+    plain.execute_batch("ALTER TABLE gone RENAME TO counter").unwrap();
+    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    assert_eq!(all.records, [named("main", 0)]);
 }
 
 #[test]

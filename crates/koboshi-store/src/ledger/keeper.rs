@@ -112,7 +112,7 @@ impl Keeper {
             Some(watch) => watch,
             None => self.shared.store.watch(self.wake())?,
         };
-        let news = watch.news();
+        let news = watch.news(self.shared.clock.moment());
         self.watch = Some(watch);
         match news? {
             News::Quiet => {}

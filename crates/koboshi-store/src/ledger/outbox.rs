@@ -32,6 +32,14 @@ struct Desk {
     gone: bool,
 }
 
+impl Desk {
+    /// Whether the keeper must come now. In trouble a ring does not count: changes go on, and the store needs a pause.
+    const fn calls(&self, in_trouble: bool, answered: u64) -> bool {
+        let called = if in_trouble { self.asked > answered } else { self.rung || self.asked > self.done };
+        self.closing || called
+    }
+}
+
 #[derive(Default)]
 struct Queue {
     entries: Vec<Entry>,
@@ -150,10 +158,7 @@ impl Outbox {
 
     /// Waits for the bell, at most this long. In trouble only a flush or the end of the day counts as a ring.
     pub(super) fn wait(&self, longest: Duration, in_trouble: bool, answered: u64) -> Woken {
-        let idle = |desk: &mut Desk| {
-            let called = if in_trouble { desk.asked > answered } else { desk.rung || desk.asked > desk.done };
-            !desk.closing && !called
-        };
+        let idle = |desk: &mut Desk| !desk.calls(in_trouble, answered);
         let (mut desk, _) = self
             .bell
             .wait_timeout_while(lock(&self.desk), longest, idle)
@@ -251,6 +256,31 @@ mod tests {
         assert_eq!(outbox.take_changed(10), std::slice::from_ref(&slot));
         outbox.put_back([slot]);
         assert_eq!(outbox.pending(), 1);
+    }
+
+    #[test]
+    fn what_is_taken_is_taken_once() {
+        let outbox = Outbox::new(1);
+        let all: HashSet<Slot> = (0..10).map(|n| format!("holds account:{n}").parse().unwrap()).collect();
+        outbox.put_back(all.iter().cloned());
+        let mut taken = Vec::new();
+        while outbox.pending() > 0 {
+            taken.extend(outbox.take_changed(3));
+            assert!(taken.len() <= 10, "some were taken twice");
+        }
+        assert_eq!(taken.into_iter().collect::<HashSet<_>>(), all);
+    }
+
+    #[test]
+    fn in_trouble_only_a_flush_or_the_end_wakes_the_keeper() {
+        let rung = Desk { rung: true, ..Desk::default() };
+        assert!(rung.calls(false, 0) && !rung.calls(true, 0));
+        let asked = Desk { asked: 2, ..Desk::default() };
+        assert!(asked.calls(true, 1), "a new wish is worth a try");
+        assert!(!asked.calls(true, 2), "one that was tried in vain waits for the next turn");
+        assert!(asked.calls(false, 2));
+        assert!(Desk { closing: true, ..Desk::default() }.calls(true, 0));
+        assert!(!Desk::default().calls(false, 0));
     }
 
     #[test]

@@ -12,7 +12,6 @@ use std::time::Duration;
 use koboshi::time::Moment;
 use redis::RedisResult;
 
-use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 use crate::store::{News, Wake, Watch};
 
@@ -77,7 +76,7 @@ impl RedisWatch {
     }
 
     /// What was announced since the last look: everything, or some slots.
-    fn announced(&self) -> Result<Option<Vec<String>>, StoreError> {
+    fn announced(&self, now: Moment) -> Result<Option<Vec<String>>, StoreError> {
         let mut inbox = self.ear.inbox();
         if !inbox.subscribed {
             let place = self.shared.link.place().to_owned();
@@ -85,22 +84,22 @@ impl RedisWatch {
             return Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }));
         }
         let slots = mem::take(&mut inbox.slots);
-        let all = mem::take(&mut inbox.all) || SystemClock.moment() >= self.next_resync;
+        let all = mem::take(&mut inbox.all) || now >= self.next_resync;
         Ok(if all { None } else { Some(slots.into_iter().collect()) })
     }
 }
 
 impl Watch for RedisWatch {
-    fn news(&mut self) -> Result<News, StoreError> {
+    fn news(&mut self, now: Moment) -> Result<News, StoreError> {
         let (link, names) = (&self.shared.link, &self.shared.names);
-        let news = match self.announced()? {
+        let news = match self.announced(now)? {
             None => load(link, names).map(News::All),
             Some(slots) if slots.is_empty() => return Ok(News::Quiet),
             Some(slots) => load_some(link, names, &slots).map(News::Changed),
         };
         match &news {
             Ok(News::All(_)) => {
-                self.next_resync = SystemClock.moment().after(self.shared.policy.resync_every);
+                self.next_resync = now.after(self.shared.policy.resync_every);
             }
             Ok(_) => {}
             // What was announced is no longer noted: read everything next time.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use koboshi::time::Moment;
 use rusqlite::Connection;
 
 use crate::error::StoreError;
@@ -30,7 +31,7 @@ struct Seen {
 }
 
 impl Watch for SqliteWatch {
-    fn news(&mut self) -> Result<News, StoreError> {
+    fn news(&mut self, _now: Moment) -> Result<News, StoreError> {
         self.look().inspect_err(|_| self.seen = None)
     }
 }
