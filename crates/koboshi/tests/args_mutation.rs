@@ -252,7 +252,7 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
             if body.contains("\\'") {
                 return None;
             }
-            replaced(json, span.clone(), &format!("\"{}\"", body.replace("\\\\", "\\")))
+            replaced(json, span, &format!("\"{}\"", body.replace("\\\\", "\\")))
         }
         "fence" => format!("```json\n{json}\n```"),
         "prose" => format!("Sure, here is the call:\n\n{json}\n\nLet me know if that's fine."),
