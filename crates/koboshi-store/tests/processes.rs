@@ -15,7 +15,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use child::{Actor, part, tell};
 use koboshi::chance::Seed;
@@ -230,7 +230,8 @@ fn a_process_killed_at_any_point_leaves_a_file_with_all_it_committed() {
         let me = format!("life{life}");
         let mut actor = Actor::start("commit", &[path, &me]);
         // While another one is at work on the same file, and lives on.
-        let mut other = Actor::start("commit", &[path, &format!("other{life}")]);
+        let other_me = format!("other{life}");
+        let mut other = Actor::start("commit", &[path, &other_me]);
         let lines = draw(Seed::new(life), 1, 60);
         let mut last: Option<i64> = None;
         for _ in 0..=lines {
@@ -238,60 +239,78 @@ fn a_process_killed_at_any_point_leaves_a_file_with_all_it_committed() {
         }
         let rest = actor.kill();
         last = rest.last().map(|line| line.parse().unwrap()).or(last);
-        let last = last.unwrap();
-        other.hear().expect("the other one goes on");
+        // The survivor writes on, past what it had in hand when the other one was killed and with a visitor beside it.
         let store = open(path);
+        let others: Vec<i64> =
+            (0..20).map(|_| other.hear().expect("the other one goes on").parse().unwrap()).collect();
+        let rest = other.kill();
+        let others_last = rest.last().map_or(others[19], |line| line.parse().unwrap());
         store.check().unwrap();
-        let kept: BTreeSet<Slot> = store.load().unwrap().records.into_iter().map(|(slot, _)| slot).collect();
-        let journal = store.query(&Query { limit: 1_000_000, ..Query::default() }).unwrap();
-        for n in 0..=last {
-            for i in 0..5 {
-                assert!(kept.contains(&slot(&format!("cooldown agent:{me}/{n}-{i}"))), "{me}/{n}-{i}");
-            }
-            let told = journal.iter().filter(|entry| entry.text == format!("{me}/{n}")).count();
-            assert_eq!(told, 2, "{me}/{n}");
-        }
-        // What was not reported is there as a whole or not at all.
-        for n in last + 1..last + 3 {
-            let there =
-                (0..5).filter(|i| kept.contains(&slot(&format!("cooldown agent:{me}/{n}-{i}")))).count();
-            assert!(there == 0 || there == 5, "{me}/{n}: {there} of 5");
-        }
-        drop(other);
+        all_committed(&store, &me, last.unwrap());
+        all_committed(&store, &other_me, others_last);
     }
 }
 
-/// Tells when it learns that the account rests, and when it no longer does.
+/// Everything that a process told of is there, and what it did not tell of is there as a whole or not at all.
+fn all_committed(store: &SqliteStore, me: &str, last: i64) {
+    let kept: BTreeSet<Slot> = store.load().unwrap().records.into_iter().map(|(slot, _)| slot).collect();
+    let there =
+        |n: i64| (0..5).filter(|i| kept.contains(&slot(&format!("cooldown agent:{me}/{n}-{i}")))).count();
+    let mut told = BTreeMap::<String, usize>::new();
+    for entry in store.query(&Query { limit: 1_000_000, ..Query::default() }).unwrap() {
+        *told.entry(entry.text).or_default() += 1;
+    }
+    for n in 0..=last {
+        assert_eq!(there(n), 5, "{me}/{n}");
+        assert_eq!(told.get(&format!("{me}/{n}")), Some(&2), "{me}/{n}");
+    }
+    for n in last + 1..last + 3 {
+        assert!(there(n) == 0 || there(n) == 5, "{me}/{n}: {} of 5", there(n));
+    }
+}
+
+/// Tells of every end that it learns of, and of the end of it all.
 fn listen(file: &str) {
     let ledger = ledger(file, "listener");
     let account = key("account:main");
+    let rest = || ledger.cooldown(&account).map(|cooldown| cooldown.rest.clone());
     tell("ready");
-    until("it rests", || ledger.cooldown(&account).filter(|cooldown| cooldown.rest.is_some()));
-    tell("rests");
-    until("it is free", || ledger.cooldown(&account).filter(|cooldown| cooldown.rest.is_none()));
+    for n in 0..CHANGES {
+        until("it rests", || rest()?.filter(|rest| rest.until == at(1000 + n)));
+        tell(n);
+    }
+    until("it is free", || rest().filter(Option::is_none));
     tell("free");
 }
 
+/// So many changes are seen one after the other.
+const CHANGES: i64 = 7;
+
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the time it takes is shown, not asserted")]
-fn a_change_by_one_process_is_seen_by_another() {
+fn a_change_by_one_process_is_seen_by_another_within_a_second() {
     let (_folder, file) = place();
     let path = file.to_str().unwrap();
     let here = ledger(path, "here");
     let mut listener = Actor::start("listen", &[path]);
     assert_eq!(listener.hear().as_deref(), Some("ready"));
     let account = key("account:main");
-    let begun = Instant::now();
-    here.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000, 1)));
-    assert_eq!(listener.hear().as_deref(), Some("rests"));
-    println!("a cooldown was seen by another process after {:?}", begun.elapsed());
+    let mut took = Vec::new();
+    for n in 0..CHANGES {
+        let begun = SystemClock.moment();
+        here.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000 + n, 1)));
+        assert_eq!(listener.hear(), Some(n.to_string()));
+        took.push(SystemClock.moment().since(begun));
+    }
+    took.sort();
+    println!("a change was seen by another process after {took:?}");
+    // The one in the middle: a busy machine may hold up some.
+    let median = took[took.len() / 2];
+    assert!(median < Duration::from_secs(1), "{took:?}");
     // A command of an operator writes through the store and has written when it returns.
     let store = open(path);
-    let mut cleared = resting(0, 1000);
+    let mut cleared = resting(0, 1000 + CHANGES);
     cleared.clear(Cleared { at: at(10), by_person: true });
-    let begun = Instant::now();
     store.merge(&[(Slot::cooldown(account.clone()), Record::Cooldown(cleared))]).unwrap();
     assert_eq!(listener.hear().as_deref(), Some("free"));
-    println!("its end was seen by another process after {:?}", begun.elapsed());
     until("and by the first", || here.cooldown(&account).filter(|cooldown| cooldown.rest.is_none()));
 }
