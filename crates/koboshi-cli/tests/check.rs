@@ -64,7 +64,7 @@ fn a_good_file_says_what_it_changes() {
     let text = "retry: {preset: network, attempts: 4}\nbreaker: {consecutive: off}\nstore: {redis: '${URL}'}\nlanguage: ja\nerror_protection: {default_cooldown_seconds: 90}\n";
     let path = scratch("changes.yaml", text);
     let folder = std::path::Path::new(&path).parent().unwrap().display().to_string();
-    let out = run_in(&folder, &["check", "changes.yaml"], &[("URL", "rediss://:hunter2@cache:6379/0")]);
+    let out = run_in(&folder, &["check", "changes.yaml"], &[("URL", "redis://:hunter2@cache:6379/0")]);
     assert!(!out.text.contains("hunter2"), "{}", out.text);
     insta::assert_snapshot!("changes", said(&out));
 }

@@ -84,11 +84,11 @@ fn a_low_score_is_exit_1_and_shows_the_confusion() {
 
 #[test]
 fn a_broken_case_is_told_with_its_line() {
-    let later = r#"{"id":"s","calls":[],"expect":{}}"#;
+    let calls = r#"{"id":"s","calls":[],"expect":{}}"#;
     for (name, text, part) in [
         ("broken.jsonl", format!("{WRONG}\n{{\"id\":"), ":2: "),
         ("fields.jsonl", "{\"id\":\"a\"}".to_owned(), ":1: no case of a known form"),
-        ("later.jsonl", later.to_owned(), "cannot be checked yet"),
+        ("calls.jsonl", calls.to_owned(), ":1: missing field `kind`"),
         ("empty.jsonl", "\n".to_owned(), "no case in this file"),
         ("now.jsonl", WRONG.replace("2026-11-15T12:00:00Z", "noon"), ":1: `noon` is no instant"),
     ] {
