@@ -315,9 +315,8 @@ fn hostile() {
 }
 
 fn pieces() {
-    let text = json!({"path": "a.txt", "content": "A line of text with \"quotes\" and 日本語.\n".repeat(2000)}).to_string();
-    let text = &text[..text.floor_char_boundary(100_000)];
-    let text = &format!("{}\"}}", text.trim_end_matches('\\'));
+    let line = "A line of text with \"quotes\" and 日本語.\n";
+    let text = &json!({"path": "a.txt", "content": line.repeat(100_000 / (line.len() + 3))}).to_string();
     let policy = ArgsPolicy::default();
     let feed = |size: usize| {
         best_of(|| {

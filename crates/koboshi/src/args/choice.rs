@@ -10,7 +10,6 @@ use std::ops::Range;
 use super::lexis::{Quote, blank_end};
 use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
 use super::schema::ToolSchema;
-use super::tape::Tape;
 use super::verdict::{Defect, Stop};
 
 /// The most undecided strings at a time.
@@ -51,7 +50,7 @@ impl Choice {
             next,
             want: reader.want,
             frames: reader.frames.clone(),
-            items: reader.tape.items.len(),
+            items: reader.tape.len(),
             made: reader.tape.made.len(),
             changes: reader.changes.len(),
             dirty: reader.dirty.len(),
@@ -90,10 +89,10 @@ impl Reader<'_> {
                     return Err(stop(Defect::Ambiguous, start, why));
                 }
                 Ok(()) => {
-                    found = Some(self.take());
-                    sound = swallows_nothing(&self.dirty, self.text, self.schema);
                     // Later ends of the last uncertain string only swallow what has just been read cleanly.
                     self.choices.pop_if(|choice| choice.is_in_object());
+                    sound = swallows_nothing(&self.dirty, self.text, self.schema);
+                    found = Some(self.take());
                 }
                 Err(failure) => {
                     first_failure.get_or_insert(failure);
@@ -133,9 +132,13 @@ impl Reader<'_> {
         }
     }
 
-    fn take(&self) -> Read {
-        let tape = Tape { items: self.tape.items.clone(), made: self.tape.made.clone() };
-        Read { tape, changes: self.changes.clone(), end: self.at }
+    fn take(&mut self) -> Read {
+        if self.choices.is_empty() {
+            // Nothing will be tried again.
+            let (tape, changes) = (std::mem::take(&mut self.tape), std::mem::take(&mut self.changes));
+            return Read { tape, changes, end: self.at };
+        }
+        Read { tape: self.tape.clone(), changes: self.changes.clone(), end: self.at }
     }
 
     /// After an uncertain string, nothing behind the object may look as if it belonged to the string.
@@ -144,14 +147,15 @@ impl Reader<'_> {
             return Ok(());
         }
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let strange = |c: char| {
-            matches!(c, '"' | '\'' | '{' | '[' | ':' | ',') || Quote::at(&c.to_string(), 0).is_some()
+        // Back-ticks may be the end of a fence.
+        let strange = |place: usize, letter: char| {
+            matches!(letter, '{' | '[' | ':' | ',')
+                || Quote::at(rest, place).is_some_and(|(quote, _)| quote != Quote::Tick)
         };
-        let fence = rest.trim().trim_end_matches('`');
-        match fence.find(strange) {
-            None => Ok(()),
-            Some(_) => Err(stop(Defect::Ambiguous, self.at, "quotation marks follow the end of the object")),
+        if rest.char_indices().any(|(place, letter)| strange(place, letter)) {
+            return Err(stop(Defect::Ambiguous, self.at, "quotation marks follow the end of the object"));
         }
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ impl Feed {
 
     /// One more piece.
     pub fn push(&mut self, piece: &str) -> Progress {
-        if self.too_long || piece.len() > self.policy.most_bytes.saturating_sub(self.text.len()) {
+        if self.too_long || piece.len() > self.policy.bytes().saturating_sub(self.text.len()) {
             self.too_long = true;
         } else {
             self.text.push_str(piece);
@@ -136,7 +136,7 @@ pub(super) fn split<'a>(
     schema: Option<&ToolSchema>,
     policy: &ArgsPolicy,
 ) -> Result<Vec<&'a str>, Stop> {
-    if text.len() > policy.most_bytes {
+    if text.len() > policy.bytes() {
         return Err(too_long(policy));
     }
     let mut pieces = Vec::new();

@@ -20,6 +20,9 @@ use super::wrap::{encoded, noted, settle_any};
 /// So many encodings inside each other are taken off.
 const MOST_LEVELS: usize = 8;
 
+/// At so many levels quotation marks may be other than JSON's. Each of them is read twice.
+const MOST_ODD_LEVELS: usize = 2;
+
 /// Of so many objects in a row, one may be the right one.
 const MOST_OBJECTS: usize = 16;
 
@@ -83,6 +86,9 @@ fn in_quotes(body: &str, span: Range<usize>, case: Case<'_>) -> Option<Result<Se
         }
         return Some(encoded(&plain, span, case));
     }
+    if case.level >= MOST_ODD_LEVELS {
+        return None;
+    }
     let raw = encoded(inside, span.clone(), case);
     if !inside.contains('\\') {
         return Some(raw);
@@ -124,7 +130,7 @@ fn choose(text: &str, mut found: Vec<Read>, case: Case<'_>) -> Result<Settled, S
     let several = || Stop::new(Defect::SeveralObjects, second, "several objects: one call has one");
     let Some(schema) = case.schema else { return Err(several()) };
     // However often nothing is said, a tool that takes nothing is called with nothing.
-    let empty = |read: &Read| read.tape.items.len() == 2;
+    let empty = |read: &Read| read.tape.len() == 2;
     if schema.takes_nothing() && found.iter().all(empty) {
         found.truncate(1);
     }
@@ -293,9 +299,10 @@ impl<'a> Search<'a> {
             }
         }
         let near = rest.get(..rest.floor_char_boundary(128)).unwrap_or_default();
-        let Some(end) = near.find('>') else { return Ok(false) };
+        let after = near.as_bytes().get(1..).unwrap_or_default();
+        let Some(end) = memchr::memchr2(b'>', b'<', after).map(|offset| offset + 1) else { return Ok(false) };
         let inside = near.get(1..end).unwrap_or_default();
-        if inside.is_empty() || inside.contains(['<', '{', '\n']) {
+        if inside.is_empty() || near.as_bytes().get(end) == Some(&b'<') || inside.contains(['{', '\n']) {
             return Ok(false);
         }
         self.leave_out(self.at + end + 1);

@@ -199,6 +199,10 @@ pub(super) fn mark(text: &str, at: usize) -> Option<(Mark, usize, bool)> {
 /// Where the bare key that begins here ends; the same place if none begins here.
 pub(super) fn bare_key_end(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
+    let letters = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte == b'_').count();
+    if letters > 0 && rest.as_bytes().get(letters) == Some(&b':') {
+        return at + letters;
+    }
     let mut end = at;
     for (index, letter) in rest.chars().enumerate() {
         let fits = letter.is_alphabetic() || matches!(letter, '_' | '$') || (index > 0 && is_inner(letter));
@@ -217,6 +221,10 @@ fn is_inner(letter: char) -> bool {
 /// Where the bare token that begins here ends: at white space, a mark or a quotation mark.
 pub(super) fn token_end(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
+    let letters = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'.').count();
+    if matches!(rest.as_bytes().get(letters), Some(b',' | b'}' | b']' | b' ' | b'\n')) {
+        return at + letters;
+    }
     for (offset, letter) in rest.char_indices() {
         let place = at + offset;
         let ends = match letter {

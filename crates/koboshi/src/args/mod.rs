@@ -1,6 +1,7 @@
 //! The arguments of a tool call: valid, repaired where exactly one reading exists, or refused with the reason.
 #![doc = include_str!("../docs/args.md")]
 
+mod bare;
 mod body;
 mod choice;
 mod coerce;
@@ -52,7 +53,7 @@ fn judge(
     finish: Finish,
     policy: &ArgsPolicy,
 ) -> Result<Option<Settled>, Stop> {
-    if text.len() > policy.most_bytes {
+    if text.len() > policy.bytes() {
         return Err(too_long(policy));
     }
     let strict = strict::scan(text, policy.depth());
@@ -85,7 +86,7 @@ fn stop_of_whole(stop: Stop, failure: Stop) -> Stop {
 }
 
 fn too_long(policy: &ArgsPolicy) -> Stop {
-    Stop::new(Defect::TooLong, policy.most_bytes, "the arguments are longer than allowed")
+    Stop::new(Defect::TooLong, policy.bytes(), "the arguments are longer than allowed")
 }
 
 /// What a strict object lacks of the schema.

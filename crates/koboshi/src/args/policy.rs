@@ -43,7 +43,7 @@ impl Finish {
 pub struct ArgsPolicy {
     /// Read other notations where exactly one reading exists; otherwise only strict JSON passes.
     pub repair: bool,
-    /// Longer texts are refused unread.
+    /// Longer texts are refused unread. At most 4 GiB are read.
     pub most_bytes: usize,
     /// Deeper nesting is refused. At most [`DEEPEST`] is used.
     pub most_depth: usize,
@@ -63,6 +63,10 @@ impl ArgsPolicy {
     #[must_use]
     pub fn strict() -> Self {
         Self { repair: false, ..Self::default() }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.most_bytes.min(super::tape::LONGEST_TEXT)
     }
 
     pub(super) fn depth(&self) -> usize {

@@ -13,8 +13,7 @@ use std::ops::Range;
 
 use super::body::{self, Body};
 use super::choice::{Choice, Dirty};
-use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, is_word, mark, token_end};
-use super::number::{self, Reading};
+use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
 use super::schema::ToolSchema;
 use super::tape::{Form, Kind, Tape};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
@@ -76,7 +75,7 @@ pub(super) struct Reader<'a> {
     /// Where the last comma of a list began.
     comma: usize,
     /// The last value was a word without quotation marks: what follows it could belong to it.
-    worded: bool,
+    pub(super) worded: bool,
 }
 
 pub(super) fn stop(defect: Defect, at: usize, why: &'static str) -> Stop {
@@ -199,6 +198,11 @@ impl<'a> Reader<'a> {
 
     fn quoted_key(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
         let open = self.at + length;
+        if let Some(close) = self.plain_end(quote) {
+            self.tape.push(Kind::Key, Form::Plain, open, close);
+            self.at = close + 1;
+            return Ok(());
+        }
         let Some((close, closing)) = quote.next_end(self.text, open) else {
             return Err(stop(Defect::Cut, self.text.len(), "the text ends inside a key"));
         };
@@ -277,71 +281,6 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// A value without quotation marks or brackets.
-    fn bare(&mut self) -> Result<(), Stop> {
-        let end = token_end(self.text, self.at);
-        let token = self.text.get(self.at..end).unwrap_or_default();
-        if token.is_empty() {
-            return Err(self.unexpected("a value is expected here"));
-        }
-        let whole = matches!(token, "true" | "false" | "null" | "True" | "False" | "None");
-        if end >= self.text.len() && !whole {
-            return Err(stop(Defect::Cut, end, "the text ends inside a value"));
-        }
-        if let Some((quote, length)) = Quote::at(self.text, end) {
-            return self.prefixed(token, end, quote, length);
-        }
-        let span = self.at..end;
-        let (kind, form, change) = self.token(token)?;
-        self.tape.push(kind, form, span.start, span.end);
-        if let Some(change) = change {
-            self.worded = change == ChangeKind::WordQuoted;
-            self.note(change, span);
-        }
-        self.at = end;
-        self.want = Want::Next;
-        Ok(())
-    }
-
-    fn token(&mut self, token: &str) -> Result<(Kind, Form, Option<ChangeKind>), Stop> {
-        let literal = Some(ChangeKind::LiteralRead);
-        Ok(match token {
-            "true" => (Kind::True, Form::Plain, None),
-            "false" => (Kind::False, Form::Plain, None),
-            "null" => (Kind::Null, Form::Plain, None),
-            "True" => (Kind::True, Form::Plain, literal),
-            "False" => (Kind::False, Form::Plain, literal),
-            "None" => (Kind::Null, Form::Plain, literal),
-            _ if token.starts_with(|c: char| {
-                c.is_numeric() || matches!(c, '+' | '-' | '.' | '－' | '−' | '．')
-            }) =>
-            {
-                match number::read(token) {
-                    Reading::Strict => (Kind::Number, Form::Plain, None),
-                    Reading::Other(number) => {
-                        let made = self.tape.make(number);
-                        (Kind::Number, Form::Made(made), Some(ChangeKind::NumberRead))
-                    }
-                    Reading::Wide(number) => {
-                        let made = self.tape.make(number);
-                        (Kind::Number, Form::Wide(made), Some(ChangeKind::NumberRead))
-                    }
-                    Reading::Text => (Kind::Text, Form::Loose, Some(ChangeKind::WordQuoted)),
-                    Reading::None => {
-                        return Err(stop(Defect::BadNumber, self.at, "this is no number of JSON"));
-                    }
-                }
-            }
-            _ => {
-                let called = self.frames.iter().any(|frame| frame.by == Enclosed::Call);
-                if called || !is_word(token) || is_nothing(token) {
-                    return Err(stop(Defect::Unreadable, self.at, "this word is no value of JSON"));
-                }
-                (Kind::Text, Form::Word, Some(ChangeKind::WordQuoted))
-            }
-        })
-    }
-
     fn next(&mut self) -> Result<(), Stop> {
         let before = self.at;
         self.gap()?;
@@ -361,7 +300,7 @@ impl<'a> Reader<'a> {
             if self.ends(found) {
                 return self.close(length);
             }
-            let after_brackets = self.tape.items.last().is_some_and(|item| item.kind == Kind::End);
+            let after_brackets = self.tape.last().is_some_and(|item| item.kind == Kind::End);
             if frame_is_array(self.frames.last()) && after_brackets && found == Mark::OpenObject {
                 self.note(ChangeKind::CommaAdded, self.at..self.at);
                 self.want = Want::Element;
@@ -392,7 +331,7 @@ impl<'a> Reader<'a> {
             return Err(stop(Defect::TooDeep, self.at, "nested too deeply"));
         }
         let list = matches!(by, Enclosed::Array | Enclosed::Tuple);
-        self.frames.push(Frame { open: self.tape.items.len(), by, commas: 0 });
+        self.frames.push(Frame { open: self.tape.len(), by, commas: 0 });
         let kind = if list { Kind::Array } else { Kind::Object };
         self.tape.push(kind, Form::Plain, self.at, self.at + length);
         self.at += length;
@@ -469,10 +408,4 @@ fn is_half_a_string(comment: &str) -> bool {
 
 fn frame_is_array(frame: Option<&Frame>) -> bool {
     frame.is_some_and(|frame| frame.by == Enclosed::Array)
-}
-
-/// Words that stand for a value in other languages, or for none.
-fn is_nothing(token: &str) -> bool {
-    let lower = token.to_ascii_lowercase();
-    matches!(lower.as_str(), "undefined" | "nan" | "infinity" | "inf" | "nil" | "none" | "null" | "na")
 }

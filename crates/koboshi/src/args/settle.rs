@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::coerce::coerce;
 use super::reader::Reader;
 use super::schema::ToolSchema;
+use super::strict;
 use super::tape::{Edit, Form, Item, Kind, Tape};
 use super::unsatisfied;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
@@ -21,6 +22,9 @@ pub(super) struct Settled {
     pub(super) json: String,
     pub(super) changes: Vec<Change>,
 }
+
+/// So many members may come twice.
+const MOST_TWICE: usize = 64;
 
 /// What a text is read for.
 #[derive(Debug, Clone, Copy)]
@@ -88,14 +92,18 @@ pub(super) fn settle_object(
         return Err(unsatisfied(schema, &value, place.span().start));
     }
     changes.sort_by_key(|change| (change.span.start, change.span.end));
-    Ok(Settled { json: place.json(&edits), changes })
+    let json = place.json(&edits);
+    if changes.iter().any(|change| change.what == ChangeKind::Decoded) {
+        // What was encoded adds its depth to that of its place.
+        strict::scan(&json, case.most_depth).map_err(|failure| failure.inside(place.span().start))?;
+    }
+    Ok(Settled { json, changes })
 }
 
 /// Values whose meaning depends on the schema are refused where it does not say.
 fn no_doubts(place: Place<'_>) -> Result<(), Stop> {
     let last = place.tape.after(place.root);
-    let items = place.tape.items.get(place.root..last).unwrap_or_default();
-    for item in items {
+    for item in (place.root..last).filter_map(|index| place.tape.get(index)) {
         let doubtful = match item.form {
             Form::Loose | Form::Wide(_) => true,
             Form::Word => is_like_literal(place.source.get(item.start..item.end).unwrap_or_default()),
@@ -153,6 +161,9 @@ pub(super) fn duplicates(place: Place<'_>, changes: &mut Vec<Change>) -> Result<
             if !tape.equal(before + 1, key + 1, place.source) {
                 let why = "this key comes twice in one object, with different values";
                 return Err(Stop::new(Defect::DuplicateKey, item.start, why));
+            }
+            if edits.len() >= MOST_TWICE {
+                return Err(Stop::new(Defect::DuplicateKey, item.start, "a flood of one key"));
             }
             changes.push(Change { what: ChangeKind::DuplicateDropped, span: item.start..item.end });
             edits.push((key, Edit::Drop));

@@ -6,6 +6,7 @@
 use super::choice::{Choice, Dirty};
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
 use super::reader::{Enclosed, Reader, Want, stop};
+use super::strict::{Escape, escape, special};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
 
@@ -14,6 +15,22 @@ const LOOK: usize = 256;
 
 impl Reader<'_> {
     pub(super) fn string(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
+        if let Some(close) = self.plain_end(quote) {
+            // The usual case: strict JSON, and structure right behind it.
+            let by = self.frames.last().map(|frame| frame.by);
+            let ends = match self.bytes.get(close + 1) {
+                Some(b',') => true,
+                Some(b'}') => by == Some(Enclosed::Object),
+                Some(b']') => by == Some(Enclosed::Array),
+                _ => false,
+            };
+            if ends {
+                self.tape.push(Kind::Text, Form::Plain, self.at + 1, close);
+                self.at = close + 1;
+                self.want = Want::Next;
+                return Ok(());
+            }
+        }
         if let Some(three) = self.triple() {
             let end = self.triple_end(three);
             if let Some(end) = end {
@@ -21,6 +38,25 @@ impl Reader<'_> {
             }
         }
         self.string_from(quote, self.at + length, false)
+    }
+
+    /// The next quotation mark, if everything before it is strict JSON.
+    pub(super) fn plain_end(&self, quote: Quote) -> Option<usize> {
+        if quote != Quote::Straight {
+            return None;
+        }
+        let mut at = self.at + 1;
+        loop {
+            at = special(self.bytes, at);
+            match self.bytes.get(at)? {
+                b'"' => return Some(at),
+                b'\\' => match escape(self.bytes, at) {
+                    Escape::Legal(length) => at += length,
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
     }
 
     /// Looks for an end from this place on. `again`: an earlier end was tried already.
@@ -69,7 +105,7 @@ impl Reader<'_> {
 
     /// Whether a string with a clear end stands here, behind a key in quotation marks.
     pub(super) fn is_clean_string(&self) -> bool {
-        let quoted = self.tape.items.last().is_some_and(|key| {
+        let quoted = self.tape.last().is_some_and(|key| {
             key.start.checked_sub(1).is_some_and(|before| Quote::at(self.text, before).is_some())
         });
         let end = Quote::at(self.text, self.at).and_then(|(quote, length)| {
@@ -156,10 +192,10 @@ impl Reader<'_> {
 
     /// Whether a `+` here puts two strings together.
     pub(super) fn joins_text(&self) -> bool {
-        let text_before = self.tape.items.last().is_some_and(|item| item.kind == Kind::Text);
+        let text_before = self.tape.last().is_some_and(|item| item.kind == Kind::Text);
         let (after, _) = blank_end(self.text, self.at + 1);
         text_before
-            && self.tape.items.last().is_some_and(|item| item.form != Form::Word)
+            && self.tape.last().is_some_and(|item| item.form != Form::Word)
             && Quote::at(self.text, after).is_some()
     }
 
@@ -175,9 +211,7 @@ impl Reader<'_> {
         if self.dirty.len() != dirty {
             return Err(stop(Defect::Ambiguous, after, "quotation marks inside that are not escaped"));
         }
-        let (Some(second), Some(first)) = (self.tape.items.pop(), self.tape.items.pop()) else {
-            return Ok(());
-        };
+        let (Some(second), Some(first)) = (self.tape.pop(), self.tape.pop()) else { return Ok(()) };
         let whole = [self.tape.text(first, self.text), self.tape.text(second, self.text)].concat();
         let made = self.tape.make(whole);
         self.tape.push(Kind::Text, Form::Made(made), first.start, second.end);

@@ -30,13 +30,13 @@ pub(super) enum Form {
     /// As strict JSON, between `start` and `end`.
     Plain,
     /// Otherwise; this is the decoded text or the strict number.
-    Made(usize),
+    Made(u32),
     /// A text without quotation marks.
     Word,
     /// A token that begins like a number and is none. Text where the schema wants text, nothing elsewhere.
     Loose,
     /// A number where the schema wants one, nothing elsewhere.
-    Wide(usize),
+    Wide(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,23 @@ pub(super) struct Item {
     pub(super) end: usize,
     /// For an opening: the place after its end.
     pub(super) link: usize,
+}
+
+/// An item as it is kept: large texts have many.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    kind: Kind,
+    form: Form,
+    start: u32,
+    end: u32,
+    link: u32,
+}
+
+/// Texts beyond this are refused before they are read, so nothing is lost.
+pub(super) const LONGEST_TEXT: usize = u32::MAX as usize;
+
+fn small(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// What is put in the place of a value, or of a member if the place is a key.
@@ -63,31 +80,46 @@ pub(super) type Edits = [(usize, Edit)];
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct Tape {
-    pub(super) items: Vec<Item>,
+    items: Vec<Kept>,
     pub(super) made: Vec<String>,
 }
 
 impl Tape {
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     pub(super) fn get(&self, index: usize) -> Option<Item> {
-        self.items.get(index).copied()
+        let Kept { kind, form, start, end, link } = *self.items.get(index)?;
+        Some(Item { kind, form, start: start as usize, end: end as usize, link: link as usize })
+    }
+
+    pub(super) fn last(&self) -> Option<Item> {
+        self.get(self.items.len().checked_sub(1)?)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Item> {
+        let last = self.last()?;
+        self.items.pop();
+        Some(last)
     }
 
     pub(super) fn push(&mut self, kind: Kind, form: Form, start: usize, end: usize) {
-        self.items.push(Item { kind, form, start, end, link: 0 });
+        self.items.push(Kept { kind, form, start: small(start), end: small(end), link: 0 });
     }
 
-    pub(super) fn make(&mut self, text: String) -> usize {
+    pub(super) fn make(&mut self, text: String) -> u32 {
         self.made.push(text);
-        self.made.len() - 1
+        small(self.made.len() - 1)
     }
 
     /// Ends the value that was opened at this place.
     pub(super) fn close(&mut self, open: usize, start: usize, end: usize) {
         self.push(Kind::End, Form::Plain, start, end);
-        let link = self.items.len();
+        let link = small(self.items.len());
         if let Some(item) = self.items.get_mut(open) {
             item.link = link;
-            item.end = end;
+            item.end = small(end);
         }
     }
 
@@ -133,7 +165,7 @@ impl Tape {
         let raw = source.get(item.start..item.end).unwrap_or_default();
         match item.form {
             Form::Made(index) | Form::Wide(index) => {
-                Cow::Borrowed(self.made.get(index).map(String::as_str).unwrap_or_default())
+                Cow::Borrowed(self.made.get(index as usize).map(String::as_str).unwrap_or_default())
             }
             Form::Plain if item.kind != Kind::Number => unescape(raw),
             _ => Cow::Borrowed(raw),

@@ -1,1 +1,132 @@
-//! Promises of `check` that no other test holds.
+//! Promises of `check` that no other test holds: what refusals say, and choices that the schema decides.
+
+use super::*;
+
+fn schema(text: &str) -> ToolSchema {
+    ToolSchema::parse(text).unwrap()
+}
+
+fn read(text: &str, properties: &str) -> Option<String> {
+    let schema = schema(&format!(r#"{{"type": "object", "properties": {{{properties}}}}}"#));
+    let verdict = check(text, Some(&schema), Finish::Unknown, &ArgsPolicy::default());
+    verdict.json(text).map(str::to_owned)
+}
+
+fn defect(text: &str) -> Option<Defect> {
+    let verdict = check(text, None, Finish::Unknown, &ArgsPolicy::default());
+    verdict.refusal().map(|refusal| refusal.defect)
+}
+
+#[test]
+fn a_refusal_says_where_and_why() {
+    let text = "{\n  \"a\": 1,\n  \"b\": [1, 2\n";
+    let verdict = check(text, None, Finish::Unknown, &ArgsPolicy::default());
+    let refusal = verdict.refusal().unwrap();
+    assert_eq!(refusal.defect, Defect::Cut);
+    assert_eq!((refusal.position.byte, refusal.position.line, refusal.position.column), (25, 4, 1));
+    assert!(refusal.excerpt.contains("[1, 2"));
+    assert!(refusal.to_string().contains("line 4, column 1"), "{refusal}");
+}
+
+#[test]
+fn the_schema_s_misses_name_places_and_repeat_no_values() {
+    let schema = schema(r#"{"properties": {"o": {"properties": {"n": {"type": "integer", "maximum": 5}}}}}"#);
+    let verdict = check(r#"{"o": {"n": 77}}"#, Some(&schema), Finish::Unknown, &ArgsPolicy::default());
+    let refusal = verdict.refusal().unwrap();
+    assert_eq!(refusal.defect, Defect::Schema);
+    assert_eq!(refusal.misses.len(), 1);
+    assert_eq!(refusal.misses[0].path, "/o/n");
+    assert!(refusal.misses[0].demand.contains('5') && !refusal.misses[0].demand.contains("77"));
+}
+
+#[test]
+fn defects_are_told_apart() {
+    for (text, due) in [
+        ("", Defect::Empty),
+        ("no idea", Defect::NotAnObject),
+        ("[1, 2]", Defect::NotAnObject),
+        ("{\"a\": 1}{\"a\": 2}", Defect::SeveralObjects),
+        ("{\"a\": 1, \"a\": 2}", Defect::DuplicateKey),
+        ("{\"a\": \"C:\\new\\dir\"}", Defect::BadEscape),
+        ("{\"a\": 1/3}", Defect::BadNumber),
+        ("{\"a\": }", Defect::MissingValue),
+        ("{\"a\": \"x", Defect::Cut),
+        ("{\"a\": 12", Defect::Cut),
+        ("{\"a\": \"he said \"x\", \"b\": \"y\"\"}", Defect::Ambiguous),
+        ("{\"a\": @}", Defect::Unreadable),
+    ] {
+        assert_eq!(defect(text), Some(due), "{text}");
+    }
+    let tight = ArgsPolicy { most_bytes: 3, ..ArgsPolicy::default() };
+    let verdict = check("{   }", None, Finish::Unknown, &tight);
+    assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::TooLong));
+}
+
+#[test]
+fn numbers_keep_every_digit() {
+    let text = "{'id': 12345678901234567890123, 'v': 1.10, 'w': 1e400,}";
+    let verdict = check(text, None, Finish::Unknown, &ArgsPolicy::default());
+    assert_eq!(verdict.json(text), Some(r#"{"id":12345678901234567890123,"v":1.10,"w":1e400}"#));
+    assert_eq!(read("{\"v\": 1.10}", r#""v": {"type": "string"}"#).unwrap(), r#"{"v":"1.10"}"#);
+    assert_eq!(read("{\"v\": 020}", r#""v": {"type": "string"}"#).unwrap(), r#"{"v":"020"}"#);
+    assert_eq!(read("{\"v\": 020}", r#""v": {"type": "integer"}"#), None);
+    let long = "{\"v\": \"12345678901234567890123\"}";
+    assert_eq!(read(long, r#""v": {"type": "integer"}"#).unwrap(), r#"{"v":12345678901234567890123}"#);
+}
+
+#[test]
+fn large_numbers_and_the_deepest_nesting_are_checked_too() {
+    let number = r#""v": {"type": "number"}"#;
+    assert_eq!(read("{\"v\": 1e400}", number).unwrap(), "{\"v\": 1e400}");
+    let deep = format!("{}1{}", "{\"a\":".repeat(128), "}".repeat(128));
+    assert_eq!(read(&deep, number).unwrap(), deep);
+}
+
+#[test]
+fn a_type_is_changed_only_where_one_choice_is_left() {
+    for (text, properties, due) in [
+        (r#"{"v":"5"}"#, r#""v": {"type": "integer"}"#, Some(r#"{"v":5}"#)),
+        (r#"{"v":"5.5"}"#, r#""v": {"type": "integer"}"#, None),
+        (r#"{"v":"5"}"#, r#""v": {"type": ["integer", "null"]}"#, Some(r#"{"v":5}"#)),
+        (r#"{"v":"5"}"#, r#""v": {"type": ["integer", "array"], "items": {"type": "integer"}}"#, None),
+        (r#"{"v":"yes"}"#, r#""v": {"type": "boolean"}"#, None),
+        (r#"{"v":"FALSE"}"#, r#""v": {"type": "boolean"}"#, Some(r#"{"v":false}"#)),
+        (r#"{"v":"[1, 2]"}"#, r#""v": {"type": "array"}"#, Some(r#"{"v":[1,2]}"#)),
+        (r#"{"v":"['a', None]"}"#, r#""v": {"type": "array"}"#, Some(r#"{"v":["a",null]}"#)),
+        (r#"{"v":"[1, 2"}"#, r#""v": {"type": "array"}"#, None),
+        (r#"{"v":"a"}"#, r#""v": {"type": "array", "items": {"type": "string"}}"#, Some(r#"{"v":["a"]}"#)),
+        (r#"{"v":7}"#, r#""v": {"type": "array", "items": {"type": "integer"}}"#, Some(r#"{"v":[7]}"#)),
+        (r#"{"v":"on"}"#, r#""v": {"enum": ["On", "Off"]}"#, Some(r#"{"v":"On"}"#)),
+        (r#"{"v":"on"}"#, r#""v": {"enum": ["On", "ON"]}"#, None),
+        (r#"{"v":null,"w":1}"#, r#""v": {"type": "string"}"#, Some(r#"{"w":1}"#)),
+        (r#"{"v":true}"#, r#""v": {"type": "string"}"#, None),
+        (
+            r#"{"v":{"n":"1"}}"#,
+            r##""v": {"$ref": "#/properties/w"}, "w": {"properties": {"n": {"type": "number"}}}"##,
+            Some(r#"{"v":{"n":1}}"#),
+        ),
+    ] {
+        assert_eq!(read(text, properties).as_deref(), due, "{text} {properties}");
+    }
+}
+
+#[test]
+fn words_without_quotation_marks_are_decided_by_the_schema() {
+    assert_eq!(read("{\"v\": yes}", r#""v": {"type": "string"}"#).unwrap(), r#"{"v":"yes"}"#);
+    assert_eq!(read("{\"v\": TRUE}", r#""v": {"type": "boolean"}"#).unwrap(), r#"{"v":true}"#);
+    assert_eq!(defect("{\"v\": TRUE}"), Some(Defect::Ambiguous));
+    assert_eq!(defect("{\"v\": 2024-01-15}"), Some(Defect::BadNumber));
+    assert_eq!(read("{\"v\": 2024-01-15}", r#""v": {"type": "string"}"#).unwrap(), r#"{"v":"2024-01-15"}"#);
+}
+
+#[test]
+fn the_output_limit_is_believed() {
+    let schema = schema(r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#);
+    let judge = |text, finish| check(text, Some(&schema), finish, &ArgsPolicy::default());
+    for text in ["", "{\"a\": \"x\"", "{\"a\": \"x\",}", "{'a': 'x'}"] {
+        let refusal = judge(text, Finish::Cut);
+        assert_eq!(refusal.refusal().map(|refusal| refusal.defect), Some(Defect::CutByLimit), "{text}");
+        assert!(matches!(judge(text, Finish::Done), Verdict::Repaired { .. }), "{text}");
+    }
+    assert_eq!(judge("{\"a\": \"x\"}", Finish::Cut), Verdict::Valid, "an object that has ended is whole");
+}

@@ -20,9 +20,11 @@ pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>)
     let whole = place.span();
     match place.item().map(|item| item.kind) {
         Some(Kind::Object) => {
-            let outside = settle_object(place, changes.clone(), case);
-            match outside {
-                Err(failure) if case.schema.is_some() && failure.defect != Defect::DuplicateKey => {
+            if case.schema.is_none() {
+                return settle_object(place, changes, case);
+            }
+            match settle_object(place, changes.clone(), case) {
+                Err(failure) if failure.defect != Defect::DuplicateKey => {
                     let inside = envelope(place).and_then(|inside| unwrap(inside, changes, case).ok());
                     let inside = inside.map(|settled| noted(settled, ChangeKind::EnvelopeUnwrapped, whole));
                     inside.ok_or(failure)
