@@ -1,6 +1,6 @@
 //! Valid arguments with one known defect: the original value or a refusal, never a third value.
 //!
-//! A third value is what runs a tool with arguments that nobody wrote. 20,000 cases here; `KOBOSHI_CASES` for more.
+//! A third value is what runs a tool with arguments that nobody wrote. 20,000 cases here; `KOBOSHI_CASES` for more, `KOBOSHI_SEED` for others.
 //! A defect that leaves strict JSON behind which satisfies the schema cannot be seen by anybody, and is not counted.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
@@ -248,8 +248,8 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
         "halved backslashes" => {
             let span = dice.pick(&spans).clone();
             let body = &json[span.start + 1..span.end - 1];
-            // `\'` has a reading of its own.
-            if body.contains("\\'") {
+            // `\'` has a reading of its own, and a backslash before a quotation mark would lose both.
+            if body.contains("\\'") || body.contains("\\\\\\\"") {
                 return None;
             }
             replaced(json, span, &format!("\"{}\"", body.replace("\\\\", "\\")))
@@ -302,7 +302,7 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
         }
         "text as numbers" => {
             let members = value.as_object()?;
-            let digits = |text: &str| text.parse::<u64>().is_ok();
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let bare =
                 members.iter().map(|(key, member)| match member.as_str().filter(|text| digits(text)) {
                     Some(text) => format!("{}: {text}", json!(key)),
@@ -339,11 +339,26 @@ fn break_it(json: &str, value: &Value, defect: &str, dice: &mut Dice) -> Option<
             format!("<function=f>{}</function>", tags.collect::<String>())
         }
         "bare words" => each_string(json, |body, key| {
-            let wordy = !body.is_empty() && body.chars().all(char::is_alphanumeric);
+            // Text that says `5` or `null` is another value without its quotation marks.
+            let literal = serde_json::from_str::<Value>(body).is_ok();
+            let wordy = !body.is_empty() && !literal && body.chars().all(char::is_alphanumeric);
             if wordy && !key { body.to_owned() } else { format!("\"{body}\"") }
         }),
         _ => unreachable!("{defect}"),
     })
+}
+
+/// Whether the first quotation mark inside some string is followed by structure. Such a string ends there by the label
+/// rules, whatever its writer meant: about one of a million cases then reads as something else.
+fn ends_early(json: &str) -> bool {
+    strings(json).into_iter().any(|span| {
+        let first = json[span].split_once("\\\"").map(|(_, rest)| rest.trim_start().to_owned());
+        first.is_some_and(|rest| rest.starts_with([',', '}', ']', ';', '\\']))
+    })
+}
+
+fn seed() -> u64 {
+    std::env::var("KOBOSHI_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x9E37_79B9_7F4A_7C15)
 }
 
 fn count() -> usize {
@@ -352,11 +367,11 @@ fn count() -> usize {
 
 #[test]
 fn one_defect_gives_the_original_or_a_refusal_and_never_a_third_value() {
-    let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
+    let mut dice = Dice(seed());
     let policy = ArgsPolicy::default();
     let (mut tried, mut same) = (BTreeMap::new(), BTreeMap::new());
     let mut third = Vec::new();
-    let mut done = 0;
+    let (mut done, mut by_rule) = (0, 0);
     while done < count() {
         let value = object(&mut dice, 2);
         let schema = match dice.roll(4) {
@@ -377,13 +392,15 @@ fn one_defect_gives_the_original_or_a_refusal_and_never_a_third_value() {
             match verdict.json(&broken) {
                 None => {}
                 Some(read) if exact(read) == original => *same.entry(*defect).or_insert(0) += 1,
+                Some(_) if defect.contains("inner quote") && ends_early(&json) => by_rule += 1,
                 Some(read) => third.push(format!("{defect}\n  {json}\n  {broken}\n  {read}\n  {schema:?}")),
             }
         }
     }
     let table: Vec<_> =
         tried.iter().map(|(d, n)| format!("{d}: {} of {n}", same.get(d).copied().unwrap_or(0))).collect();
-    println!("{done} cases; read as the original:\n{}", table.join("\n"));
+    println!("{done} cases, {by_rule} ended early; read as the original:\n{}", table.join("\n"));
+    assert!(by_rule <= 1 + done / 100_000, "{by_rule} strings ended early");
     let shown: Vec<_> = third.iter().take(20).cloned().collect();
     assert!(third.is_empty(), "{} third values of {done}:\n{}", third.len(), shown.join("\n"));
     for defect in ["trailing comma", "single quotes", "bare keys", "fence", "raw controls", "python literals"]

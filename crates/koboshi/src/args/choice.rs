@@ -89,8 +89,13 @@ impl Reader<'_> {
                     return Err(stop(Defect::Ambiguous, start, why));
                 }
                 Ok(()) => {
-                    // Later ends of the last uncertain string only swallow what has just been read cleanly.
-                    self.choices.pop_if(|choice| choice.is_in_object());
+                    // Later ends of the last uncertain string only swallow what has just been read cleanly. If its
+                    // marks do not come in pairs, they may well be meant to.
+                    let paired = self.dirty.last().is_none_or(|dirty| {
+                        let body = self.text.get(dirty.span.clone()).unwrap_or_default();
+                        dirty.quote.count_in(body).is_multiple_of(2)
+                    });
+                    self.choices.pop_if(|choice| paired && choice.is_in_object());
                     sound = swallows_nothing(&self.dirty, self.text, self.schema);
                     found = Some(self.take());
                 }
@@ -192,7 +197,8 @@ fn like_two(body: &str, quote: Quote, in_list: bool) -> Option<usize> {
         let gap = body.get(before.unwrap_or(0)..place).unwrap_or_default().trim_end();
         let separators = [',', '，', '、', ';', '；'];
         let beside_comma = rest.starts_with(separators) || gap.ends_with(separators);
-        if (same && (in_list || next > after)) || (in_list && beside_comma) {
+        let beside_bracket = rest.starts_with(['}', ']', ')']) || gap.ends_with(['{', '[', '(']);
+        if (same && (in_list || next > after)) || (in_list && (beside_comma || beside_bracket)) {
             return Some(place);
         }
         before = Some(after);

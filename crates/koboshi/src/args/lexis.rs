@@ -66,6 +66,21 @@ impl Quote {
         }
     }
 
+    /// How many of the marks that could end a string are in a text. Apostrophes inside words do not count.
+    pub(super) fn count_in(self, text: &str) -> usize {
+        let letter = |place: Option<usize>| {
+            let byte = place.and_then(|place| text.as_bytes().get(place));
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+        };
+        let (mut at, mut marks) = (0, 0);
+        while let Some((place, length)) = self.next_end(text, at) {
+            at = place + length;
+            let in_word = letter(place.checked_sub(1)) && letter(Some(at));
+            marks += usize::from(!in_word || self == Self::Straight);
+        }
+        marks
+    }
+
     /// The next curly mark from here that could end a string with a straight beginning.
     pub(super) fn next_curly_end(text: &str, at: usize) -> Option<(usize, usize)> {
         let rest = text.get(at..)?;

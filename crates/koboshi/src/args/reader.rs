@@ -145,7 +145,9 @@ impl<'a> Reader<'a> {
                         ));
                     }
                     Some(Some(end)) => {
-                        if is_half_a_string(self.text.get(self.at..end).unwrap_or_default()) {
+                        let inside = self.text.get(self.at..end).unwrap_or_default();
+                        let quotes = !self.dirty.is_empty() && inside.contains(['"', '\'']);
+                        if quotes || is_half_a_string(inside) {
                             let why = "a comment, or a string that lost a quotation mark?";
                             return Err(stop(Defect::Ambiguous, self.at, why));
                         }
@@ -310,7 +312,8 @@ impl<'a> Reader<'a> {
         if self.bytes.get(self.at) == Some(&b'+') && self.joins_text() {
             return self.join();
         }
-        if object && !self.worded && self.begins_member(self.at, before) {
+        let apart = !self.worded && self.is_apart(before, self.at);
+        if object && apart && self.begins_member(self.at, before) {
             self.note(ChangeKind::CommaAdded, self.at..self.at);
             self.want = Want::Key;
             return Ok(());
@@ -395,15 +398,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a comment holds an odd number of quotation marks.
+/// Whether a comment holds an odd number of some quotation mark.
 fn is_half_a_string(comment: &str) -> bool {
-    let mut at = 0;
-    let mut marks = 0;
-    while let Some((close, length)) = Quote::Straight.next_end(comment, at) {
-        marks += 1;
-        at = close + length;
-    }
-    marks % 2 == 1
+    let marks = [Quote::Straight, Quote::Single, Quote::Tick];
+    marks.into_iter().any(|quote| !quote.count_in(comment).is_multiple_of(2))
 }
 
 fn frame_is_array(frame: Option<&Frame>) -> bool {

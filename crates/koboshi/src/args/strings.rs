@@ -242,11 +242,12 @@ impl Reader<'_> {
         }
         if self.bytes.get(after) == Some(&b'+') {
             let (next, _) = blank_end(self.text, after + 1);
-            return Quote::at(self.text, next).is_some();
+            let apart = self.is_apart(at, after) && self.is_apart(after + 1, next);
+            return !dirty && apart && Quote::at(self.text, next).is_some();
         }
         // Cut texts are never told from strings that go on.
         let over = !dirty && self.ends_text(after);
-        over || (by == Some(Enclosed::Object) && after > at && self.begins_member(after, at))
+        over || (by == Some(Enclosed::Object) && self.is_apart(at, after) && self.begins_member(after, at))
     }
 
     /// Past white space and comments that end soon. One that holds a mark of the string may be a part of it.
@@ -266,6 +267,13 @@ impl Reader<'_> {
             }
         }
         None
+    }
+
+    /// Whether there is white space between, and nothing else; after other values than texts anything will do.
+    pub(super) fn is_apart(&self, from: usize, to: usize) -> bool {
+        let gap = self.text.get(from..to).unwrap_or_default();
+        let blank = !gap.is_empty() && gap.bytes().all(|byte| byte.is_ascii_whitespace());
+        blank || (self.want == Want::Next && self.tape.last().is_some_and(|item| item.kind != Kind::Text))
     }
 
     /// Whether a key and its colon stand here, apart from what is before. A key without quotation marks must begin a line.
