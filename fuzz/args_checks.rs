@@ -76,8 +76,13 @@ impl Bench {
                 assert!(value.is_object(), "{text:?}");
             }
             Verdict::Repaired { json, changes } => {
-                let read = serde_json::from_str::<serde_json::Value>(json);
-                assert!(read.is_ok_and(|value| value.is_object()), "{text:?} became {json:?}");
+                match serde_json::from_str::<serde_json::Value>(json) {
+                    Ok(value) => assert!(value.is_object(), "{text:?} became {json:?}"),
+                    // A number that no float holds is JSON all the same.
+                    Err(error) => {
+                        assert!(error.to_string().starts_with("number out of range"), "{json:?}: {error}")
+                    }
+                }
                 assert!(!changes.is_empty(), "{text:?} became {json:?} without a change");
                 for change in changes {
                     assert!(text.get(change.span.clone()).is_some(), "{change:?} is no place of {text:?}");

@@ -54,8 +54,10 @@ fn edited() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+/// So many cases, or `KOBOSHI_CASES`.
 fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+    let told = std::env::var("KOBOSHI_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: told.unwrap_or(count), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 #[test]

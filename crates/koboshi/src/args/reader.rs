@@ -72,8 +72,8 @@ pub(super) struct Reader<'a> {
     pub(super) work: usize,
     /// There are curly quotation marks somewhere.
     pub(super) has_curly: bool,
-    /// Where the last comma of a list began.
-    comma: usize,
+    /// Where the last comma of a list is.
+    comma: Range<usize>,
     /// The last value was a word without quotation marks: what follows it could belong to it.
     pub(super) worded: bool,
 }
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
             choices: Vec::new(),
             work: 0,
             has_curly: memchr::memmem::find(text.as_bytes(), "”".as_bytes()).is_some(),
-            comma: at,
+            comma: at..at,
             worded: false,
         }
     }
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
         if let Some((found, length, _)) = self.mark() {
             if found == end {
                 if !first {
-                    self.note(ChangeKind::CommaDropped, self.comma..self.comma + 1);
+                    self.note(ChangeKind::CommaDropped, self.comma.clone());
                 }
                 return self.close(length);
             }
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
         self.gap()?;
         self.worded = false;
         if let Some((found, length, own)) = self.mark() {
-            if !own && !matches!(found, Mark::OpenTuple | Mark::CloseTuple) {
+            if !own && matches!(found, Mark::OpenObject | Mark::OpenArray) {
                 self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
             }
             return match (found, self.want) {
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
                     if self.ends(found) =>
                 {
                     if self.want == Want::Element {
-                        self.note(ChangeKind::CommaDropped, self.comma..self.comma + 1);
+                        self.note(ChangeKind::CommaDropped, self.comma.clone());
                     }
                     self.close(length)
                 }
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         if let Some((found, length, own)) = mark(self.text, self.at) {
             if matches!(found, Mark::Comma | Mark::Semicolon) && (object || found == Mark::Comma) {
                 frame.commas += 1;
-                self.comma = self.at;
+                self.comma = self.at..self.at + length;
                 if !own {
                     self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
                 }
@@ -352,6 +352,9 @@ impl<'a> Reader<'a> {
                 ));
             }
             self.tape.close(frame.open, self.at, self.at + length);
+            if length > 1 {
+                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+            }
         }
         self.at += length;
         self.want = Want::Next;
