@@ -67,7 +67,8 @@ impl Rest {
     /// then, and the one that goes first finds out. An end that was stated as an instant stays where it is.
     #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {
-        let set_back = now.saturating_add(CLOCK_SLACK).is_ok_and(|latest| latest < self.set);
+        let set_back =
+            now < self.set && now.saturating_add(CLOCK_SLACK).is_ok_and(|latest| latest < self.set);
         if set_back && !self.fixed { now } else { self.until }
     }
 
