@@ -80,7 +80,7 @@ impl Bench {
                     Ok(value) => assert!(value.is_object(), "{text:?} became {json:?}"),
                     // A number that no float holds is JSON all the same.
                     Err(error) => {
-                        assert!(error.to_string().starts_with("number out of range"), "{json:?}: {error}")
+                        assert!(error.to_string().starts_with("number out of range"), "{json:?}: {error}");
                     }
                 }
                 assert!(!changes.is_empty(), "{text:?} became {json:?} without a change");
