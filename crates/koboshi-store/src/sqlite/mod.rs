@@ -175,9 +175,8 @@ impl Store for SqliteStore {
         let mut writer = lock(&self.file.writer);
         let transaction =
             writer.transaction_with_behavior(TransactionBehavior::Immediate).doing(place, doing)?;
-        let (changed, merged) = records::merge(&transaction, place, changes)?;
-        // Nothing new: nobody needs to look.
-        if changed { transaction.commit() } else { transaction.rollback() }.doing(place, doing)?;
+        let merged = records::merge(&transaction, place, changes)?;
+        transaction.commit().doing(place, doing)?;
         Ok(merged)
     }
 

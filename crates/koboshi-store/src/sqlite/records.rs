@@ -52,12 +52,12 @@ fn merge_bodies(kind: &str, one: &str, two: &str) -> Result<String, String> {
     if merged == known { Ok(one.to_owned()) } else { merged.body().map_err(|error| error.to_string()) }
 }
 
-/// Merges all records. Says whether anything changed, besides what came of it.
+/// Merges all records. Where nothing is new nothing is written, so that nobody needs to look.
 pub(super) fn merge(
     transaction: &Transaction<'_>,
     place: &str,
     changes: &[Named],
-) -> Result<(bool, Merged), StoreError> {
+) -> Result<Merged, StoreError> {
     let doing = "write state";
     let next: i64 = transaction
         .query_row("SELECT value + 1 FROM counter WHERE name = 'seq'", [], |row| row.get(0))
@@ -100,7 +100,7 @@ pub(super) fn merge(
             .execute("UPDATE counter SET value = ?1 WHERE name = 'seq'", [next])
             .doing(place, doing)?;
     }
-    Ok((changed, merged))
+    Ok(merged)
 }
 
 fn put(upsert: &mut Statement<'_>, slot: &Slot, body: &str, seq: i64) -> rusqlite::Result<Option<String>> {
