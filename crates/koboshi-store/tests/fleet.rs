@@ -393,8 +393,9 @@ fn what_a_newer_node_wrote_is_not_told_over_and_over() {
     }
     until("both are counted", || (here.health().unreadable == 2).then_some(()));
     raw(&server, &["CONFIG", "RESETSTAT"]);
-    until("some more full looks", || (calls(&server, "hscan") >= 3).then_some(()));
-    assert_eq!(calls(&server, "hmget"), 0, "and nobody tries to write there");
+    until("many more full looks", || (calls(&server, "hscan") >= 12).then_some(()));
+    // One or two for what it told itself, but not one for each look.
+    assert!(calls(&server, "hmget") <= 4, "nobody tries to write there");
     raw(&server, &["HDEL", "koboshi:records", "cooldown account:main", "mood account:main"]);
     let plain = store(&server.url());
     until("what is known is told again", || (plain.load().unwrap().records.len() == 2).then_some(()));

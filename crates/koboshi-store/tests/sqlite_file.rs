@@ -248,6 +248,22 @@ fn a_new_file_is_opened_without_any_patience() {
 }
 
 #[test]
+fn time_goes_on_while_others_have_the_lock() {
+    let (_folder, file) = place();
+    let store = open(&file).unwrap();
+    let other = Connection::open(&file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ttl = common::DEADLINE;
+    let lease = std::thread::scope(|scope| {
+        let taken = scope.spawn(|| store.lease("probe", "n1", ttl, common::at(0)).unwrap().unwrap());
+        common::breathe();
+        other.execute_batch("COMMIT").unwrap();
+        taken.join().unwrap()
+    });
+    assert!(lease.until > common::at(30), "it begins when it is given: {}", lease.until);
+}
+
+#[test]
 fn a_step_forward_that_fails_leaves_the_older_file() {
     let (_folder, file) = place();
     // Something of that name is in the way of the second step.

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use koboshi::time::Moment;
 
 use crate::error::StoreError;
@@ -99,12 +100,19 @@ impl Keeper {
     }
 
     fn round(&mut self, closing: bool) -> Result<(), StoreError> {
+        // One look at the clock: what is shown again must not be old when the store forgets.
+        let due = self.prune_is_due().then(|| self.shared.clock.wall());
         self.take_in_news()?;
-        self.show_breakers_again();
+        if let Some(now) = due {
+            self.show_breakers_again(now);
+        }
         self.write_changes()?;
         self.run_errands(closing)?;
         self.write_journal()?;
-        self.forget_what_is_old()
+        match due {
+            Some(now) => self.forget_what_is_old(now),
+            None => Ok(()),
+        }
     }
 
     fn take_in_news(&mut self) -> Result<(), StoreError> {
@@ -260,29 +268,19 @@ impl Keeper {
     }
 
     /// Keeps the breakers of this node from being forgotten: they may be idle for long while the node lives.
-    fn show_breakers_again(&mut self) {
-        if self.prune_is_due() {
-            let (keep, now) = (self.shared.options.keep.breakers, self.shared.clock.wall());
-            let (shown, at) =
-                (times::before(now, keep / SHOWN_FOR), times::before(now, BEHIND.min(keep / SHOWN_FOR)));
-            for slot in self.shared.copy.show_again(&self.shared.options.node, shown, at) {
-                if slot.is_shared() {
-                    self.shared.outbox.put_back([slot]);
-                }
-            }
-        }
+    fn show_breakers_again(&self, now: Timestamp) {
+        let share = self.shared.options.keep.breakers / SHOWN_FOR;
+        let (shown, at) = (times::before(now, share), times::before(now, BEHIND.min(share)));
+        let again = self.shared.copy.show_again(&self.shared.options.node, shown, at);
+        self.shared.outbox.put_back(again.into_iter().filter(Slot::is_shared));
     }
 
-    fn forget_what_is_old(&mut self) -> Result<(), StoreError> {
-        if !self.prune_is_due() {
-            return Ok(());
-        }
-        let (options, now) = (&self.shared.options, self.shared.clock.moment());
-        let wall = self.shared.clock.wall();
-        self.shared.copy.forget_breakers(&options.node, times::before(wall, options.keep.breakers));
+    fn forget_what_is_old(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let options = &self.shared.options;
+        self.shared.copy.forget_breakers(&options.node, times::before(now, options.keep.breakers));
         // A store forgets in steps: after a large one there may be more, and the next turn takes the next one.
-        if self.shared.store.prune(&options.keep, wall)? < LARGE_STEP {
-            self.next_prune = Some(now.after(options.prune_every));
+        if self.shared.store.prune(&options.keep, now)? < LARGE_STEP {
+            self.next_prune = Some(self.shared.clock.moment().after(options.prune_every));
         }
         Ok(())
     }

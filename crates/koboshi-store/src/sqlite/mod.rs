@@ -25,6 +25,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
 use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
@@ -165,6 +166,23 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// The same for what depends on the time: it goes on while others have the lock, and what they wrote meanwhile
+    /// must not look as if the clock had been set back.
+    fn write_at<R>(
+        &self,
+        doing: &'static str,
+        now: Timestamp,
+        work: impl FnOnce(&Transaction<'_>, Timestamp) -> rusqlite::Result<R>,
+    ) -> Result<R, StoreError> {
+        let asked = SystemClock.moment();
+        self.write(doing, |transaction| {
+            let now = times::after(now, SystemClock.moment().since(asked));
+            work(transaction, now)
+        })
+    }
+}
+
 impl Store for SqliteStore {
     fn place(&self) -> &str {
         &self.file.place
@@ -195,15 +213,17 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
-        self.write("take a lease", |transaction| shelf::lease(transaction, name, holder, ttl, now))
+        self.write_at("take a lease", now, |transaction, now| {
+            shelf::lease(transaction, name, holder, ttl, now)
+        })
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
-        self.write("renew a lease", |transaction| shelf::renew(transaction, lease, ttl, now))
+        self.write_at("renew a lease", now, |transaction, now| shelf::renew(transaction, lease, ttl, now))
     }
 
     fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError> {
-        self.write("give a lease back", |transaction| shelf::release(transaction, lease, now))
+        self.write_at("give a lease back", now, |transaction, now| shelf::release(transaction, lease, now))
     }
 
     fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
@@ -236,9 +256,9 @@ impl Store for SqliteStore {
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
-        let gone = self.write("forget what is old", |transaction| {
+        let gone = self.write_at("forget what is old", now, |transaction, by_now| {
             let breakers = records::forget_breakers(transaction, times::before(now, keep.breakers))?;
-            let ended = shelf::prune(transaction, now)?;
+            let ended = shelf::prune(transaction, by_now)?;
             let entries = journal::prune(transaction, times::before(now, keep.journal), keep.entries)?;
             Ok(breakers + ended + entries)
         })?;

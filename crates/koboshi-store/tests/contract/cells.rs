@@ -37,6 +37,11 @@ pub(crate) fn store_clock_jump(subject: &Subject) {
         assert!(store.lease("probe", "n2", LONG, back).unwrap().is_some_and(|next| next.fence > first.fence));
         return;
     }
+    assert_eq!(
+        store.lease("probe", "n2", LONG, at(-9)).unwrap(),
+        None,
+        "a clock that was looked at a while ago"
+    );
     assert_eq!(store.renew(&first, LONG, back).unwrap(), None, "nobody knows how much of it is over");
     let second = store.lease("probe", "n2", LONG, back).unwrap().expect("it does not wait for the old time");
     assert!(second.fence > first.fence, "and the fence still grows");
