@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::lexis::{Quote, blank_end};
 use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
 use super::schema::ToolSchema;
+use super::tape::Kind;
 use super::verdict::{Defect, Stop};
 
 /// The most undecided strings at a time.
@@ -26,6 +27,10 @@ pub(super) struct Dirty {
     pub(super) quote: Quote,
     /// It is an element, and has no key.
     pub(super) in_list: bool,
+    /// Its place on the tape.
+    pub(super) item: usize,
+    /// With its quotation marks.
+    pub(super) whole: Range<usize>,
 }
 
 /// The state before a string whose end is not certain.
@@ -81,7 +86,7 @@ impl Reader<'_> {
             if outcome.is_ok() && !self.frames.is_empty() {
                 continue;
             }
-            let outcome = outcome.and_then(|()| self.no_quotes_follow());
+            let outcome = outcome.and_then(|()| self.no_quotes_follow()).and_then(|()| self.read_dirty());
             match outcome {
                 Ok(()) if found.is_some() => {
                     let start = self.dirty.first().map_or(self.at, |dirty| dirty.span.start);
@@ -103,7 +108,7 @@ impl Reader<'_> {
                     first_failure.get_or_insert(failure);
                 }
             }
-            self.work += self.at - self.choices.last().map_or(0, |choice| choice.start).min(self.at);
+            self.work += self.at - self.choices.last().map_or(0, |choice| choice.next).min(self.at);
             if self.work > MOST_WORK * self.text.len() && !self.choices.is_empty() {
                 return Err(too_many(self.at));
             }
@@ -146,6 +151,19 @@ impl Reader<'_> {
         Read { tape: self.tape.clone(), changes: self.changes.clone(), end: self.at }
     }
 
+    /// Reads the inside of the uncertain strings.
+    fn read_dirty(&mut self) -> Result<(), Stop> {
+        for index in 0..self.dirty.len() {
+            let Some(Dirty { span, quote, item, whole, .. }) = self.dirty.get(index).cloned() else {
+                continue;
+            };
+            self.work += span.len();
+            self.body(Kind::Text, quote, whole, span)?;
+            self.tape.put_last_at(item);
+        }
+        Ok(())
+    }
+
     /// After an uncertain string, nothing behind the object may look as if it belonged to the string.
     fn no_quotes_follow(&self) -> Result<(), Stop> {
         if self.dirty.is_empty() {
@@ -174,7 +192,7 @@ fn too_many(at: usize) -> Stop {
 
 /// A reading is refused if one of its strings holds something like a key that could be meant, or like two strings.
 fn swallows_nothing(dirty: &[Dirty], text: &str, schema: Option<&ToolSchema>) -> Result<(), Stop> {
-    for Dirty { span, quote, in_list } in dirty {
+    for Dirty { span, quote, in_list, .. } in dirty {
         let body = text.get(span.clone()).unwrap_or_default();
         let found = like_key(body, schema).or_else(|| like_two(body, *quote, *in_list));
         if let Some(place) = found {

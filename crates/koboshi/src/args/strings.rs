@@ -80,14 +80,19 @@ impl Reader<'_> {
             let mixed = dirty && closing == 1 && matches!(quote, Quote::Curly | Quote::CurlySingle);
             if !mixed && self.is_structure(end, quote, dirty) {
                 if dirty {
+                    self.work += end - from;
                     self.try_end(Choice::before(self, start, quote, end))?;
                     let in_list = self.frames.last().is_some_and(|frame| frame.by != Enclosed::Object);
-                    self.dirty.push(Dirty { span: open..close, quote, in_list });
+                    // Its inside is read once it is clear that it ends here.
+                    let item = self.tape.len();
+                    self.dirty.push(Dirty { span: open..close, quote, in_list, item, whole: start..end });
+                    self.tape.push(Kind::Text, Form::Plain, open, close);
+                } else {
+                    self.body(Kind::Text, quote, start..end, open..close)?;
                 }
                 if closing > 1 && quote == Quote::Straight {
                     self.note(ChangeKind::QuotesChanged, start..end);
                 }
-                self.body(Kind::Text, quote, start..end, open..close)?;
                 self.at = end;
                 self.want = Want::Next;
                 return Ok(());

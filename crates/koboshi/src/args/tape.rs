@@ -108,6 +108,13 @@ impl Tape {
         self.items.push(Kept { kind, form, start: small(start), end: small(end), link: 0 });
     }
 
+    /// Moves the last item to an earlier place, over what is there.
+    pub(super) fn put_last_at(&mut self, index: usize) {
+        if let (Some(last), Some(place)) = (self.items.pop(), self.items.get_mut(index)) {
+            *place = last;
+        }
+    }
+
     pub(super) fn make(&mut self, text: String) -> u32 {
         self.made.push(text);
         small(self.made.len() - 1)

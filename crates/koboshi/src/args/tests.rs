@@ -130,3 +130,16 @@ fn the_output_limit_is_believed() {
     }
     assert_eq!(judge("{\"a\": \"x\"}", Finish::Cut), Verdict::Valid, "an object that has ended is whole");
 }
+
+/// A long file with quotation marks that nobody escaped has many places where its string could end.
+#[test]
+fn a_long_text_with_many_inner_quotes_is_read() {
+    let line = "    print(\"a\", \"b\")  # say \"hi\", {\"k\"}\n";
+    let code = line.repeat(2_000);
+    let text = format!("{{\"path\": \"a.py\", \"content\": \"def f():\n{code}\"}}");
+    let closed = r#"{"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+        "required": ["path", "content"], "additionalProperties": false}"#;
+    let verdict = check(&text, Some(&schema(closed)), Finish::Unknown, &ArgsPolicy::default());
+    let value: Value = serde_json::from_str(verdict.json(&text).unwrap()).unwrap();
+    assert_eq!(value["content"], format!("def f():\n{code}"));
+}
