@@ -207,6 +207,13 @@ impl<'a> Search<'a> {
             Some((Mark::OpenObject, _)) => return self.object(),
             Some((Mark::OpenArray, length)) if self.is_list(length) => return self.object(),
             Some((Mark::CloseObject | Mark::CloseArray, length)) => {
+                // Closers follow their object at once; after other text they belong to something that was not understood.
+                let end = self.found.last().map(|read| read.end);
+                let late = end.is_none_or(|end| self.outside.last().is_some_and(|outside| outside.end > end));
+                if self.words_before || late {
+                    let why = "this bracket closes nothing";
+                    return Err(Stop::new(Defect::Ambiguous, self.at, why));
+                }
                 self.closers.push(self.at..self.at + length);
                 self.at += length;
                 return Ok(());
@@ -334,14 +341,6 @@ impl<'a> Search<'a> {
                 return Err(Stop::new(Defect::Ambiguous, span.start + place, why));
             }
         }
-        // Closers follow their object at once; after other text they belong to something that was not understood.
-        let late = |closer: &&Range<usize>| {
-            let words = self.outside.iter().any(|span| span.start < closer.start);
-            self.words_before || words
-        };
-        match self.closers.iter().find(late) {
-            Some(closer) => Err(Stop::new(Defect::Ambiguous, closer.start, why)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -143,3 +143,14 @@ fn a_long_text_with_many_inner_quotes_is_read() {
     let value: Value = serde_json::from_str(verdict.json(&text).unwrap()).unwrap();
     assert_eq!(value["content"], format!("def f():\n{code}"));
 }
+
+#[test]
+fn surplus_closers_follow_their_object_at_once() {
+    for text in ["{'a': 1}}", "```json\n{'a': 1}}]\n```", "{'a': 1} }\n;"] {
+        let verdict = check(text, None, Finish::Unknown, &ArgsPolicy::default());
+        assert_eq!(verdict.json(text), Some(r#"{"a":1}"#), "{text}");
+    }
+    for text in ["} {'a': 1}", "x: {'a': 1}}", "{'a': 1} and so on }"] {
+        assert_eq!(defect(text), Some(Defect::Ambiguous), "{text}");
+    }
+}
