@@ -124,7 +124,14 @@ fn resting(records: &[Named], now: Timestamp) -> Vec<ScopeKey> {
 fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)) -> Result<(), Failure> {
     for _ in 0..TRIES {
         known.iter_mut().for_each(|(_, record)| decide(record));
-        known = store.merge(&known)?.beyond;
+        let merged = store.merge(&known)?;
+        if let Some(one) = merged.unreadable.first() {
+            let slot: String = one.slot.chars().filter(|c| !c.is_control()).collect();
+            return Err(Failure::new(format!(
+                "{slot} was written by a newer Koboshi and was left as it is: update this one"
+            )));
+        }
+        known = merged.beyond;
         if known.is_empty() {
             return Ok(());
         }
