@@ -5,12 +5,18 @@
 
 use std::path::PathBuf;
 
+use koboshi::args::ArgsPolicy;
 use koboshi::breaker::BreakerPolicy;
 use koboshi::budget::SharePolicy;
 use koboshi::cooldown::CooldownPolicy;
 use koboshi::gate::GatePolicy;
+use koboshi::reask::ReaskPolicy;
 use koboshi::remedy::RemedyPolicy;
 
+use crate::gateway::{
+    AdminConfig, ClientKey, DegradeConfig, GuardConfig, LogConfig, ModelConfig, Named, ProviderConfig,
+    RouteConfig, ServeConfig, TraceConfig,
+};
 use crate::secret::Secret;
 
 /// Everything that Koboshi is told.
@@ -34,6 +40,30 @@ pub struct Config {
     pub language: Option<Language>,
     /// Prefix of the fault codes.
     pub code_prefix: String,
+    /// Where the gateway listens.
+    pub serve: ServeConfig,
+    /// Keys that clients may use, by name.
+    pub keys: Named<ClientKey>,
+    /// Who may ask and change what the gateway knows.
+    pub admin: AdminConfig,
+    /// Whom to ask, by name.
+    pub providers: Named<ProviderConfig>,
+    /// What happens to requests, by model name; `*` stands for anything.
+    pub routes: Named<RouteConfig>,
+    /// What models can do, by `provider/model`; `*` stands for anything.
+    pub models: Named<ModelConfig>,
+    /// How the arguments of tool calls are read: `tool_calls`.
+    pub args: ArgsPolicy,
+    /// How patient one is with broken tool calls: `tool_calls.attempts`.
+    pub reask: ReaskPolicy,
+    /// The loop guard.
+    pub guard: GuardConfig,
+    /// What is answered when nobody can.
+    pub degrade: DegradeConfig,
+    /// What is written to the log.
+    pub log: LogConfig,
+    /// Where traces go.
+    pub trace: TraceConfig,
 }
 
 impl Default for Config {
@@ -48,6 +78,18 @@ impl Default for Config {
             rules: Vec::new(),
             language: None,
             code_prefix: koboshi::fault::DEFAULT_PREFIX.to_owned(),
+            serve: ServeConfig::default(),
+            keys: Named::new(),
+            admin: AdminConfig::default(),
+            providers: Named::new(),
+            routes: Named::new(),
+            models: Named::new(),
+            args: ArgsPolicy::default(),
+            reask: ReaskPolicy::default(),
+            guard: GuardConfig::default(),
+            degrade: DegradeConfig::default(),
+            log: LogConfig::default(),
+            trace: TraceConfig::default(),
         }
     }
 }

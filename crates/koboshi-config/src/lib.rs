@@ -9,6 +9,7 @@
 pub mod check;
 pub mod config;
 pub mod file;
+pub mod gateway;
 pub mod load;
 mod near;
 mod policy;

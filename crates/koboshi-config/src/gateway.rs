@@ -1,0 +1,311 @@
+//! What the gateway is told: where it listens, who may call, whom it asks, and what it answers when nobody can.
+//!
+//! Plain data, like the rest of [`Config`](crate::Config). Names of providers, routes, keys and tools are the user's; each is a
+//! named entry of the file. Whether they fit together (a route that names a provider that is not there) is said by `check`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use koboshi::guard::GuardPolicy;
+
+use crate::secret::Secret;
+
+/// Where the gateway listens, and what one client may ask of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeConfig {
+    /// Address and port.
+    pub listen: SocketAddr,
+    /// Names besides `localhost` and the address itself that may stand in `Host`.
+    pub hosts: Vec<String>,
+    /// Web pages that may call, such as `https://app.example`; none by default.
+    pub origins: Vec<String>,
+    /// The largest request body, in bytes.
+    pub body_bytes: u64,
+    /// A request's head must be there after this.
+    pub head_time: Duration,
+    /// A request's body must be there after this.
+    pub body_time: Duration,
+    /// Connections at the same time; more wait.
+    pub connections: u32,
+    /// How long streams may go on after a signal to stop.
+    pub drain: Duration,
+    /// Nothing is tried for a request after this; a client may ask for less.
+    pub deadline: Duration,
+    /// A client's own vendor key goes to that vendor, and to nobody else.
+    pub passthrough: bool,
+    /// What keeps a silent stream open.
+    pub keep_alive: KeepAlive,
+    /// How often.
+    pub keep_alive_every: Duration,
+    /// So long nothing at all is sent while no content has come; then the head and keep-alives go out.
+    pub hold: Duration,
+    /// Threads that serve; none means one per core.
+    pub threads: Option<u32>,
+}
+
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 4141)),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            body_bytes: 32 * 1024 * 1024,
+            head_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(60),
+            connections: 20_000,
+            drain: Duration::from_secs(30),
+            deadline: Duration::from_secs(600),
+            passthrough: false,
+            keep_alive: KeepAlive::Comment,
+            keep_alive_every: Duration::from_secs(5),
+            hold: Duration::from_secs(10),
+            threads: None,
+        }
+    }
+}
+
+/// What keeps a silent stream open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KeepAlive {
+    /// A comment line, which the standard tells clients to pass over.
+    Comment,
+    /// A frame of the dialect without content, for clients that stumble over comments.
+    Frame,
+    /// Nothing.
+    Off,
+}
+
+/// A key that a client may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientKey {
+    /// SHA-256 of the key, 64 hexadecimal digits. The key itself is nowhere.
+    pub sha256: String,
+    /// Whose it is; the key's name where nothing is said.
+    pub tenant: Option<String>,
+}
+
+/// Who may ask and change what the gateway knows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AdminConfig {
+    /// SHA-256 of the key. Without one, only callers on the loopback address are let in.
+    pub sha256: Option<String>,
+}
+
+/// Whom to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderConfig {
+    /// Which interface it has.
+    pub kind: ProviderKind,
+    /// Where it is; none is the vendor's usual address.
+    pub base_url: Option<String>,
+    /// Its keys, used in turn.
+    pub keys: Vec<Secret>,
+    /// The account that the keys belong to, for what the store remembers; the provider's name where nothing is said.
+    pub account: Option<String>,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+}
+
+/// Which interface a provider has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ProviderKind {
+    /// OpenAI's chat completions, spoken by most.
+    Openai,
+    /// DeepSeek: OpenAI's dialect, slow to begin.
+    Deepseek,
+    /// Ollama: OpenAI's dialect on the own machine, loads models first.
+    Ollama,
+    /// The built-in provider that falls on command.
+    Sim,
+}
+
+impl ProviderKind {
+    /// Every kind.
+    pub const ALL: &[Self] = &[Self::Openai, Self::Deepseek, Self::Ollama, Self::Sim];
+
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Deepseek => "deepseek",
+            Self::Ollama => "ollama",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// How long things may take; what is not said comes from the kind of provider and model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timeouts {
+    /// Until a connection stands.
+    pub connect: Option<Duration>,
+    /// Until a stream's first content.
+    pub first: Option<Duration>,
+    /// Between two pieces of a stream.
+    pub idle: Option<Duration>,
+    /// Until an answer that is not streamed begins.
+    pub whole: Option<Duration>,
+    /// Until the end.
+    pub total: Option<Duration>,
+}
+
+/// What happens to requests for a model name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RouteConfig {
+    /// `provider/model`, best first; `{model}` is what the client asked for.
+    pub chain: Vec<String>,
+    /// When the client sees the first byte.
+    pub commit: Commit,
+    /// What the loop guard may do here; none is what `guard.mode` says.
+    pub guard: Option<GuardMode>,
+    /// `provider/model` of a simpler model that answers when the chain cannot; none is what `degrade` says.
+    pub simple: Option<String>,
+    /// What the cache does here; none is what `degrade` says.
+    pub cache: Option<CacheMode>,
+}
+
+/// When the client sees the first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Commit {
+    /// With the first content.
+    #[default]
+    First,
+    /// When the answer is whole: no fault of a stream is ever seen, and nothing is seen before.
+    Complete,
+}
+
+/// What a model can do; what is not said comes from the built-in table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelConfig {
+    /// Tokens of input and output together.
+    pub context: Option<u64>,
+    /// Tokens of output.
+    pub output: Option<u64>,
+    /// Calls tools.
+    pub tools: Option<bool>,
+    /// Sees images.
+    pub images: Option<bool>,
+    /// Answers in JSON when told so.
+    pub json: Option<bool>,
+    /// Goes on from the beginning of an answer that it is given.
+    pub prefill: Option<bool>,
+    /// Thinks before it answers.
+    pub reasoning: Option<bool>,
+    /// How long it may take.
+    pub timeouts: Timeouts,
+}
+
+/// The loop guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardConfig {
+    /// What it may do.
+    pub mode: GuardMode,
+    /// Whether depth may stop a turn in the gateway; coding agents make far more than twenty calls.
+    pub enforce_depth: bool,
+    /// Its rules.
+    pub policy: GuardPolicy,
+}
+
+impl Default for GuardConfig {
+    fn default() -> Self {
+        Self { mode: GuardMode::Enforce, enforce_depth: false, policy: GuardPolicy::default() }
+    }
+}
+
+/// What the loop guard may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GuardMode {
+    /// Note and stop.
+    Enforce,
+    /// Say in headers and metrics what it would do.
+    Observe,
+    /// Nothing.
+    Off,
+}
+
+/// What is answered when the chain is spent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DegradeConfig {
+    /// The response cache.
+    pub cache: CacheMode,
+    /// How long an answer counts as fresh.
+    pub cache_ttl: Duration,
+    /// How much longer it may serve when nobody answers.
+    pub cache_stale: Duration,
+    /// Whether answers to requests with tools are kept.
+    pub cache_tools: bool,
+    /// `provider/model` of a simpler model.
+    pub simple: Option<String>,
+    /// The file of static answers.
+    pub answers: Option<PathBuf>,
+    /// The status of a static answer: 200, or 503 for clients that look at it.
+    pub status: u16,
+}
+
+impl Default for DegradeConfig {
+    fn default() -> Self {
+        Self {
+            cache: CacheMode::Off,
+            cache_ttl: Duration::from_secs(3600),
+            cache_stale: Duration::from_secs(24 * 3600),
+            cache_tools: false,
+            simple: None,
+            answers: None,
+            status: 200,
+        }
+    }
+}
+
+/// What the response cache does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheMode {
+    /// Keeps nothing.
+    Off,
+    /// Answers when the chain cannot.
+    Fallback,
+    /// Answers before anybody is asked, and when the chain cannot.
+    Serve,
+}
+
+/// What is written to the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogConfig {
+    /// For people or for machines; none is for people on a terminal, else for machines.
+    pub format: Option<LogFormat>,
+    /// The least grave that is written: `error`, `warn`, `info`, `debug`.
+    pub level: &'static str,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { format: None, level: "info" }
+    }
+}
+
+/// For people or for machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogFormat {
+    /// For people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where traces go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TraceConfig {
+    /// Address of an OTLP collector (HTTP); none sends nothing.
+    pub otlp: Option<String>,
+}
+
+/// Named entries of the file.
+pub type Named<T> = BTreeMap<String, T>;
