@@ -108,6 +108,11 @@ fn tool_outputs_get_their_category() {
     );
     let fault = json(&out)["fault"].clone();
     assert_eq!((&fault["kind"], &fault["category"]), (&"tool_failed".into(), &"missing_command".into()));
+    let steps = fault["further_steps"].as_array().unwrap();
+    assert!(
+        steps.len() >= 2 && steps[0].as_str().unwrap().contains("installed"),
+        "the guard's remedies: {steps:?}"
+    );
     let guessed = json(&run_with(
         &["explain", "--format", "json"],
         &[],

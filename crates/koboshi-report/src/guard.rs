@@ -36,19 +36,30 @@ pub fn suggestion_block(
     block.push_str("\n\n");
     block.push_str(&text(phrases, lang, "guard-label-steps", &[]));
     for (number, step) in (1..).zip(&suggestion.steps) {
-        let step = match step {
-            Step::Category => own
-                .map(|own| in_lang(&own.suggestion, lang))
-                .or_else(|| phrases.tool_suggestion(lang, category))
-                .or_else(|| phrases.tool_suggestion(lang, "other"))
-                .unwrap_or_default(),
-            step => text(phrases, lang, &format!("guard-step-{}", step.name()), &[]),
-        };
-        block.push_str(&format!("\n{number}. {step}"));
+        block.push_str(&format!("\n{number}. {}", step_words(phrases, lang, *step, category, own)));
     }
     block.push_str("\n\n");
     block.push_str(&text(phrases, lang, &format!("guard-question-{}", suggestion.question.name()), &[]));
     block
+}
+
+/// One step in words. `category` is what the failures report, `own` the texts of one that a rule file added.
+#[must_use]
+pub fn step_words(
+    phrases: &Phrases,
+    lang: Lang,
+    step: Step,
+    category: &str,
+    own: Option<&OwnCategory>,
+) -> String {
+    match step {
+        Step::Category => own
+            .map(|own| in_lang(&own.suggestion, lang))
+            .or_else(|| phrases.tool_suggestion(lang, category))
+            .or_else(|| phrases.tool_suggestion(lang, "other"))
+            .unwrap_or_default(),
+        step => text(phrases, lang, &format!("guard-step-{}", step.name()), &[]),
+    }
 }
 
 /// What repeats and how often, in one sentence.

@@ -5,8 +5,10 @@ use anstyle::{AnsiColor, Style};
 use jiff::Zoned;
 use koboshi::classify::Rules;
 use koboshi::fault::{Fault, Later, Other};
+use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
 use koboshi::wait::Wait;
+use koboshi_report::guard::step_words;
 use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -53,6 +55,9 @@ impl Telling<'_> {
         let (message, suggestion) = self.words(fault);
         self.row(&mut out, "label-what", &format!("{STRONG}{message}{STRONG:#}"))?;
         self.row(&mut out, "label-do", &suggestion)?;
+        for step in self.further_steps(fault) {
+            writeln!(out, "{}{step}", " ".repeat(LABEL_WIDTH))?;
+        }
         if let Some(wait) = fault.wait {
             self.row(&mut out, "label-wait", &self.wait_words(wait))?;
         }
@@ -120,6 +125,7 @@ impl Telling<'_> {
             "confidence": fault.confidence.name(),
             "message": message,
             "suggestion": suggestion,
+            "further_steps": self.further_steps(fault),
             "evidence": {
                 "rule": &*fault.evidence.rule,
                 "line": place.line,
@@ -151,6 +157,14 @@ impl Telling<'_> {
             self.phrases.message(self.lang, fault.kind, fault.sub),
             self.phrases.suggestion(self.lang, fault.kind, fault.sub),
         )
+    }
+
+    /// What else helps against a tool's failure: the steps that the loop guard would name.
+    fn further_steps(&self, fault: &Fault) -> Vec<String> {
+        let Some(category) = fault.category.as_deref() else { return Vec::new() };
+        let own = self.rules.own_category(category);
+        let further = steps_for(category).into_iter().filter(|step| *step != Step::Category);
+        further.map(|step| step_words(self.phrases, self.lang, step, category, own)).collect()
     }
 
     fn wait_words(&self, wait: Wait) -> String {

@@ -45,7 +45,7 @@ pub use effect::Effect;
 pub use finding::{Finding, Fingerprint, Judgement, Reach, Rule, Verdict};
 pub use mask::Mask;
 pub use policy::{Act, GuardPolicy, GuardPolicyError, RulePolicy, ToolPolicy};
-pub use suggestion::{Question, Step, Suggestion};
+pub use suggestion::{Question, Step, Suggestion, steps_for};
 pub use tracker::{Dump, HISTORY, Handled, Outcome, PastError, Tracker};
 pub use turn::Turn;
 

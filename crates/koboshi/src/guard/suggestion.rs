@@ -139,7 +139,7 @@ impl Suggestion {
             (Rule::Stagnation, _) => {
                 (vec![Step::OtherWords, Step::SayWhatIsKnown, Step::OtherWay], Question::WhatNext)
             }
-            (_, Some(category)) => (of_category(category), Question::FixOrOtherWay),
+            (_, Some(category)) => (steps_for(category), Question::FixOrOtherWay),
             (Rule::AnyErrors, None) => {
                 (vec![Step::SayWhatIsKnown, Step::Smaller, Step::OtherWay], Question::FixOrOtherWay)
             }
@@ -177,7 +177,9 @@ fn of_turn(rule: Rule) -> Vec<Step> {
     }
 }
 
-fn of_category(category: &str) -> Vec<Step> {
+/// The steps for what a tool's failure reports, best first.
+#[must_use]
+pub fn steps_for(category: &str) -> Vec<Step> {
     let more: &[Step] = match category {
         "font" | "missing_module" | "missing_command" => &[Step::UseInstalled],
         "permission" => &[Step::OtherPlace],
@@ -208,10 +210,10 @@ mod tests {
     #[test]
     fn every_category_has_steps_of_its_own() {
         for category in CATEGORIES {
-            let steps = of_category(category);
+            let steps = steps_for(category);
             assert!(steps.len() >= 3, "{category}");
             assert_eq!((steps.first(), steps.last()), (Some(&Step::Category), Some(&Step::OtherWay)));
-            assert!(*category == "other" || steps != of_category("other"), "{category}");
+            assert!(*category == "other" || steps != steps_for("other"), "{category}");
         }
     }
 }
