@@ -63,8 +63,9 @@
 //! # Ok::<(), koboshi::breaker::BreakerPolicyError>(())
 //! ```
 //!
-//! *Not here*: cooldowns and gates, which a gateway asks before this; trimming, re-asking and degrading, which only
-//! the caller can do: [`Call::failed`] returns the remedy, and the call is over.
+//! *Not here*: cooldowns and gates. Who knows of them tells which targets are out of the question ([`Call::bar`]).
+//! Trimming, re-asking and degrading only the caller can do: [`Call::failed`] returns the remedy, and the call is over,
+//! unless the caller has changed the request and says so ([`Call::go_on`]).
 //!
 //! # Defaults
 //!
@@ -108,6 +109,12 @@ pub struct Call<'a, B> {
     pause: Option<Pause>,
     /// Every attempt that failed, in order.
     failed: Vec<Failed>,
+    /// Targets that are out of the question.
+    barred: Vec<usize>,
+    lesser: bool,
+    reasks: u32,
+    trims: u32,
+    paid: bool,
     over: bool,
 }
 
@@ -207,8 +214,49 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             paused: None,
             pause: None,
             failed: Vec::new(),
+            barred: Vec::new(),
+            lesser: false,
+            reasks: 0,
+            trims: 0,
+            paid: false,
             over: false,
         }
+    }
+
+    /// Something lesser than an answer of the chain is left to give: [`Remedy::Degrade`] is possible.
+    #[must_use]
+    pub const fn or_lesser(mut self) -> Self {
+        self.lesser = true;
+        self
+    }
+
+    /// This target is out of the question: it rests, or its limits are used up.
+    pub fn bar(&mut self, target: usize) {
+        if !self.barred.contains(&target) {
+            self.barred.push(target);
+        }
+    }
+
+    /// Whether a target is out of the question.
+    #[must_use]
+    pub fn is_barred(&self, target: usize) -> bool {
+        self.barred.contains(&target)
+    }
+
+    /// The caller did what the remedy asked for, `Reask` or `Trim`: one more attempt on the same target.
+    pub fn go_on(&mut self, remedy: Remedy) {
+        match remedy {
+            Remedy::Reask => self.reasks = self.reasks.saturating_add(1),
+            Remedy::Trim => self.trims = self.trims.saturating_add(1),
+            _ => return,
+        }
+        self.over = false;
+    }
+
+    /// The attempts that failed so far, in order.
+    #[must_use]
+    pub fn failures(&self) -> &[Failed] {
+        &self.failed
     }
 
     /// Nothing is tried after this moment.
@@ -229,7 +277,8 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
         match self.admit(now) {
             Ok(attempt) => {
-                if self.spent.in_all == 0 {
+                if !self.paid {
+                    self.paid = true;
                     self.share.deposit();
                 }
                 Next::Try(attempt)
@@ -288,20 +337,20 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         let history = History {
             spent: self.spent,
             pause: self.paused,
-            reasks: 0,
-            trims: 0,
+            reasks: self.reasks,
+            trims: self.trims,
             deadline: self.deadline,
             retry_paid: self.share.withdraw(now),
         };
         let seed = self.seed.nth(u64::from(self.spent.in_all));
-        let chosen = remedy(fault, &history, Left { others, lesser: false }, self.policy, now, seed);
+        let chosen = remedy(fault, &history, Left { others, lesser: self.lesser }, self.policy, now, seed);
         let follows = match chosen {
             Remedy::Again { after } | Remedy::Wait { after, .. } => {
                 let would = |target: &B| match others {
                     true => target.would_admit(now.after(after)),
                     false => target.would_admit_last(now.after(after)),
                 };
-                self.targets.get(self.current).is_some_and(would)
+                !self.is_barred(self.current) && self.targets.get(self.current).is_some_and(would)
             }
             _ => false,
         };
@@ -313,6 +362,8 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             Remedy::Again { .. } | Remedy::Wait { .. } if !follows => {
                 if others && fault.advice.other {
                     Remedy::Elsewhere
+                } else if self.lesser {
+                    Remedy::Degrade
                 } else {
                     Remedy::Stop
                 }
@@ -326,6 +377,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         self.targets.iter().enumerate().any(|(target, breaker)| {
             let asked = target == self.current || self.failed.iter().any(|failed| failed.target == target);
             !asked
+                && !self.is_barred(target)
                 && if target > self.current {
                     breaker.would_admit(now)
                 } else {
@@ -342,7 +394,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         let unasked = self.targets.iter().enumerate().map(|found| (found, true));
         for ((target, breaker), last_target) in ahead.chain(unasked) {
             let failed = |target| self.failed.iter().any(|failed| failed.target == target);
-            if last_target && target != self.current && failed(target) {
+            if self.is_barred(target) || last_target && target != self.current && failed(target) {
                 continue;
             }
             match Breaker::admit_by(breaker, last_target, now) {
@@ -579,6 +631,51 @@ mod tests {
             assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
         }
         assert_eq!(world.sent.borrow().len(), 2 + 1, "two calls at a share of a half earn one retry");
+    }
+
+    #[test]
+    fn a_barred_target_is_neither_asked_nor_counted_as_left() {
+        let world = World::new(3).rich();
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        call.bar(0);
+        call.bar(2);
+        let Next::Try(attempt) = call.next(at(0)) else { panic!("an attempt") };
+        assert_eq!(attempt.target(), 1);
+        let remedy = call.failed(attempt, Fault::of(Kind::Unauthorized, "test"), at(0));
+        assert_eq!(remedy, Remedy::Stop, "nobody else is left");
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        (0..3).for_each(|target| call.bar(target));
+        assert!(matches!(call.next(at(0)), Next::Over(End::Nothing)));
+    }
+
+    #[test]
+    fn a_target_that_is_barred_during_its_attempt_is_not_tried_again() {
+        let world = World::new(1).rich();
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3)).or_lesser();
+        let Next::Try(attempt) = call.next(at(0)) else { panic!("an attempt") };
+        call.bar(0);
+        assert_eq!(call.failed(attempt, Fault::of(Kind::Unavailable, "test"), at(0)), Remedy::Degrade);
+    }
+
+    #[test]
+    fn a_changed_request_goes_on_where_it_was_within_its_own_budget() {
+        let world = World::new(2).rich();
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        let mut asked = Vec::new();
+        loop {
+            match call.next(at(0)) {
+                Next::Try(attempt) => {
+                    asked.push(attempt.target());
+                    let fault = Fault::of(Kind::ToolArgumentsInvalid, "test");
+                    let remedy = call.failed(attempt, fault, at(0));
+                    call.go_on(remedy);
+                }
+                Next::Pause(_) => panic!("nobody waits for a re-ask"),
+                Next::Over(_) => break,
+            }
+        }
+        assert_eq!(asked, [0, 0, 0, 1], "two re-asks in all, then one attempt elsewhere");
+        assert_eq!(call.failures().len(), 0, "the end took them along");
     }
 
     #[test]
