@@ -10,7 +10,7 @@ use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use koboshi::args::{ArgsPolicy, Change, Finish, Refusal, ToolSchema, Verdict, check};
-use koboshi::redact::Redactor;
+use koboshi::redact::{Redactor, shorten};
 use serde_json::{Value, json};
 
 use crate::args::Format;
@@ -107,14 +107,14 @@ fn print(text: &str, verdict: &Verdict, explain: bool) -> io::Result<()> {
             }
             Ok(())
         }
-        Verdict::Refused(refusal) => refused(&mut err, refusal),
+        Verdict::Refused(refusal) => refused(&mut err, text, refusal),
         _ => Ok(()),
     }
 }
 
-fn refused(err: &mut impl Write, refusal: &Refusal) -> io::Result<()> {
+fn refused(err: &mut impl Write, text: &str, refusal: &Refusal) -> io::Result<()> {
     writeln!(err, "{BAD}refused{BAD:#}: {refusal}")?;
-    let excerpt = printable(&refusal.excerpt);
+    let excerpt = excerpt(text, refusal);
     if !excerpt.is_empty() {
         writeln!(err, "  │ {excerpt}")?;
     }
@@ -127,11 +127,20 @@ fn refused(err: &mut impl Write, refusal: &Refusal) -> io::Result<()> {
 
 /// The changed text, short and fit for a terminal.
 fn shown(text: &str, change: &Change) -> String {
-    printable(text.get(change.span.clone()).unwrap_or_default())
+    plain(&shorten(&Redactor::new().excerpt_of(text, change.span.clone()), 80))
+}
+
+/// Around the place that was refused, without the secrets of the text around it.
+fn excerpt(text: &str, refusal: &Refusal) -> String {
+    plain(refusal.redacted_excerpt(text, &Redactor::new()).trim())
 }
 
 fn printable(text: &str) -> String {
-    Redactor::new().excerpt(text, 80).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    plain(&Redactor::new().excerpt(text, 80))
+}
+
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn as_json(text: &str, verdict: &Verdict) -> Value {
@@ -151,7 +160,7 @@ fn as_json(text: &str, verdict: &Verdict) -> Value {
             "byte": refusal.position.byte,
             "line": refusal.position.line,
             "column": refusal.position.column,
-            "excerpt": printable(&refusal.excerpt),
+            "excerpt": excerpt(text, refusal),
             "misses": refusal.misses.iter().map(|miss| json!({"path": miss.path, "demand": miss.demand})).collect::<Vec<_>>(),
         })
     });

@@ -136,7 +136,7 @@ impl Lineage {
             tool: called.tool.to_owned(),
             attempt: self.invalid,
             most: policy.max_attempts,
-            refusal: Refusal { excerpt: redactor.redact(&refusal.excerpt).into_owned(), ..refusal.clone() },
+            refusal: Refusal { excerpt: refusal.redacted_excerpt(called.text, &redactor), ..refusal.clone() },
             text: redactor.excerpt(called.text, LONGEST_TEXT),
             cut,
         };
@@ -200,6 +200,19 @@ mod tests {
         let Step::Reask(ask) = next(&mut Lineage::new(), &text, Finish::Done) else { panic!("a re-ask") };
         assert!(ask.text.chars().count() <= LONGEST_TEXT);
         assert!(!ask.text.contains(key) && !ask.refusal.excerpt.contains(key), "{ask:?}");
+    }
+
+    #[test]
+    fn an_excerpt_shows_no_half_of_a_secret() {
+        let half = "nopqrstuvwxyz0123456789AB";
+        let text =
+            format!(r#"{{"headers": {{"Authorization": "Bearer ghp_abcdefghijklm{half}"}} ! "x": 1}}"#);
+        let verdict = check(&text, None, Finish::Done, &ArgsPolicy::default());
+        assert!(verdict.refusal().unwrap().excerpt.contains(half), "the case is one");
+        let step = Lineage::new().next(&called(&text), &verdict, &ReaskPolicy::default());
+        let Step::Reask(ask) = step else { panic!("a re-ask") };
+        assert!(!ask.refusal.excerpt.contains("xyz0123"), "{}", ask.refusal.excerpt);
+        assert!(ask.refusal.excerpt.contains(r#"! "x": 1"#), "{}", ask.refusal.excerpt);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod value;
 mod tests;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use regex::Regex;
 
@@ -70,20 +71,11 @@ impl Redactor {
         };
         let mut out = String::new();
         let mut copied = 0;
-        let mut pos = 0;
-        while pos < text.len() {
-            let (piece_end, next) = next_mark(text, pos);
-            let marked = next > piece_end;
-            while let Some(hit) = find(any, text.get(..piece_end).unwrap_or_default(), pos, marked) {
-                out.push_str(text.get(copied..hit.start).unwrap_or_default());
-                out.push_str(MARK);
-                out.push_str(hit.label);
-                out.push(']');
-                copied = hit.end;
-                pos = hit.end;
-            }
-            pos = next;
-        }
+        for_each_hit(any, text, |hit| {
+            out.push_str(text.get(copied..hit.start).unwrap_or_default());
+            push_mark(&mut out, hit.label);
+            copied = hit.end;
+        });
         if copied == 0 {
             return Cow::Borrowed(text);
         }
@@ -120,6 +112,66 @@ impl Redactor {
         }
         shorten(ALL, max_chars).into_owned()
     }
+}
+
+impl Redactor {
+    /// A part of a text fit to be shown. Secrets are looked for in the text around it as well: of a secret that the part
+    /// cuts in half, a mark is shown and no letter.
+    ///
+    /// Only the nearest of a very long text is examined, from one space to another; where there is none, nothing is shown.
+    #[must_use]
+    pub fn excerpt_of(&self, text: &str, part: Range<usize>) -> String {
+        let from = text.floor_char_boundary(part.start.min(text.len()));
+        let to = text.ceil_char_boundary(part.end.clamp(from, text.len()));
+        let (Some(any), Some(near)) = (&self.any, near(text, from..to)) else { return ALL.to_owned() };
+        let examined = text.get(near.clone()).unwrap_or_default();
+        let mut out = String::new();
+        let mut copied = from;
+        for_each_hit(any, examined, |hit| {
+            let (start, end) = (near.start + hit.start, near.start + hit.end);
+            if end <= copied || start >= to {
+                return;
+            }
+            out.push_str(text.get(copied..start).unwrap_or_default());
+            push_mark(&mut out, hit.label);
+            copied = end;
+        });
+        out.push_str(text.get(copied..to).unwrap_or_default());
+        out
+    }
+}
+
+/// The surroundings in which secrets are looked for; none if they could begin or end inside one.
+fn near(text: &str, part: Range<usize>) -> Option<Range<usize>> {
+    let mut start = text.floor_char_boundary(part.start.saturating_sub(EXAMINED));
+    if start > 0 {
+        start += text.get(start..part.start)?.find(char::is_whitespace)?;
+    }
+    let mut end = text.ceil_char_boundary(part.end.saturating_add(EXAMINED));
+    if end < text.len() {
+        end = part.end + text.get(part.end..end)?.rfind(char::is_whitespace)?;
+    }
+    Some(start..end)
+}
+
+/// Finds every secret, from left to right. Marks cut the text into pieces that are read on their own.
+fn for_each_hit(any: &Regex, text: &str, mut act: impl FnMut(Hit)) {
+    let mut pos = 0;
+    while pos < text.len() {
+        let (piece_end, next) = next_mark(text, pos);
+        let marked = next > piece_end;
+        while let Some(hit) = find(any, text.get(..piece_end).unwrap_or_default(), pos, marked) {
+            pos = hit.end;
+            act(hit);
+        }
+        pos = next;
+    }
+}
+
+fn push_mark(out: &mut String, label: &str) {
+    out.push_str(MARK);
+    out.push_str(label);
+    out.push(']');
 }
 
 /// How much of a text an excerpt is taken from.

@@ -1,11 +1,13 @@
 //! What is said about the arguments of a call: valid, repaired, or refused.
 //!
 //! Names of changes and defects are stable: they are logged, counted and sent to models. A refusal says where and why
-//! in a bounded excerpt, so that it can be sent back. It deliberately redacts nothing: whoever shows an excerpt
-//! passes it through [`redact`](crate::redact) first.
+//! in a bounded excerpt, so that it can be sent back. The excerpt itself is not redacted: whoever shows one takes
+//! [`Refusal::redacted_excerpt`], which also knows what the excerpt has cut in half.
 
 use std::fmt;
 use std::ops::Range;
+
+use crate::redact::Redactor;
 
 /// The longest excerpt, in bytes.
 pub const LONGEST_EXCERPT: usize = 80;
@@ -252,12 +254,22 @@ pub struct Refusal {
     pub defect: Defect,
     /// Where it was noticed.
     pub position: Position,
-    /// The text around that place, at most [`LONGEST_EXCERPT`] bytes. Not redacted.
+    /// The text around that place, at most [`LONGEST_EXCERPT`] bytes. Not redacted, and it may hold half a secret that
+    /// no redactor recognises: show [`Refusal::redacted_excerpt`].
     pub excerpt: String,
     /// What was expected, in words.
     pub reason: String,
     /// The places that do not satisfy the schema, at most [`MOST_MISSES`].
     pub misses: Vec<Miss>,
+}
+
+impl Refusal {
+    /// The excerpt, fit to be shown: secrets are looked for in the whole text, not in the excerpt alone. `text` is what
+    /// was refused.
+    #[must_use]
+    pub fn redacted_excerpt(&self, text: &str, redactor: &Redactor) -> String {
+        redactor.excerpt_of(text, around(text, self.position.byte))
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -299,12 +311,15 @@ impl Stop {
     }
 }
 
-/// Half before the place, half after it.
 fn excerpt(text: &str, at: usize) -> String {
+    text.get(around(text, at)).unwrap_or_default().to_owned()
+}
+
+/// Half before the place, half after it.
+fn around(text: &str, at: usize) -> Range<usize> {
     let half = LONGEST_EXCERPT / 2;
     let from = text.ceil_char_boundary(at.min(text.len()).saturating_sub(half));
-    let to = text.floor_char_boundary(at.saturating_add(half));
-    text.get(from..to).unwrap_or_default().to_owned()
+    from..text.floor_char_boundary(at.saturating_add(half)).max(from)
 }
 
 #[cfg(test)]

@@ -315,3 +315,21 @@ fn a_quoted_value_that_holds_a_key_is_judged_alike_twice() {
     let once = redactor.redact(text).into_owned();
     assert_eq!(redactor.redact(&once), once);
 }
+
+#[test]
+fn no_part_of_a_text_shows_half_a_secret() {
+    let redactor = Redactor::new();
+    let text = r#"before "Authorization": "Bearer ghp_abcdefghijklmnopqrstuvwxyz0123456789AB" after"#;
+    for from in 0..=text.len() {
+        for to in from..=text.len() {
+            let shown = redactor.excerpt_of(text, from..to);
+            assert!(!shown.contains("ghp_") && !shown.contains("9AB") && !shown.contains("mnop"), "{shown}");
+        }
+    }
+    assert_eq!(redactor.excerpt_of(text, 0..6), "before");
+    assert_eq!(redactor.excerpt_of(text, text.len() - 5..text.len() + 9), "after");
+    assert_eq!(redactor.excerpt_of("あい", 1..4), "あい");
+    // Where nobody can tell whether it is the middle of a secret, nothing is shown.
+    let flood = "x".repeat(100_000);
+    assert_eq!(redactor.excerpt_of(&flood, 50_000..50_080), "[redacted:text]");
+}
