@@ -77,7 +77,10 @@ impl Reader<'_> {
 }
 
 /// Words that stand for a value in other languages, or for none.
-fn is_nothing(token: &str) -> bool {
+pub(super) fn is_nothing(token: &str) -> bool {
     let lower = token.to_ascii_lowercase();
-    matches!(lower.as_str(), "undefined" | "nan" | "infinity" | "inf" | "nil" | "none" | "null" | "na")
+    matches!(
+        lower.as_str(),
+        "undefined" | "nan" | "infinity" | "inf" | "nil" | "none" | "null" | "na" | "n/a"
+    )
 }

@@ -6,11 +6,12 @@
 
 use serde_json::Value;
 
+use super::bare::is_nothing;
 use super::body::write_text;
-use super::demand::{Types, choices, element, is_required, property, types};
+use super::demand::{Types, choices, element, is_declared, is_required, property, types};
 use super::lexis::blank_end;
 use super::number;
-use super::reader::Reader;
+use super::reader::{Read, Reader};
 use super::schema::ToolSchema;
 use super::settle::{Case, Place};
 use super::tape::{Edit, Form, Item, Kind};
@@ -30,7 +31,7 @@ pub(super) fn coerce(
     changes: &mut Vec<Change>,
 ) -> Result<Vec<(usize, Edit)>, Stop> {
     let root = schema.root();
-    Coercion { place, root, case, edits: given.to_vec(), changes }.walk(root)
+    Coercion { place, root, case, edits: given.to_vec(), changes, inside: Vec::new() }.walk(root)
 }
 
 struct Coercion<'a, 'c> {
@@ -39,6 +40,8 @@ struct Coercion<'a, 'c> {
     case: Case<'a>,
     edits: Vec<(usize, Edit)>,
     changes: &'c mut Vec<Change>,
+    /// What was done inside the value that was decoded last.
+    inside: Vec<Change>,
 }
 
 impl<'a> Coercion<'a, '_> {
@@ -64,7 +67,9 @@ impl<'a> Coercion<'a, '_> {
             if item.kind == Kind::Object {
                 for key in tape.keys(index).filter(|key| dropped.binary_search(key).is_err()) {
                     let name = self.place.at(key).text();
-                    let optional = !is_required(self.root, schema, &name);
+                    // In a map a null may be meant: as the sign that an entry is to go.
+                    let optional =
+                        is_declared(self.root, schema, &name) && !is_required(self.root, schema, &name);
                     left.push((key + 1, property(self.root, schema, &name), optional.then_some(key)));
                 }
             } else if item.kind == Kind::Array {
@@ -126,8 +131,14 @@ impl<'a> Coercion<'a, '_> {
             })
         };
         let Some((json, what)) = fixed else { return Ok(false) };
+        let span = item.start..item.end;
         self.edits.push((index, Edit::Json(json)));
-        self.changes.push(Change { what, span: item.start..item.end });
+        self.changes.push(Change { what, span: span.clone() });
+        if what == ChangeKind::Decoded {
+            // Places inside the string mean nothing to the reader of the outer text.
+            let inside = self.inside.drain(..);
+            self.changes.extend(inside.map(|change| Change { span: span.clone(), ..change }));
+        }
         Ok(true)
     }
 
@@ -146,14 +157,13 @@ impl<'a> Coercion<'a, '_> {
         }
     }
 
-    fn of_text(&self, text: &str, schema: &Value, allowed: Types) -> Vec<(String, ChangeKind)> {
+    fn of_text(&mut self, text: &str, schema: &Value, allowed: Types) -> Vec<(String, ChangeKind)> {
         let trimmed = text.trim();
         let mut found = scalars(trimmed, allowed);
         let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
         if lists && trimmed.starts_with(['[', '{', '(']) {
             found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
-        } else if allowed.has(Types::ARRAY) && !trimmed.is_empty() && !text.contains([',', '\n', '，', '、'])
-        {
+        } else if allowed.has(Types::ARRAY) && is_one_thing(text) {
             // An array of one, of whatever the text can be.
             let inside = element(self.root, schema, 0).map(|inside| types(self.root, inside));
             let scalars = match inside {
@@ -189,25 +199,32 @@ impl<'a> Coercion<'a, '_> {
     }
 
     /// An array or object that was encoded in a string, as JSON that fits the schema of this place.
-    fn decoded(&self, text: &str, schema: &Value, allowed: Types) -> Option<String> {
+    fn decoded(&mut self, text: &str, schema: &Value, allowed: Types) -> Option<String> {
         if self.case.level >= MOST_LEVELS {
             return None;
         }
-        let read = Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
-        let whole = blank_end(text, read.end).0 == text.len();
-        let place = Place { tape: &read.tape, root: 0, source: text };
+        let Read { tape, mut changes, end } = Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
+        let whole = blank_end(text, end).0 == text.len();
+        let place = Place { tape: &tape, root: 0, source: text };
         let kind = place.item()?.kind;
         let due = if kind == Kind::Object { Types::OBJECT } else { Types::ARRAY };
         if !whole || !allowed.has(due) {
             return None;
         }
-        let mut changes = Vec::new();
         let twice = super::settle::duplicates(place, &mut changes).ok()?;
         let case = Case { level: self.case.level + 1, ..self.case };
-        let inner = Coercion { place, root: self.root, case, edits: twice, changes: &mut changes };
+        let root = self.root;
+        let inner = Coercion { place, root, case, edits: twice, changes: &mut changes, inside: Vec::new() };
         let edits = inner.walk(schema).ok()?;
+        self.inside = changes;
         Some(place.json(&edits))
     }
+}
+
+/// Whether a text is neither a list of several in some notation, nor a word for nothing.
+fn is_one_thing(text: &str) -> bool {
+    let one = !text.contains([',', ';', '|', '\n', '\t', '，', '、', '；', '｜']);
+    one && !text.trim().is_empty() && !is_nothing(text.trim())
 }
 
 /// The numbers and booleans that a text can stand for.

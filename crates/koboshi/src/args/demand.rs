@@ -145,6 +145,12 @@ pub(super) fn property<'s>(root: &'s Value, schema: &'s Value, key: &str) -> Opt
     })
 }
 
+/// Whether a member is named in the schema, and not only allowed like any other.
+pub(super) fn is_declared(root: &Value, schema: &Value, key: &str) -> bool {
+    let named = |schema: &'_ Value| schema.get("properties").is_some_and(|all| all.get(key).is_some());
+    find(root, schema, Types::OBJECT, MOST_NESTED, &|schema| named(schema).then_some(schema)).is_some()
+}
+
 /// The schema of an element.
 pub(super) fn element<'s>(root: &'s Value, schema: &'s Value, index: usize) -> Option<&'s Value> {
     find(root, schema, Types::ARRAY, MOST_NESTED, &|schema| {

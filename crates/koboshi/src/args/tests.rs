@@ -154,3 +154,41 @@ fn surplus_closers_follow_their_object_at_once() {
         assert_eq!(defect(text), Some(Defect::Ambiguous), "{text}");
     }
 }
+
+const LISTS: &str = r#""tags": {"type": "array", "items": {"type": "string"}}"#;
+
+#[test]
+fn a_text_that_may_be_several_or_none_is_no_array_of_one() {
+    for text in ["red; blue", "red|blue", "null", "None", "undefined", "N/A", "nil"] {
+        assert_eq!(read(&format!(r#"{{"tags": "{text}"}}"#), LISTS), None, "{text}");
+    }
+    assert_eq!(read(r#"{"tags": "red"}"#, LISTS).as_deref(), Some(r#"{"tags":["red"]}"#));
+}
+
+#[test]
+fn a_null_is_left_out_only_where_the_schema_declares_the_member() {
+    let map = r#""labels": {"type": "object", "additionalProperties": {"type": "string"}}, "n": {"type": "integer"}"#;
+    assert_eq!(read(r#"{"labels": {"team": null}}"#, map), None, "null may mean: take it away");
+    assert_eq!(read(r#"{"n": null}"#, map).as_deref(), Some("{}"));
+}
+
+#[test]
+fn what_was_done_inside_an_encoded_value_is_named() {
+    let schema = schema(
+        r#"{"properties": {"e": {"type": "array", "items": {"type": "object", "properties":
+            {"a": {"type": "integer"}, "b": {"type": "string"}}}}}}"#,
+    );
+    let text = r#"{"e": "[{'a': '5', 'b': None}]"}"#;
+    let Verdict::Repaired { json, changes } =
+        check(text, Some(&schema), Finish::Done, &ArgsPolicy::default())
+    else {
+        panic!("one reading")
+    };
+    assert_eq!(json, r#"{"e":[{"a":5}]}"#);
+    for what in
+        [ChangeKind::Decoded, ChangeKind::QuotesChanged, ChangeKind::ToNumber, ChangeKind::NullDropped]
+    {
+        assert!(changes.iter().any(|change| change.what == what), "{what}: {changes:?}");
+    }
+    assert!(changes.iter().all(|change| change.span == (7..30)), "{changes:?}");
+}
