@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::lexis::{Quote, blank_end};
 use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
 use super::schema::ToolSchema;
+use super::strings::opens_quotation;
 use super::tape::Kind;
 use super::verdict::{Defect, Stop};
 
@@ -194,7 +195,9 @@ fn too_many(at: usize) -> Stop {
 fn swallows_nothing(dirty: &[Dirty], text: &str, schema: Option<&ToolSchema>) -> Result<(), Stop> {
     for Dirty { span, quote, in_list, .. } in dirty {
         let body = text.get(span.clone()).unwrap_or_default();
-        let found = like_key(body, schema).or_else(|| like_two(body, *quote, *in_list));
+        let found = like_key(body, schema)
+            .or_else(|| like_two(body, *quote, *in_list))
+            .or_else(|| like_one_lost(body).filter(|_| *quote == Quote::Straight));
         if let Some(place) = found {
             let why = "a quotation mark or comma is missing, or those inside the string are not escaped";
             return Err(stop(Defect::Ambiguous, span.start + place, why));
@@ -223,6 +226,20 @@ fn like_two(body: &str, quote: Quote, in_list: bool) -> Option<usize> {
         from = after;
     }
     None
+}
+
+/// `a = "b` has lost a mark, `5"` at the end has one too many or means inches, and `\\"` was escaped twice.
+fn like_one_lost(body: &str) -> Option<usize> {
+    let (mut from, mut marks, mut last) = (0, 0_usize, None);
+    while let Some((place, length)) = Quote::Straight.next_end(body, from) {
+        if body.get(..place).is_some_and(|before| before.ends_with('\\')) {
+            return Some(place);
+        }
+        (from, marks, last) = (place + length, marks + 1, Some(place));
+    }
+    let place = last.filter(|_| !marks.is_multiple_of(2))?;
+    let opens = body.get(..place)?.chars().next_back().is_none_or(opens_quotation);
+    (opens || from == body.len()).then_some(place)
 }
 
 /// Something like a key in a text.

@@ -251,8 +251,15 @@ impl Reader<'_> {
             return !dirty && apart && Quote::at(self.text, next).is_some();
         }
         // Cut texts are never told from strings that go on.
-        let over = !dirty && self.ends_text(after);
+        let over = !dirty && self.ends_text(after) && !self.opens_another(at);
         over || (by == Some(Enclosed::Object) && self.is_apart(at, after) && self.begins_member(after, at))
+    }
+
+    /// Whether the mark that ends here looks like the beginning of a quotation: `<a href="`, `echo "`. If the text ends
+    /// there, the string was cut.
+    fn opens_another(&self, end: usize) -> bool {
+        let before = self.text.get(..end).unwrap_or_default().chars().rev().nth(1);
+        before.is_some_and(opens_quotation)
     }
 
     /// Past white space and comments that end soon. One that holds a mark of the string may be a part of it.
@@ -302,4 +309,9 @@ impl Reader<'_> {
         let (after, _) = blank_end(text, end);
         matches!(mark(text, after), Some((Mark::Colon | Mark::Arrow, ..)))
     }
+}
+
+/// Whether a quotation mark after this letter begins a quotation, if anything.
+pub(super) fn opens_quotation(before: char) -> bool {
+    before.is_whitespace() || matches!(before, '=' | '(' | '[' | '{' | ',' | ':' | '+')
 }

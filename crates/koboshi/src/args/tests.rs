@@ -192,3 +192,32 @@ fn what_was_done_inside_an_encoded_value_is_named() {
     }
     assert!(changes.iter().all(|change| change.span == (7..30)), "{changes:?}");
 }
+
+#[test]
+fn a_string_that_the_text_ends_with_is_whole_only_if_its_last_mark_does_not_open_another() {
+    let properties = r#""path": {"type": "string"}, "content": {"type": "string"}"#;
+    for content in ["<div class=", "print(", "echo ", "git commit -m ", "x = [", "a\n"] {
+        let text = format!(r#"{{"path": "a", "content": "{content}""#);
+        assert_eq!(read(&text, properties), None, "{text}");
+    }
+    for content in ["hello", "f(x);", "", "終わり。"] {
+        let text = format!(r#"{{"path": "a", "content": "{content}""#);
+        assert!(read(&text, properties).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn a_mark_that_lost_its_partner_is_not_guessed() {
+    for text in [
+        r#"{"query": "SELECT * FROM t WHERE a = "b", "limit": 5}"#, r#"{"query": "say "hello", "limit": 5}"#,
+        r#"{"query": "5"", "limit": 5}"#, r#"{"query": "echo \\"hi\\""}"#,
+    ] {
+        assert!(defect(text).is_some(), "{text}");
+    }
+    for (text, due) in [
+        (r#"{"query": "a 5" pipe", "limit": 5}"#, r#"{"query":"a 5\" pipe","limit":5}"#),
+        (r#"{"query": "say "hi"", "limit": 5}"#, r#"{"query":"say \"hi\"","limit":5}"#),
+    ] {
+        assert_eq!(read(text, "").as_deref(), Some(due));
+    }
+}
