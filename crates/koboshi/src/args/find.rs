@@ -11,11 +11,13 @@ use super::body::{self, Body, unescape};
 use super::choice::member_in;
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, mark};
 use super::markup;
+use super::outside::bare_member;
 use super::reader::{Read, Reader};
+use super::schema::ToolSchema;
 use super::settle::{Case, Place, Settled};
 use super::strict;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
-use super::wrap::{encoded, noted, settle_any};
+use super::wrap::{encoded, envelope, noted, settle_any};
 
 /// So many encodings inside each other are taken off.
 const MOST_LEVELS: usize = 8;
@@ -134,14 +136,30 @@ fn choose(text: &str, mut found: Vec<Read>, case: Case<'_>) -> Result<Settled, S
     if schema.takes_nothing() && found.iter().all(empty) {
         found.truncate(1);
     }
-    let mut fitting = found.into_iter().filter_map(|read| {
-        let span = read.tape.get(0).map_or(0..0, |item| item.start..item.end);
-        settle(read).ok().map(|settled| (settled, span))
-    });
-    match (fitting.next(), fitting.next()) {
-        (Some((settled, span)), None) => Ok(noted(settled, ChangeKind::OthersDropped, span)),
-        _ => Err(several()),
+    let mut fitting = None;
+    for read in found {
+        let place = Place { tape: &read.tape, root: 0, source: text };
+        let span = place.span();
+        let meant = is_meant_for(place, schema);
+        match settle(read) {
+            Ok(settled) => {
+                if fitting.replace((settled, span)).is_some() {
+                    return Err(several());
+                }
+            }
+            // A call of its own that is broken: running the others would lose it.
+            Err(_) if meant => return Err(several()),
+            Err(_) => {}
+        }
     }
+    let (settled, span) = fitting.ok_or_else(several)?;
+    Ok(noted(settled, ChangeKind::OthersDropped, span))
+}
+
+/// Whether an object looks like arguments of this tool, or like a whole call.
+fn is_meant_for(place: Place<'_>, schema: &ToolSchema) -> bool {
+    let declared = |key| schema.declares(&place.at(key).text());
+    place.tape.keys(place.root).any(declared) || envelope(place).is_some()
 }
 
 /// Walks over what is outside.
@@ -205,6 +223,11 @@ impl<'a> Search<'a> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         match mark(self.text, self.at).map(|(found, length, _)| (found, length)) {
             Some((Mark::OpenObject, _)) => return self.object(),
+            Some((Mark::OpenArray, 1)) if self.is_token() => {
+                let length = rest.find(']').map_or(1, |end| end + 1);
+                self.leave_out(self.at + length);
+                return Ok(());
+            }
             Some((Mark::OpenArray, length)) if self.is_list(length) => return self.object(),
             Some((Mark::CloseObject | Mark::CloseArray, length)) => {
                 // Closers follow their object at once; after other text they belong to something that was not understood.
@@ -248,13 +271,14 @@ impl<'a> Search<'a> {
         self.at = end;
     }
 
-    /// A list counts at the very beginning, or if it holds an object. `[TOOL_CALLS]` is a token, `[1]` a footnote.
+    /// A list counts at the very beginning, or if it holds an object. `[1]` is a footnote.
     fn is_list(&self, length: usize) -> bool {
         let after = blank_end(self.text, self.at + length).0;
         let holds_object = matches!(mark(self.text, after), Some((Mark::OpenObject, ..)));
-        holds_object || (self.found.is_empty() && !self.words_before && !self.is_token())
+        holds_object || (self.found.is_empty() && !self.words_before)
     }
 
+    /// `[TOOL_CALLS]` and the like.
     fn is_token(&self) -> bool {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let inside = rest.split(']').next().unwrap_or_default();
@@ -337,8 +361,9 @@ impl<'a> Search<'a> {
         let why = "something like a member stands outside the object";
         for span in &self.outside {
             let piece = self.text.get(span.clone()).unwrap_or_default();
-            if let Some(place) = member_in(piece) {
-                return Err(Stop::new(Defect::Ambiguous, span.start + place, why));
+            let quoted = member_in(piece).map(|place| span.start + place);
+            if let Some(place) = quoted.or_else(|| bare_member(self.text, span, self.case.schema)) {
+                return Err(Stop::new(Defect::Ambiguous, place, why));
             }
         }
         Ok(())

@@ -17,7 +17,12 @@ const NAME: &str = "parameter";
 
 /// Whether the text has parameters as tags, and no object.
 pub(super) fn has_parameters(text: &str) -> bool {
-    text.starts_with('<') && [" name=", "="].iter().any(|after| text.contains(&format!("{NAME}{after}")))
+    let is_tag = |place: usize| {
+        let before = text.get(..place).unwrap_or_default();
+        let after = text.get(place + NAME.len()..).unwrap_or_default();
+        before.ends_with(['<', ':']) && (after.starts_with('=') || after.starts_with(" name="))
+    };
+    text.starts_with('<') && memchr::memmem::find_iter(text.as_bytes(), NAME).any(is_tag)
 }
 
 /// A tag: what it is called, what it says beside that, and where it stands.

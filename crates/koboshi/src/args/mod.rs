@@ -13,6 +13,7 @@ mod keys;
 mod lexis;
 mod markup;
 mod number;
+mod outside;
 mod policy;
 mod reader;
 mod schema;

@@ -122,6 +122,11 @@ impl ToolSchema {
         self.inner.names.is_empty()
     }
 
+    /// Whether some object of the schema declares a member of this name.
+    pub(super) fn declares(&self, key: &str) -> bool {
+        self.inner.names.contains(key)
+    }
+
     /// Whether a member of this name could be meant anywhere.
     pub(super) fn could_mean(&self, key: &str) -> bool {
         !self.inner.closed || self.inner.names.contains(key)

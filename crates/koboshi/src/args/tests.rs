@@ -221,3 +221,56 @@ fn a_mark_that_lost_its_partner_is_not_guessed() {
         assert_eq!(read(text, "").as_deref(), Some(due));
     }
 }
+
+#[test]
+fn a_member_without_quotation_marks_outside_the_object_is_no_prose() {
+    let properties =
+        r#""path": {"type": "string"}, "filter": {"type": "object"}, "limit": {"type": "integer"}"#;
+    for text in [
+        "filter: {\"lang\": \"rs\"}", "path: src\nfilter: {\"lang\": \"rs\"}\nlimit: 5",
+        "- path: src\n- filter: {\"lang\": \"rs\"}", "filter={\"lang\": \"rs\"}, limit=5",
+        "{\"path\": \"a\"}, limit: 5", "{\"path\": \"a\"} limit: 5",
+        "```yaml\nfilter: {\"lang\": \"rs\"}\n```",
+    ] {
+        assert_eq!(read(text, properties), None, "{text}");
+    }
+    for text in ["options: {\"a\": 1}\npath: x", "options = {\"a\": 1}", "{\"a\": 1}, limit: 5"] {
+        assert_eq!(defect(text), Some(Defect::Ambiguous), "{text}");
+    }
+    for text in [
+        "arguments: {\"a\": 1}", "data: {\"a\": 1}",
+        "Action: get\nAction Input: {\"a\": 1}\nObservation: sunny", "I look for the path: {\"a\": 1}",
+    ] {
+        assert_eq!(defect(text), None, "{text}");
+        assert!(read(text, properties).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn of_several_objects_none_is_dropped_that_was_meant_for_the_tool() {
+    let properties = r#""path": {"type": "string"}, "limit": {"type": "integer"}"#;
+    for text in [
+        r#"{"path": "a"}{"path": "b", "limit": "ten"}"#,
+        r#"{"path": ["b"]}{"path": "a"}"#,
+        r#"{"path": "a"}{"name": "read", "arguments": {"path": ["b"]}}"#,
+    ] {
+        let schema =
+            schema(&format!(r#"{{"type": "object", "properties": {{{properties}}}, "required": ["path"]}}"#));
+        let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
+        assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::SeveralObjects), "{text}");
+    }
+}
+
+#[test]
+fn tokens_of_chat_templates_are_left_out() {
+    let city = r#""city": {"type": "string"}"#;
+    for text in [
+        r#"[TOOL_CALLS]{"city": "Paris"}"#, r#"[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}"#,
+        r#"[TOOL_REQUEST]{"city": "Paris"}[END_TOOL_REQUEST]"#,
+        "<tool_call>{\"city\": \"Paris\"}</tool_call>",
+    ] {
+        assert_eq!(read(text, city).as_deref(), Some(r#"{"city":"Paris"}"#), "{text}");
+    }
+    let text = r#"<tool_call>{"city": "parameter=5"}</tool_call>"#;
+    assert_eq!(read(text, city).as_deref(), Some(r#"{"city":"parameter=5"}"#));
+}

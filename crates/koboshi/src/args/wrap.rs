@@ -58,7 +58,7 @@ pub(super) fn noted(mut settled: Settled, what: ChangeKind, span: std::ops::Rang
 }
 
 /// The value that an envelope carries.
-fn envelope(place: Place<'_>) -> Option<Place<'_>> {
+pub(super) fn envelope(place: Place<'_>) -> Option<Place<'_>> {
     let mut inside = None;
     let mut function = None;
     for key in place.tape.keys(place.root) {
