@@ -81,6 +81,12 @@ fn look(raw: &str, at: usize, tick: bool) -> Result<Seen, Stop> {
                     match bytes.get(place + 1) {
                         Some(b'\'') => seen.apostrophe = true,
                         Some(b'`') if tick => seen.apostrophe = true,
+                        Some(b'U') if is_hexadecimal(bytes.get(place + 2..place + 10)) => {
+                            return bad(
+                                place,
+                                "write \\u and four hexadecimal digits, as a pair beyond FFFF",
+                            );
+                        }
                         Some(b'x' | b'u') => return bad(place, "write \\u and four hexadecimal digits"),
                         Some(
                             b'a'..=b'z'
@@ -111,6 +117,10 @@ fn look(raw: &str, at: usize, tick: bool) -> Result<Seen, Stop> {
             }
         }
     }
+}
+
+fn is_hexadecimal(digits: Option<&[u8]>) -> bool {
+    digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Resolves the escapes of a body that was found to have none but legal ones (and `\'`).

@@ -274,3 +274,9 @@ fn tokens_of_chat_templates_are_left_out() {
     let text = r#"<tool_call>{"city": "parameter=5"}</tool_call>"#;
     assert_eq!(read(text, city).as_deref(), Some(r#"{"city":"parameter=5"}"#));
 }
+
+#[test]
+fn an_escape_of_python_is_no_text() {
+    assert_eq!(defect(r#"{"a": "\U0001F600"}"#), Some(Defect::BadEscape));
+    assert_eq!(defect(r#"{"a": "C:\Users\dir"}"#), None);
+}
