@@ -22,8 +22,14 @@ pub(super) fn bare_member(text: &str, outside: &Range<usize>, schema: Option<&To
     let piece = text.get(outside.clone()).unwrap_or_default();
     let beginnings = piece.char_indices().filter(|(_, letter)| matches!(letter, '\n' | ',' | ';' | '>'));
     let beginnings = beginnings.map(|(place, letter)| (place + letter.len_utf8(), letter));
+    let mut seen = None;
     std::iter::once((0, '\n')).chain(beginnings).find_map(|(place, before)| {
+        // A flood of line breaks is passed over once, not once for each.
+        if seen.is_some_and(|seen| outside.start + place <= seen) {
+            return None;
+        }
         let begin = past_bullet(text, outside.start + place);
+        seen = Some(begin);
         let end = bare_key_end(text, begin);
         let name = text.get(begin..end).filter(|name| !name.is_empty() && end <= outside.end)?;
         let (found, length, _) = mark(text, blank_end(text, end).0)?;

@@ -280,3 +280,11 @@ fn an_escape_of_python_is_no_text() {
     assert_eq!(defect(r#"{"a": "\U0001F600"}"#), Some(Defect::BadEscape));
     assert_eq!(defect(r#"{"a": "C:\Users\dir"}"#), None);
 }
+
+#[test]
+fn a_flood_of_line_breaks_or_commas_outside_is_passed_over_once() {
+    for flood in ["\n", ",", ", ", "\n- ", ">\n", "a,\n", "\\n"] {
+        let text = format!("x{}{{'a': 1}}", flood.repeat(300_000));
+        assert_eq!(defect(&text), None, "{flood:?}");
+    }
+}
