@@ -197,7 +197,9 @@ fn swallows_nothing(dirty: &[Dirty], text: &str, schema: Option<&ToolSchema>) ->
         let body = text.get(span.clone()).unwrap_or_default();
         let found = like_key(body, schema)
             .or_else(|| like_two(body, *quote, *in_list))
-            .or_else(|| like_one_lost(body).filter(|_| *quote == Quote::Straight));
+            .or_else(|| like_comment(body, *quote));
+        let pairs = matches!(quote, Quote::Straight | Quote::Single);
+        let found = found.or_else(|| like_one_lost(body, *quote).filter(|_| pairs));
         if let Some(place) = found {
             let why = "a quotation mark or comma is missing, or those inside the string are not escaped";
             return Err(stop(Defect::Ambiguous, span.start + place, why));
@@ -229,17 +231,39 @@ fn like_two(body: &str, quote: Quote, in_list: bool) -> Option<usize> {
 }
 
 /// `a = "b` has lost a mark, `5"` at the end has one too many or means inches, and `\\"` was escaped twice.
-fn like_one_lost(body: &str) -> Option<usize> {
+fn like_one_lost(body: &str, quote: Quote) -> Option<usize> {
+    let letter = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
     let (mut from, mut marks, mut last) = (0, 0_usize, None);
-    while let Some((place, length)) = Quote::Straight.next_end(body, from) {
-        if body.get(..place).is_some_and(|before| before.ends_with('\\')) {
+    while let Some((place, length)) = quote.next_end(body, from) {
+        from = place + length;
+        let before = body.get(..place).unwrap_or_default();
+        let after = body.get(from..).unwrap_or_default();
+        if quote == Quote::Straight && before.ends_with('\\') {
             return Some(place);
         }
-        (from, marks, last) = (place + length, marks + 1, Some(place));
+        // An apostrophe inside a word has no partner.
+        let in_word = letter(before.chars().next_back()) && letter(after.chars().next());
+        if quote == Quote::Straight || !in_word {
+            (marks, last) = (marks + 1, Some((place, before, after)));
+        }
     }
-    let place = last.filter(|_| !marks.is_multiple_of(2))?;
-    let opens = body.get(..place)?.chars().next_back().is_none_or(opens_quotation);
-    (opens || from == body.len()).then_some(place)
+    let (place, before, after) = last.filter(|_| !marks.is_multiple_of(2))?;
+    let opens = before.chars().next_back().is_none_or(opens_quotation);
+    (opens || after.is_empty()).then_some(place)
+}
+
+/// `a" // "b`: was the string over, and a comment followed it?
+fn like_comment(body: &str, quote: Quote) -> Option<usize> {
+    let mut from = 0;
+    while let Some((place, length)) = quote.next_end(body, from) {
+        from = place + length;
+        let next = blank_end(body, from).0;
+        let rest = body.get(next..).unwrap_or_default();
+        if next > from && ["//", "#", "/*", "<!--"].iter().any(|begin| rest.starts_with(begin)) {
+            return Some(place);
+        }
+    }
+    None
 }
 
 /// Something like a key in a text.

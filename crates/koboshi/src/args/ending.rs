@@ -19,8 +19,20 @@ impl Reader<'_> {
             return true;
         }
         // A fence or tag inside a string is followed by the rest of that string.
-        let closes = ["```", "</", "<|"].iter().any(|end| rest.starts_with(end));
-        closes && rest.len() <= MOST_AFTER && !rest.contains(['"', '\'', '{', '[', ':', '“', '‘', '«'])
+        rest.len() <= MOST_AFTER
+            && !rest.contains(['"', '\'', '{', '[', ':', '“', '‘', '«'])
+            && (rest.starts_with("<|") || is_last_fence(rest) || self.closes_wrapping(rest))
+    }
+
+    /// Whether this is the end of a tag that the object is in, and not one of its content: `</p>`.
+    fn closes_wrapping(&self, rest: &str) -> bool {
+        let Some((name, _)) = rest.strip_prefix("</").and_then(|rest| rest.split_once('>')) else {
+            return false;
+        };
+        let before = self.tape.get(0).and_then(|object| self.text.get(..object.start)).unwrap_or_default();
+        name == "s"
+            || ["tool", "function", "invoke", "parameter"].iter().any(|word| name.contains(word))
+            || (!name.is_empty() && before.contains(&format!("<{name}")))
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -63,4 +75,10 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// A fence without a language, and no other behind it.
+fn is_last_fence(rest: &str) -> bool {
+    let after = rest.strip_prefix("```");
+    after.is_some_and(|after| !after.starts_with(char::is_alphanumeric) && !after.contains("```"))
 }

@@ -317,6 +317,11 @@ impl<'a> Search<'a> {
     /// A tag or special token; whether it was one.
     fn tag(&mut self, rest: &str) -> Result<bool, Stop> {
         for thought in THOUGHTS {
+            let closes = rest.strip_prefix("</").and_then(|rest| rest.strip_prefix(thought));
+            if closes.is_some_and(|rest| rest.starts_with('>')) && !self.found.is_empty() {
+                let why = "was this object thought, or is it the call?";
+                return Err(Stop::new(Defect::Ambiguous, self.at, why));
+            }
             let opens = rest.get(1..).and_then(|rest| rest.strip_prefix(thought));
             if opens.is_some_and(|rest| rest.starts_with('>')) {
                 let close = format!("</{thought}>");

@@ -251,15 +251,16 @@ impl Reader<'_> {
             return !dirty && apart && Quote::at(self.text, next).is_some();
         }
         // Cut texts are never told from strings that go on.
-        let over = !dirty && self.ends_text(after) && !self.opens_another(at);
+        let over = !dirty && self.ends_text(after) && !self.goes_on(at, quote);
         over || (by == Some(Enclosed::Object) && self.is_apart(at, after) && self.begins_member(after, at))
     }
 
-    /// Whether the mark that ends here looks like the beginning of a quotation: `<a href="`, `echo "`. If the text ends
-    /// there, the string was cut.
-    fn opens_another(&self, end: usize) -> bool {
+    /// Whether the mark that ends here looks like the beginning of a quotation: `<a href="`, `echo "`; or like an
+    /// apostrophe: `'don'`. If the text ends there, the string may have been cut.
+    fn goes_on(&self, end: usize, quote: Quote) -> bool {
         let before = self.text.get(..end).unwrap_or_default().chars().rev().nth(1);
-        before.is_some_and(opens_quotation)
+        let single = matches!(quote, Quote::Single | Quote::CurlySingle);
+        before.is_some_and(|before| opens_quotation(before) || (single && before.is_alphabetic()))
     }
 
     /// Past white space and comments that end soon. One that holds a mark of the string may be a part of it.

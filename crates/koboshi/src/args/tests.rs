@@ -288,3 +288,54 @@ fn a_flood_of_line_breaks_or_commas_outside_is_passed_over_once() {
         assert_eq!(defect(&text), None, "{flood:?}");
     }
 }
+
+#[test]
+fn a_single_mark_that_lost_its_partner_is_not_guessed_either() {
+    let properties = r#""command": {"type": "string"}"#;
+    for text in [
+        "{'command': 'git commit -m 'fix', 'timeout': 5}", "{'command': 'don'",
+        "{'command': 'the dogs'', 'timeout': 5}",
+    ] {
+        assert_eq!(read(text, properties), None, "{text}");
+    }
+    for text in ["{'command': 'the dogs' bowl', 'n': 2}", "{'command': 'it's 5 o'clock'}"] {
+        assert!(read(text, properties).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn a_comment_with_quotation_marks_is_not_read_as_part_of_a_string() {
+    for text in [
+        "{\"command\": \"echo hi\" // \"greet\"\n}", "{\"command\": \"echo hi\" # a \"b\"\n}",
+        "{\"command\": \"echo hi\" /* \"b\" */ }",
+    ] {
+        assert!(defect(text).is_some(), "{text}");
+    }
+    assert_eq!(defect("{\"css\": \"color: \"#fff\"\"}"), None);
+}
+
+#[test]
+fn an_object_that_was_thought_is_not_called() {
+    assert_eq!(defect("I could {\"a\": 1} or not </think>\nOk."), Some(Defect::Ambiguous));
+    assert_eq!(defect("Let me see. </think>\n{\"a\": 1}"), None);
+}
+
+#[test]
+fn a_fence_or_tag_that_belongs_to_the_content_does_not_end_the_text() {
+    let properties = r#""path": {"type": "string"}, "content": {"type": "string"}"#;
+    for end in ["</p>", "</a>\n", "\n```python\nx\n```", "\n```\nx\n```"] {
+        let text = format!(r#"{{"path": "a", "content": "x"{end}"#);
+        assert_eq!(read(&text, properties), None, "{text}");
+    }
+    for (start, end) in [
+        ("", "\n```"),
+        ("```json\n", "\n```\n"),
+        ("<call>", "</call>"),
+        ("", "</tool_call>"),
+        ("", "</s>"),
+        ("", "<|im_end|>"),
+    ] {
+        let text = format!(r#"{start}{{"path": "a", "content": "x"{end}"#);
+        assert!(read(&text, properties).is_some(), "{text}");
+    }
+}
