@@ -52,7 +52,12 @@ pub fn debug_lines(called: &Called<'_>, step: &Step) -> Vec<String> {
         }
         Step::GiveUp(ask) => {
             wrong(ask);
-            lines.push(format!("[KOBOSHI] Maximum retry attempts ({}) exceeded", ask.most));
+            lines.push(if ask.attempt >= ask.most {
+                format!("[KOBOSHI] Maximum retry attempts ({}) exceeded", ask.most)
+            } else {
+                // Ended early: the maximum was not reached, and nobody should look for the missing tries.
+                format!("[KOBOSHI] Stopped at attempt {}/{}: the same defect again", ask.attempt, ask.most)
+            });
         }
         _ => {}
     }
@@ -127,6 +132,18 @@ mod tests {
         );
         let debug = debug_lines(&called("{x: 3}"), &last);
         assert_eq!(debug.last().map(String::as_str), Some("[KOBOSHI] Maximum retry attempts (3) exceeded"));
+    }
+
+    #[test]
+    fn an_early_end_is_not_logged_as_the_maximum() {
+        let mut lineage = Lineage::new();
+        step(&mut lineage, "{x: 1}", Finish::Done);
+        let last = step(&mut lineage, "{x: 1}", Finish::Done);
+        let debug = debug_lines(&called("{x: 1}"), &last);
+        assert_eq!(
+            debug.last().map(String::as_str),
+            Some("[KOBOSHI] Stopped at attempt 2/3: the same defect again")
+        );
     }
 
     #[test]
