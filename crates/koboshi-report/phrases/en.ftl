@@ -265,6 +265,8 @@ json-exhausted-model =
     Error: { $error }
     Invalid JSON: { $json }
 
+json-near = The mistake is near here: { $near }
+
 json-cut-model =
     The output limit ended this call in its middle, so it was not carried out.
     Error: { $error }

@@ -265,6 +265,8 @@ json-exhausted-model =
     エラー: { $error }
     不正なJSON: { $json }
 
+json-near = 誤りはこの付近です: { $near }
+
 json-cut-model =
     出力上限により、この呼び出しは途中で切れたため、実行されませんでした。
     エラー: { $error }

@@ -18,6 +18,11 @@ pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
     let mut text = say(phrases, lang, id, &[("error", &ask.refusal.to_string()), ("json", &ask.text)]);
     let call = [("id", ask.id.as_str()), ("tool", ask.tool.as_str())];
     text.push_str(&format!("\n\n{}", say(phrases, lang, "json-call", &call)));
+    // Of a long call only the ends are sent back: without the place itself the model would have to count.
+    let near = ask.refusal.excerpt.trim();
+    if !ask.cut && ask.refusal.misses.is_empty() && !ask.text.contains(near) {
+        text.push_str(&format!("\n{}", say(phrases, lang, "json-near", &[("near", near)])));
+    }
     for miss in &ask.refusal.misses {
         let path = if miss.path.is_empty() { "/" } else { &miss.path };
         text.push_str(&format!("\n- {path}: {}", miss.demand));
@@ -144,6 +149,21 @@ mod tests {
             debug.last().map(String::as_str),
             Some("[KOBOSHI] Stopped at attempt 2/3: the same defect again")
         );
+    }
+
+    #[test]
+    fn the_model_sees_the_place_of_a_mistake_in_a_long_call() {
+        let phrases = Phrases::new().unwrap();
+        let half = "word ".repeat(400);
+        let text = format!(r#"{{"a": "{half}", "place": @, "b": "{half}"}}"#);
+        for lang in [Lang::Ja, Lang::En] {
+            let asked = step(&mut Lineage::new(), &text, Finish::Done);
+            let model = for_model(&phrases, lang, &asked).unwrap();
+            assert!(model.contains(r#""place": @"#), "{model}");
+            let short = step(&mut Lineage::new(), "{x: 1}", Finish::Done);
+            let model = for_model(&phrases, lang, &short).unwrap();
+            assert_eq!(model.matches("{x: 1}").count(), 1, "{model}");
+        }
     }
 
     #[test]
