@@ -339,3 +339,11 @@ fn a_fence_or_tag_that_belongs_to_the_content_does_not_end_the_text() {
         assert!(read(&text, properties).is_some(), "{text}");
     }
 }
+
+#[test]
+fn an_envelope_that_says_two_things_is_not_opened() {
+    let schema = schema(r#"{"properties": {"city": {"type": "string"}}, "required": ["city"]}"#);
+    let text = r#"{"name": "a", "name": "b", "arguments": {"city": "Paris"}}"#;
+    let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
+    assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::DuplicateKey));
+}
