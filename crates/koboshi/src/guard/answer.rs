@@ -46,6 +46,59 @@ pub(super) fn key(output: &str) -> u64 {
     hash([if said { still.as_ref() } else { text }])
 }
 
+/// Nothing but an exit code of 1, with what a harness writes around it: a search that finds nothing ends like that.
+pub(super) fn says_no(output: &str) -> bool {
+    static ONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^[\[(<]*(?:error:? *)?(?:the )?(?:process |command )?(?:failed |returned )?(?:with )?(?:exit(?:ed)?(?: with)?)(?:[ _]?code| status)?[ :=]*1[\])>.]*$",
+        )
+        .ok()
+    });
+    static AROUND: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)^(?:(?:stdout|stderr|output|error)[ :]*(?:\(empty\))?|(?:wall|duration|elapsed)[ a-z_]*[:=].*|chunk id:.*|(?:total output lines|original token count): *[01]|\((?:no output|empty)\)|<no output>)$",
+        )
+        .ok()
+    });
+    let text = output.trim();
+    if text.len() > SHORT {
+        return false;
+    }
+    if text.starts_with('{')
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+    {
+        let mut one = false;
+        return only_one(&value, "", &mut one) && one;
+    }
+    let (Some(exit), Some(around)) = (ONE.as_ref(), AROUND.as_ref()) else { return false };
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut one = false;
+    lines.all(|line| {
+        let is_exit = exit.is_match(line);
+        one |= is_exit;
+        is_exit || around.is_match(line)
+    }) && one
+}
+
+/// No text in it, and no number that could be another code.
+fn only_one(value: &Value, key: &str, one: &mut bool) -> bool {
+    const CODES: &[&str] =
+        &["exit_code", "exitcode", "code", "status", "returncode", "return_code", "exit_status"];
+    match value {
+        Value::String(text) => text.trim().is_empty(),
+        Value::Number(number) if CODES.contains(&key) => {
+            *one = number.as_u64() == Some(1);
+            *one
+        }
+        Value::Number(_) => ["duration", "time", "elapsed", "ms"].iter().any(|word| key.contains(word)),
+        Value::Array(items) => items.iter().all(|item| only_one(item, key, one)),
+        Value::Object(fields) => {
+            fields.iter().all(|(key, inner)| only_one(inner, &key.to_ascii_lowercase(), one))
+        }
+        Value::Null | Value::Bool(_) => true,
+    }
+}
+
 /// It says that something is still going on.
 pub(super) fn waits(output: &str) -> bool {
     const STATES: &[&str] = &[
@@ -156,6 +209,29 @@ mod tests {
             assert!(!waits(text), "{text}");
         }
         assert!(!waits(&"pending ".repeat(100)), "a long text is what was asked for");
+    }
+
+    #[test]
+    fn a_bare_exit_code_of_one_says_no_and_nothing_else_does() {
+        for text in [
+            "Exit code 1",
+            "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n",
+            "[exit code: 1]",
+            "Error: Exit code 1",
+            "(no output)\nexit status 1",
+            "Command failed with exit code 1",
+            "{\"output\":\"\",\"metadata\":{\"exit_code\":1,\"duration_seconds\":0.0}}",
+            "{\"stdout\":\"\",\"stderr\":\"\",\"code\":1,\"interrupted\":false}",
+        ] {
+            assert!(says_no(text), "{text}");
+        }
+        for text in [
+            "", "1", "Exit code 2", "Exit code 127", "Exit code 1\ngrep: x: No such file or directory",
+            "Output:\nsomething\nExit code 1", "{\"output\":\"x\",\"exit_code\":1}", "{\"exit_code\":2}",
+            "{\"output\":\"\"}",
+        ] {
+            assert!(!says_no(text), "{text}");
+        }
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(super) struct Asked {
     pub(super) is_code: bool,
     /// It lets time pass before it does the rest.
     pub(super) pauses: bool,
+    /// An exit code of 1 says "no", not that it failed.
+    pub(super) asks: bool,
     /// Longest first.
     pub(super) echoes: Vec<String>,
 }
@@ -102,6 +104,7 @@ fn of_text(tool: &str, args: &str) -> Asked {
         effect,
         is_code: is_shell,
         pauses: is_shell && effect::pauses(args),
+        asks: is_shell && effect::asks(args),
         echoes: longest_first(echoes),
     }
 }
@@ -169,6 +172,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
         },
         effect,
         pauses: command.as_deref().is_some_and(effect::pauses),
+        asks: command.as_deref().is_some_and(effect::asks),
         is_code: is_program || is_sql,
         echoes: longest_first(echoes),
     }
@@ -204,12 +208,18 @@ fn command_text(value: &Value) -> String {
                 ["bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh", "-c" | "-lc", command] => {
                     (*command).to_owned()
                 }
-                _ => items.join(" "),
+                _ => items.into_iter().map(word).collect::<Vec<_>>().join(" "),
             }
         }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// A word of a list is one word, whatever is in it.
+fn word(word: &str) -> String {
+    let plain = !word.contains([' ', '\n', ';', '|', '&', '>', '"', '\\']) || word.contains('\'');
+    if plain { word.to_owned() } else { format!("'{word}'") }
 }
 
 /// A value with single spaces; keys of objects are in order already.
@@ -310,6 +320,13 @@ mod tests {
         assert_ne!(grep("a", "x").target, grep("b", "x").target);
         assert_ne!(grep("a", "x").rest, grep("a", "y").rest);
         assert_eq!(grep("a", "x").verb, grep("b", "y").verb);
+    }
+
+    #[test]
+    fn a_command_may_be_a_list_of_words() {
+        let of = |command: &str| asked("shell", &format!(r#"{{"command":{command}}}"#)).effect;
+        assert_eq!(of(r#"["rg","-n","foo|bar","src"]"#), Effect::Looks);
+        assert_eq!(of(r#"["bash","-lc","rg foo | xargs rm"]"#), Effect::Changes);
     }
 
     #[test]

@@ -133,7 +133,10 @@ impl Reader {
     ) -> Digest {
         let output = without_notes(call.output);
         let asked = asked(call.tool, call.args);
-        let fault = classifier.tool(&ToolOutput { text: output, is_error: call.is_error }, now);
+        // A search that finds nothing ends with 1, and many harnesses flag that as a failure.
+        let says_no = asked.asks && answer::says_no(output);
+        let tool_output = ToolOutput { text: output, is_error: call.is_error };
+        let fault = if says_no { None } else { classifier.tool(&tool_output, now) };
         let failure = fault.map(|fault| self.failure(output, &asked.echoes, &fault));
         let own = policy.tools.get(call.tool).and_then(|tool| tool.effect);
         Digest {
@@ -151,7 +154,11 @@ impl Reader {
             effect: own.unwrap_or(asked.effect),
             answer: answer::key(output),
             waits: failure.is_none() && answer::waits(output),
-            barren: answer::barren(output).filter(|_| failure.is_none()),
+            barren: if says_no {
+                Some(Barren::Empty)
+            } else {
+                answer::barren(output).filter(|_| failure.is_none())
+            },
             failure,
         }
     }

@@ -89,7 +89,7 @@ pub(super) fn of_tool(name: &str) -> Effect {
 /// By the command of a shell: it looks if all its parts do.
 pub(super) fn of_command(command: &str) -> Effect {
     let mut effect = None;
-    for part in command.split(['\n', ';', '|', '&']) {
+    for part in parts(command) {
         let Some((program, second)) = program(part) else { continue };
         let this = of_program(program, second, part);
         effect = Some(match (effect, this) {
@@ -106,13 +106,16 @@ fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
     if matches!(program, "sleep" | "wait" | "start-sleep" | "timeout") && second.is_none_or(is_number) {
         return Effect::Waits;
     }
-    // `2>&1` and `2>/dev/null` write nothing that matters.
-    let writes = part.replace("2>&1", "").replace("2>/dev/null", "").replace(">/dev/null", "").contains('>');
-    if writes {
+    if writes(part) || (program == "awk" && part.contains('>')) {
         return Effect::Changes;
     }
     if program == "sed" || program == "perl" {
         return if part.contains(" -i") { Effect::Changes } else { Effect::Looks };
+    }
+    if program == "find" {
+        let acts = ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint"];
+        let any = part.split_whitespace().any(|word| acts.contains(&word));
+        return if any { Effect::Changes } else { Effect::Looks };
     }
     if program == "gh" {
         let looks = ["view", "list", "status", "checks", "watch", "diff"];
@@ -134,6 +137,56 @@ fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
         };
     }
     if PROGRAMS.contains(&program) { Effect::Looks } else { Effect::Changes }
+}
+
+/// The commands of a line. A mark in quotes or behind a backslash separates nothing, and neither does the `&` of `2>&1`.
+fn parts(command: &str) -> Vec<&str> {
+    let is_mark = |c: char| matches!(c, '\n' | ';' | '|' | '&');
+    // Quotes that are never closed are apostrophes of some text: then every mark separates, and less is taken for a look.
+    let Some(bare) = unquoted(command) else { return command.split(is_mark).collect() };
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, c) in bare {
+        let joins = c == '&'
+            && (command.get(..at).is_some_and(|before| before.ends_with('>'))
+                || command.get(at + 1..).is_some_and(|after| after.starts_with('>')));
+        if is_mark(c) && !joins {
+            parts.push(command.get(from..at).unwrap_or_default());
+            from = at + 1;
+        }
+    }
+    parts.push(command.get(from..).unwrap_or_default());
+    parts
+}
+
+/// What stands neither in quotes nor behind a backslash, with its place. None if a quote is never closed.
+fn unquoted(text: &str) -> Option<Vec<(usize, char)>> {
+    let mut bare = Vec::new();
+    let mut quote = None;
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => {
+                chars.next();
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, c) => bare.push((at, c)),
+        }
+    }
+    quote.is_none().then_some(bare)
+}
+
+/// It writes into a file. `2>&1` and `2>/dev/null` write nothing that matters.
+fn writes(part: &str) -> bool {
+    let Some(bare) = unquoted(part) else { return part.contains('>') };
+    bare.into_iter().filter(|(_, c)| *c == '>').any(|(at, _)| {
+        let behind = part.get(at + 1..).unwrap_or_default().trim_start_matches(['>', '|']);
+        let target = behind.trim_start();
+        let is_copy = behind.starts_with('&') && behind.get(1..).is_some_and(is_number);
+        !is_copy && !target.starts_with("/dev/null") && !behind.starts_with("&-")
+    })
 }
 
 fn is_number(word: &str) -> bool {
@@ -161,8 +214,9 @@ pub(super) fn program(part: &str) -> Option<(&str, Option<&str>)> {
 /// What a command is about: the program, with its second word where that tells; the first part that does not just
 /// change the directory.
 pub(super) fn verb(command: &str) -> String {
-    let mut parts = command.split(['\n', ';', '|', '&']).filter_map(program);
-    let found = parts
+    let found = parts(command)
+        .into_iter()
+        .filter_map(program)
         .find(|(program, _)| !matches!(*program, "cd" | "export" | "set" | "source" | "sleep" | "pushd"));
     let Some((program, second)) = found else {
         return command.split_whitespace().next().unwrap_or_default().to_owned();
@@ -175,9 +229,19 @@ pub(super) fn verb(command: &str) -> String {
 
 /// The command lets time pass before or between its parts.
 pub(super) fn pauses(command: &str) -> bool {
-    command.split(['\n', ';', '|', '&']).filter_map(program).any(|(program, second)| {
+    parts(command).into_iter().filter_map(program).any(|(program, second)| {
         matches!(program, "sleep" | "start-sleep") && second.is_some_and(is_number)
             || matches!(program, "wait-for-it" | "wait-on" | "until" | "while")
+    })
+}
+
+/// The last program of the command answers a question with its exit code: 1 is "no", not a failure.
+pub(super) fn asks(command: &str) -> bool {
+    const ASKING: &[&str] =
+        &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "test", "[", "diff", "cmp"];
+    let last = parts(command).into_iter().filter_map(program).last();
+    last.is_some_and(|(program, second)| {
+        ASKING.contains(&program) || (program == "git" && matches!(second, Some("grep" | "diff")))
     })
 }
 
@@ -226,17 +290,23 @@ mod tests {
     fn programs_tell() {
         for command in [
             "git status", "cd x && ls -la | grep y", "FOO=1 cat a 2>/dev/null", "kubectl get pod",
-            "gh run view 9 --json status", "sleep 5 && git log",
+            "gh run view 9 --json status", "sleep 5 && git log", "cat a 2>&1 | head -5", "ls x &>/dev/null",
+            "grep -rnE \"foo|bar\" src 2> /dev/null", r"grep 'a\|b; -> c' f",
+            r"find . \( -name '*.rs' \) | wc -l",
         ] {
             assert_eq!(of_command(command), Effect::Looks, "{command}");
         }
-        for command in
-            ["git push", "echo x > f", "pip install a", "sed -i s/a/b/ f", "ls && rm x", "app --init"]
-        {
+        for command in [
+            "git push", "echo x > f", "pip install a", "sed -i s/a/b/ f", "ls && rm x", "app --init",
+            "echo 'a' >> f", "ls 2>&1 & rm x", "echo it's; rm x", "cat a >&2 b > c", "echo \"a\" | tee f",
+            "awk '{print > \"f\"}' g", r"find . -name x -exec rm {} \;",
+        ] {
             assert_eq!(of_command(command), Effect::Changes, "{command}");
         }
         assert_eq!(of_command("sleep 30"), Effect::Waits);
         assert_eq!(verb("cd a && PORT=1 git push origin"), "git push");
+        assert!(asks("cd a && grep -n 'x|y' b 2>/dev/null") && asks("ps aux | grep x") && asks("git grep x"));
+        assert!(!asks("grep x f && make") && !asks("grep x f | xargs rm") && !asks("npm test"));
         assert!(pauses("sleep 5 && curl localhost") && !pauses("curl localhost"));
         assert_eq!(without_things("ls -l src"), without_things("ls -l lib"));
         assert_ne!(without_things("grep a src/x"), without_things("grep b src/x"));

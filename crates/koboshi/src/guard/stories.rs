@@ -286,3 +286,26 @@ fn messages_that_only_share_their_class_are_other_failures() {
         bad("run_code", r#"{"code":"d"}"#, "ValueError: unknown url type"),
     ]);
 }
+
+#[test]
+fn searches_that_find_nothing_are_no_failures() {
+    let search = |at: usize| sh(&format!("cd app && rg -n 'sym{at}|Sym{at}' src 2>/dev/null"));
+    for said in ["Exit code 1", "Exit code: 1\nWall time: 0 seconds\nOutput:\n"] {
+        let mut story = each(5, |at| vec![bad("bash", search(at), said)]);
+        story.push(ok("bash", sh("rg -n Symbol src"), "src/a.rs:1: struct Symbol;"));
+        passes(&story);
+        stops(&each(9, |at| vec![bad("bash", search(at), said)]), 6);
+    }
+    let broken = "Exit code 2\nrg: regex parse error: unclosed group";
+    stops(&each(4, |at| vec![bad("bash", search(at), broken)]), 2);
+    stops(&each(4, |_| vec![bad("bash", sh("npm test"), "Exit code 1")]), 2);
+}
+
+#[test]
+fn a_look_through_a_pipe_or_for_two_words_is_a_look() {
+    for look in ["cat package.json 2>&1 | head -20", "grep -nE 'a|b' src/a.ts"] {
+        let test = bad("bash", sh("npm test"), "1 failed\nExpected 3, received 4");
+        stops(&each(4, |at| vec![test.clone(), ok("bash", sh(look), format!("{at}"))]), 4);
+    }
+    stops(&each(9, |at| vec![ok("bash", sh(&format!("grep -rnE 'foo{at}|bar{at}' .")), "")]), 6);
+}

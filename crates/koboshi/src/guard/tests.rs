@@ -182,12 +182,12 @@ fn parallel_failures_are_one_attempt() {
 #[test]
 fn generic_failures_are_equal_only_for_one_tool() {
     let calls = [
-        bad("bash", r#"{"command":"grep a f"}"#, "exit code 1"),
-        bad("bash", r#"{"command":"diff a b"}"#, "exit code 1"),
-        bad("bash", r#"{"command":"cmp a b"}"#, "exit code 1"),
+        bad("bash", r#"{"command":"make a"}"#, "exit code 1"),
+        bad("bash", r#"{"command":"tox b"}"#, "exit code 1"),
+        bad("bash", r#"{"command":"lint c"}"#, "exit code 1"),
     ];
     assert_eq!(verdicts(&calls), "...");
-    let same = bad("bash", r#"{"command":"grep a f"}"#, "exit code 1");
+    let same = bad("bash", r#"{"command":"make a"}"#, "exit code 1");
     assert_eq!(verdicts(&[same, same, same]), ".nS");
 }
 
