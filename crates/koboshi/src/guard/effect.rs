@@ -239,7 +239,7 @@ pub(super) fn pauses(command: &str) -> bool {
 pub(super) fn asks(command: &str) -> bool {
     const ASKING: &[&str] =
         &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "test", "[", "diff", "cmp"];
-    let last = parts(command).into_iter().filter_map(program).last();
+    let last = parts(command).into_iter().filter_map(program).next_back();
     last.is_some_and(|(program, second)| {
         ASKING.contains(&program) || (program == "git" && matches!(second, Some("grep" | "diff")))
     })

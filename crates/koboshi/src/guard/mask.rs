@@ -7,7 +7,8 @@
 //! linear.
 //!
 //! Two depths. [`Depth::Names`] masks quoted names, paths and echoes of the arguments too: three missing modules are
-//! one text. [`Depth::Volatile`] leaves them: after something was changed, another name is another failure.
+//! one text. [`Depth::Volatile`] leaves them and plain numbers: after something was changed, another name or another
+//! value is another failure. A line that moved is not: edits move lines.
 //!
 //! *Not here*: which lines of an output are looked at (`telling`), and what equal texts mean (`rows`).
 
@@ -85,9 +86,12 @@ impl Mask {
         }
     }
 
-    /// A mask of names, which [`Depth::Volatile`] leaves alone.
-    fn is_name(self) -> bool {
-        matches!(self, Self::Url | Self::Mail | Self::Path | Self::Name | Self::Echo | Self::Version)
+    /// What does not change by itself: [`Depth::Volatile`] leaves it alone.
+    fn is_lasting(self) -> bool {
+        matches!(
+            self,
+            Self::Url | Self::Mail | Self::Path | Self::Name | Self::Echo | Self::Version | Self::Number
+        )
     }
 }
 
@@ -124,7 +128,7 @@ const PATTERNS: &[(Mask, &str)] = &[
     ),
     (
         Mask::Id,
-        r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b|(?i:\b(?:request|trace|correlation|session|span)[ _-]?id)[ :=#]{1,3}[\w.-]+|\b(?:req|call|msg|run|toolu|chatcmpl|evt|trace|sess)[-_][A-Za-z0-9_-]{6,}|\b0x[0-9a-fA-F]+\b|\b(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{5,}\b|\b(?i:pid)[ :=#]{1,2}[0-9]+|\btmp[A-Za-z0-9_]{4,}",
+        r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b|(?i:\b(?:request|trace|correlation|session|span)[ _-]?id)[ :=#]{1,3}[\w.-]+|\b(?:req|call|msg|run|toolu|chatcmpl|evt|trace|sess)[-_][A-Za-z0-9_-]{6,}|\b0x[0-9a-fA-F]+\b|\b(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{5,}\b|\b(?i:pid)[ :=#]{1,2}[0-9]+|\([0-9]+\) panicked\b|\(node:[0-9]+\)|\btmp[A-Za-z0-9_]{4,}",
     ),
     (Mask::Url, r#"\b[a-z][a-z0-9+.-]{1,20}://[^\s"'<>)\]`]+"#),
     (Mask::Mail, r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
@@ -215,7 +219,7 @@ impl Masker {
                     }
                     Some((content, _)) => self.push(content, depth, false, out, masks),
                 },
-                Some(mask) if mask.is_name() && depth == Depth::Volatile => out.push_str(whole.as_str()),
+                Some(mask) if mask.is_lasting() && depth == Depth::Volatile => out.push_str(whole.as_str()),
                 Some(mask) => {
                     masks.insert(mask);
                     push_mask(mask, whole.as_str(), out);

@@ -81,7 +81,8 @@ pub struct GuardPolicy {
     pub any_errors: RulePolicy,
     /// The same call with the same answer.
     pub same_call: RulePolicy,
-    /// How often an unchanged waiting state (queued, pending, running) may be seen instead.
+    /// How often an unchanged waiting state (queued, pending, running), or a failure that may pass by itself with pauses
+    /// between the tries, may be seen instead.
     pub waiting: u32,
     /// Rounds of two or three calls with the same answers.
     pub cycle: RulePolicy,

@@ -63,7 +63,7 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
             if moved || round.successes().any(changes) {
                 break;
             }
-            pausing |= round.successes().any(is_pause);
+            pausing |= round.lets_time_pass();
         } else {
             count += 1;
             entries.extend(same);
@@ -93,8 +93,8 @@ impl Views {
     }
 }
 
-fn cycle(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
-    let going: Vec<&Round<'_>> = rounds
+fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
+    let going: Vec<&Round<'_>> = rounds_back
         .iter()
         .filter(|round| !round.successes().all(is_pause) || round.failures().next().is_some())
         .collect();
@@ -112,14 +112,17 @@ fn cycle(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         }
         let calls = || one_round.iter().flat_map(|round| round.calls()).map(|(_, digest)| digest);
         let own = calls().map(|digest| policy.rule(Rule::Cycle, &digest.tool)).reduce(looser)?;
-        let limit =
-            if calls().any(|digest| digest.waits) { policy.waiting.max(own.limit) } else { own.limit };
+        let kept = going.get(..(again + period).min(going.len())).unwrap_or_default();
+        let first = kept.last().and_then(|round| round.calls().next()).map_or(0, |(index, _)| index);
+        let in_it = |round: &&Round<'_>| round.calls().any(|(index, _)| index >= first);
+        let paused = rounds_back.iter().take_while(in_it).any(Round::lets_time_pass);
+        let waits = paused || calls().any(|digest| digest.waits);
+        let limit = if waits { policy.waiting.max(own.limit) } else { own.limit };
         let verdict = graded(own.act, rounds, limit)?;
         // A note once a round, not at every step of it.
         if rounds < limit && again % period != 0 {
             return None;
         }
-        let kept = going.get(..(again + period).min(going.len())).unwrap_or_default();
         let mut entries: Vec<(usize, &Digest)> = kept.iter().flat_map(|round| round.calls()).collect();
         entries.sort_by_key(|(index, _)| *index);
         let last = calls().next()?;
@@ -164,7 +167,7 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
             break;
         }
         if same.is_empty() {
-            pausing |= round.successes().any(is_pause);
+            pausing |= round.lets_time_pass();
         } else {
             count += 1;
             entries.extend(same);

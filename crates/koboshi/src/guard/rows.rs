@@ -6,7 +6,8 @@
 //! - looks and waits change nothing; they are passed over;
 //! - a success of the same tool on the same thing ends the row; one on another file or page takes the failures on other
 //!   things out of it, because the tool works;
-//! - after a change only the very same failure still counts, and it may come more often;
+//! - after a change only the very same failure still counts, names and figures and all, and it may come more often;
+//! - a failure that may pass by itself, with pauses between the tries, is waiting;
 //! - a count of failures that fell is progress and ends the row;
 //! - another failure ends the row, but not the window in which similar ones alternate.
 
@@ -55,6 +56,8 @@ struct Row<'t> {
     total: u32,
     /// Other failures stood between them.
     alternates: bool,
+    /// It may pass by itself, and time was given to it.
+    paused: bool,
 }
 
 fn similar_errors(
@@ -88,7 +91,8 @@ fn finding_of(
     policy: &GuardPolicy,
 ) -> Option<Finding> {
     let own = policy.rule(rule, &last.tool);
-    let patient = policy.after_changes.max(own.limit);
+    let room = if row.paused { policy.waiting.max(policy.after_changes) } else { policy.after_changes };
+    let patient = room.max(own.limit);
     let fresh = graded(own.act, row.fresh, own.limit);
     let total = graded(own.act, row.total, patient);
     let (verdict, count, limit) = match (fresh, total) {
@@ -134,6 +138,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
             row.total += 1;
             row.fresh += u32::from(!later.changed);
             row.alternates |= others;
+            row.paused |= later.paused;
             row.entries.extend(matched);
             attempts += 1;
         } else if round.failures().next().is_some() {
@@ -155,6 +160,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
 #[derive(Default)]
 struct Later {
     changed: bool,
+    paused: bool,
     /// Verb and target of successes.
     solved: HashSet<(u64, u64)>,
     /// Verbs that succeeded on other files or pages.
@@ -172,8 +178,8 @@ impl Later {
     fn learn(&mut self, round: &Round<'_>, last: &Digest, failure: &Failure) -> bool {
         let mut ends = false;
         // What passes by itself may have passed.
-        let paused = |digest: &Digest| digest.pauses || (digest.effect == Effect::Waits && !digest.failed());
-        self.changed |= failure.passes && round.calls().any(|(_, digest)| paused(digest));
+        self.paused |= failure.passes && round.lets_time_pass();
+        self.changed |= self.paused;
         for success in round.successes() {
             let same_verb = success.verb == last.verb;
             ends |= same_verb && success.target == last.target;
@@ -216,7 +222,7 @@ fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
     let own = policy.rule(Rule::AnyErrors, &last.tool);
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
     let mut verbs = HashSet::new();
-    let mut count = 0;
+    let (mut count, mut paused) = (0, false);
     for round in rounds {
         let works = |success: &Digest| success.effect == Effect::Changes || verbs.contains(&success.verb);
         if round.successes().any(works) {
@@ -226,11 +232,16 @@ fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         entries.extend(round.failures());
         verbs.extend(entries.iter().skip(before).map(|(_, digest)| digest.verb));
         count += u32::from(entries.len() > before);
+        paused |= round.lets_time_pass();
     }
-    let verdict = graded(own.act, count, own.limit)?;
+    let passes =
+        |(_, digest): &(usize, &Digest)| digest.failure.as_ref().is_some_and(|failure| failure.passes);
+    let waits = paused && entries.iter().all(passes);
+    let limit = if waits { policy.waiting.max(own.limit) } else { own.limit };
+    let verdict = graded(own.act, count, limit)?;
     entries.reverse();
     let categories: HashSet<_> = entries.iter().filter_map(|(_, digest)| digest.category()).collect();
-    let mut finding = found(Rule::AnyErrors, verdict, count, own.limit, &entries);
+    let mut finding = found(Rule::AnyErrors, verdict, count, limit, &entries);
     finding.category = (categories.len() == 1)
         .then(|| last.failure.as_ref().map(|failure| failure.category.clone()))
         .flatten();

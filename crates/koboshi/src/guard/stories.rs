@@ -309,3 +309,50 @@ fn a_look_through_a_pipe_or_for_two_words_is_a_look() {
     }
     stops(&each(9, |at| vec![ok("bash", sh(&format!("grep -rnE 'foo{at}|bar{at}' .")), "")]), 6);
 }
+
+#[test]
+fn waiting_longer_for_a_server_is_still_waiting() {
+    let down = "curl: (7) Failed to connect to localhost port 8080 after 0 ms: Couldn't connect to server";
+    let poll = sh("sleep 10 && curl -s localhost:8080/health");
+    let mut story = each(8, |_| vec![bad("bash", poll.clone(), down)]);
+    story.push(ok("bash", poll.clone(), "ok"));
+    passes(&story);
+    stops(&each(12, |_| vec![bad("bash", poll.clone(), down)]), 9);
+    let mut apart = each(8, |_| vec![bad("bash", sh("curl -s localhost:8080"), down), ok("sleep", "{}", "")]);
+    apart.push(ok("bash", sh("curl -s localhost:8080"), "ok"));
+    passes(&apart);
+    // A pause does not install anything.
+    let missing = bad("bash", sh("sleep 1 && foo"), "bash: foo: command not found");
+    stops(&each(4, |_| vec![missing.clone()]), 2);
+}
+
+#[test]
+fn two_looks_at_a_job_with_pauses_between_are_polling() {
+    let log = |command: &str| ok("bash", sh(command), "epoch 1 step 100");
+    let alive = || ok("bash", sh("ps -p 42 -o cmd"), "CMD\npython train.py");
+    passes(&each(6, |_| vec![ok("bash", sh("sleep 60"), ""), log("tail -n 3 train.log"), alive()]));
+    passes(&each(9, |_| vec![log("sleep 60; tail -n 3 train.log"), alive()]));
+    stops(&each(9, |_| vec![log("tail -n 3 train.log"), alive()]), 5);
+}
+
+#[test]
+fn other_figures_after_an_edit_are_another_failure() {
+    let edit = |at: usize| ok("edit_file", format!(r#"{{"path":"m.py","n":{at}}}"#), "updated");
+    let run = |said: String| bad("bash", sh("python check.py"), said);
+    let tuned =
+        |at: usize| vec![run(format!("AssertionError: accuracy 0.{} below 0.95", 70 + at * 3)), edit(at)];
+    passes(&each(7, tuned));
+    let further =
+        |at: usize| vec![run(format!("E  KeyError: 'x'\n1 failed, {} passed in 0.1s", 5 + at)), edit(at)];
+    passes(&each(7, further));
+    let stuck = |at: usize| vec![run(format!("E  KeyError: 'x'\n1 failed, 5 passed in 0.{at}s")), edit(at)];
+    stops(&each(7, stuck), 8);
+    let rust = |at: usize, code: &str| {
+        let said = format!(
+            "thread 'a' ({at}77) panicked at src/a.rs:{at}:9:\nerror[E0308]: mismatched types\n --> src/a.rs:{at}:9\n  |\n{at} |     {code}\n  |     ^^^^^ expected `u32`, found `u64`"
+        );
+        vec![bad("bash", sh("cargo test"), said), edit(at)]
+    };
+    passes(&each(7, |at| rust(at, &format!("call_{at}(x)"))));
+    stops(&each(7, |at| rust(at, "call(x)")), 8);
+}

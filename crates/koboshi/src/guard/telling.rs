@@ -110,7 +110,10 @@ fn place(text: &str) -> String {
         let marked = line.split_once('|').is_some_and(|(_, code)| code.contains("^"));
         line.starts_with("-->") || marked
     };
-    let pointed = lines().filter(is_pointed).take(FIRST_LINES);
+    // With the line of code above the mark, without its number.
+    let above = lines().zip(lines().skip(1)).filter(|(_, line)| is_pointed(line) && !line.starts_with("-->"));
+    let code = above.filter_map(|(code, _)| code.split_once('|').map(|(_, code)| code.trim()));
+    let pointed = lines().filter(is_pointed).take(FIRST_LINES).chain(code.take(FIRST_LINES));
     let cut = |line: &str| line.chars().take(LINE_CHARS).collect::<String>();
     python.chain(node).chain(pointed).map(cut).collect::<Vec<_>>().join("\n")
 }

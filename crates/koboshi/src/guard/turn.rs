@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::digest::Digest;
-use super::{LOOK_BACK, Reach};
+use super::{Effect, LOOK_BACK, Reach};
 
 /// The calls of one user turn.
 #[derive(Debug, Clone, Default)]
@@ -119,6 +119,11 @@ impl<'t> Round<'t> {
 
     pub(super) fn failures(&self) -> impl Iterator<Item = (usize, &'t Digest)> {
         self.calls().filter(|(_, digest)| digest.failed())
+    }
+
+    /// A pause, alone or before something else.
+    pub(super) fn lets_time_pass(&self) -> bool {
+        self.calls().any(|(_, digest)| digest.pauses || (digest.effect == Effect::Waits && !digest.failed()))
     }
 
     pub(super) fn successes(&self) -> impl Iterator<Item = &'t Digest> {
