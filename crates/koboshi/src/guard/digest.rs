@@ -173,8 +173,10 @@ impl Reader {
 
     fn failure(&self, output: &str, echoes: &[String], fault: &Fault) -> Failure {
         let told = telling(output);
-        let masked = self.masker.mask(&told.text, echoes, Depth::Names);
-        let named = self.masker.mask(&told.text, &[], Depth::Volatile);
+        // First of all: a mask inside a secret would hide it from the redactor.
+        let safe = self.redactor.redact(&told.text);
+        let masked = self.masker.mask(&safe, echoes, Depth::Names);
+        let named = self.masker.mask(&safe, &[], Depth::Volatile);
         let place = self.masker.mask(&told.place, &[], Depth::Volatile);
         let category = fault.category.clone().unwrap_or_else(|| Arc::from("other"));
         let words =

@@ -91,12 +91,19 @@ pub(super) fn telling(output: &str) -> Telling {
     let mut kept: Vec<String> = Vec::new();
     let middle = FIRST_LINES..lines.len().saturating_sub(LAST_LINES).max(FIRST_LINES);
     for (at, line) in lines.iter().enumerate() {
-        let line: String = line.chars().take(LINE_CHARS).collect();
-        if !middle.contains(&at) && !kept.contains(&line) {
-            kept.push(line);
+        let line = cut(line);
+        if !middle.contains(&at) && !kept.iter().any(|other| other == line) {
+            kept.push(line.to_owned());
         }
     }
     Telling { text: kept.join("\n"), place: place(&text), tally }
+}
+
+/// The beginning of a long line, up to a space: half a secret would not be known as one.
+fn cut(line: &str) -> &str {
+    let Some((end, _)) = line.char_indices().nth(LINE_CHARS) else { return line };
+    let head = line.get(..end).unwrap_or_default();
+    head.rfind(char::is_whitespace).and_then(|at| head.get(..at)).unwrap_or(head)
 }
 
 /// The innermost frame of a stack with its line of code, and the places that a compiler points at.
@@ -114,7 +121,6 @@ fn place(text: &str) -> String {
     let above = lines().zip(lines().skip(1)).filter(|(_, line)| is_pointed(line) && !line.starts_with("-->"));
     let code = above.filter_map(|(code, _)| code.split_once('|').map(|(_, code)| code.trim()));
     let pointed = lines().filter(is_pointed).take(FIRST_LINES).chain(code.take(FIRST_LINES));
-    let cut = |line: &str| line.chars().take(LINE_CHARS).collect::<String>();
     python.chain(node).chain(pointed).map(cut).collect::<Vec<_>>().join("\n")
 }
 

@@ -368,3 +368,28 @@ fn only_the_last_calls_are_read_and_all_are_counted() {
     assert_eq!(judgement.gravest().unwrap().entries.last(), Some(&99_999));
     assert!(judgement.findings.iter().all(|finding| finding.entries.len() <= MOST_ENTRIES));
 }
+
+/// A mask inside a secret would hide it from the redactor.
+#[test]
+fn patterns_show_no_part_of_a_secret() {
+    let long = format!("error: {} sk-ant-api03-Zq8Rt5Yw2Kp9Lm4Nb6Vc", "pad ".repeat(70));
+    for (said, parts) in [
+        (
+            "error: invalid key sk-ant-api03-Zq8Rt5Yw2Kp-771-Lm4Nb6Vc9Xs1Df3Gh5-123-GhJkLz",
+            &["lm4nb6", "ghjklz"][..],
+        ),
+        ("error: Authorization: Bearer abcd.12.34-9-efGHijKLmnOPqr.stUV failed", &["efghij", "stuv"]),
+        ("error: password=hunter2-12-secret failed", &["hunter2", "-secret"]),
+        (
+            "error: token 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFU' expired",
+            &["eyj", "dozjg"],
+        ),
+        (long.as_str(), &["sk-ant"]),
+    ] {
+        let judgement = judge(&[bad("http", "{}", said); 3]);
+        let finding = judgement.gravest().unwrap();
+        for part in parts {
+            assert!(!finding.fingerprint.text.contains(part), "{part}: {}", finding.fingerprint.text);
+        }
+    }
+}
