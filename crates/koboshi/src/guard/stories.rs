@@ -356,3 +356,25 @@ fn other_figures_after_an_edit_are_another_failure() {
     passes(&each(7, |at| rust(at, &format!("call_{at}(x)"))));
     stops(&each(7, |at| rust(at, "call(x)")), 8);
 }
+
+#[test]
+fn a_command_that_fails_because_something_is_pending_is_polling() {
+    let pending =
+        "Exit code 8\nbuild\tpending\t0\thttps://ci.example/1\nlint\tpass\t12s\thttps://ci.example/2";
+    let mut story = each(7, |_| vec![bad("bash", sh("sleep 30 && gh pr checks 7"), pending)]);
+    story.push(ok("bash", sh("sleep 30 && gh pr checks 7"), "build\tpass\nlint\tpass"));
+    passes(&story);
+    stops(&each(4, |_| vec![bad("bash", sh("gh pr checks 7"), pending)]), 2);
+}
+
+#[test]
+fn a_success_on_the_same_thing_ends_the_row_for_all_tools() {
+    let down = "HTTP 503 Service Unavailable";
+    let get = |page: &str| format!(r#"{{"url":"https://a.example/{page}"}}"#);
+    passes(&[
+        bad("web_fetch", get("a"), down),
+        bad("web_fetch", get("b"), down),
+        ok("http_get", get("c"), "hello"),
+        bad("http_get", get("c"), down),
+    ]);
+}
