@@ -13,6 +13,7 @@ mod explain;
 mod input;
 mod repair;
 mod rules;
+mod serve;
 mod settings;
 mod state;
 
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
+        Command::Serve(args) => serve::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),

@@ -14,7 +14,7 @@ use serde_json::Value;
 fn floor(name: &str) -> Option<u8> {
     Some(match name {
         "koboshi" => 0,
-        "koboshi-wire" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
+        "koboshi-wire" | "koboshi-sim" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
         "koboshi-gateway" | "koboshi-supervisor" => 2,
         "koboshi-cli" => 3,
         // For tests only: anyone may use it there, nobody may ship it.

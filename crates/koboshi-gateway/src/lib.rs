@@ -1,1 +1,50 @@
-//! The gateway.
+//! The gateway: change one `base_url`, and every fall of a provider is caught.
+//!
+//! ```text
+//!   client ─► edge ─► chat ─► guard ─► plan (route) ─► journey ─► relay / unary ─► client
+//!              who,     intake          chain of         cooldown → gate → permit →
+//!              how big                  targets          send → classify → remedy
+//!                                                          │
+//!                                     degrade ◄── spent ───┘     cache → simpler model → prepared text → error
+//! ```
+//!
+//! One request is one future ([`flow`]) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
+//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is the [`world`].
+//!
+//! Start it with [`Gateway::start`].
+
+mod admin;
+mod affinity;
+mod auth;
+mod capability;
+mod chat;
+mod core;
+mod degrade;
+mod edge;
+mod embeddings;
+mod firewall;
+mod flow;
+mod follow;
+mod gateway;
+mod guard;
+mod hold;
+mod journey;
+mod learn;
+mod log;
+mod meters;
+mod plan;
+mod queue;
+mod relay;
+mod reply;
+mod resume;
+mod run;
+mod server;
+mod story;
+mod target;
+mod timers;
+mod unary;
+mod upstream;
+mod well_known;
+mod world;
+
+pub use gateway::{Gateway, Lookup, Setup, StartError};

@@ -416,3 +416,13 @@ guard-note-errors = { $tools } failed { $count } times with the same message: { 
 guard-note-repeats = Calls of { $tools } got the same answers { $count } times. Repeating them brings nothing new. Use what is known already, or go another way. If they go on, no more tools can be called.
 guard-note-depth = { $calls } tool calls were made for this message, and { $limit } are allowed. Answer now from what is known.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what stands in the way and what is known so far, and ask how to go on.
+
+## koboshi serve
+
+serve-listens = Koboshi listens on { $place }
+serve-label-providers = providers
+serve-label-config = config
+serve-label-store = store
+serve-no-config = none: the defaults and the environment
+serve-simulated = No provider is known: no config and no key in the environment. A simulated provider answers everything.
+serve-try = Try it:

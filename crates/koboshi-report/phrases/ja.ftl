@@ -416,3 +416,13 @@ guard-note-errors = { $tools } が同じメッセージで { $count } 回失敗�
 guard-note-repeats = { $tools } の呼び出しに、同じ結果が { $count } 回返っています。繰り返しても新しいことは分かりません。すでに分かっていることを使うか、別のやり方を選んでください。このまま続けると、ツールは呼び出せなくなります。
 guard-note-depth = このメッセージに対するツール呼び出しは { $calls } 回で、上限は { $limit } 回です。分かっていることから、今すぐ回答してください。
 guard-note-stop = このメッセージに対しては、これ以上ツールを呼び出せません。試したこと、妨げになっていること、ここまでに分かったことを短く利用者に伝え、どう進めるか尋ねてください。
+
+## koboshi serve
+
+serve-listens = Koboshi は { $place } で待ち受けています
+serve-label-providers = プロバイダー
+serve-label-config = 設定
+serve-label-store = 保存先
+serve-no-config = なし（既定値と環境変数を使います）
+serve-simulated = 設定も環境変数のキーもないため、プロバイダーが分かりません。内蔵の模擬プロバイダーがすべてに応答します。
+serve-try = 試してみるには:

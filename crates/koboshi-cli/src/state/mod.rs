@@ -11,12 +11,14 @@ mod say;
 mod status;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use koboshi_config::Config;
 use koboshi_config::config::{StoreConfig, StorePlace};
 use koboshi_store::{
-    Loaded, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore, Store, StoreError,
+    Loaded, MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore,
+    Store, StoreError,
 };
 
 use crate::{Failure, settings};
@@ -79,6 +81,20 @@ fn make(args: &StateArgs) -> Result<(Box<dyn Store>, Say), Failure> {
     Ok((open(&place, &config.store)?, Say::new(args, &config)?))
 }
 
+/// The store of a gateway: what the flag, the config or the user's folder says.
+pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dyn Store>, Failure> {
+    let asked = asked.filter(|asked| !asked.is_empty());
+    if asked.is_none() && config.store.place == StorePlace::Memory {
+        return Ok(Arc::new(MemoryStore::new(MemoryPolicy::default())));
+    }
+    Ok(Arc::from(open(&find(asked, &config.store.place)?, &config.store)?))
+}
+
+/// The name of a gateway's process.
+pub(crate) fn gateway_node() -> Result<Node, Failure> {
+    format!("gateway/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
+}
+
 /// A file that cannot be looked at is not a file that is not there.
 fn exists(path: &Path) -> Result<bool, Failure> {
     path.try_exists()
@@ -94,14 +110,18 @@ enum Where {
 fn place(args: &StateArgs) -> Result<(Where, Config), Failure> {
     let config = settings::load(args.config.file.as_deref())?;
     // An empty variable is none.
-    let asked = args.store.as_ref().filter(|asked| !asked.is_empty());
-    let place = match (asked, &config.store.place) {
+    let asked = args.store.as_deref().filter(|asked| !asked.is_empty());
+    Ok((find(asked, &config.store.place)?, config))
+}
+
+fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> {
+    Ok(match (asked, configured) {
         (Some(asked), configured) if is_redis(asked) => {
             let prefix = match configured {
                 StorePlace::Redis { prefix, .. } => prefix.as_str(),
                 _ => StorePlace::DEFAULT_PREFIX,
             };
-            Where::Redis { url: asked.clone(), prefix: prefix.to_owned() }
+            Where::Redis { url: asked.to_owned(), prefix: prefix.to_owned() }
         }
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::Memory) => {
@@ -114,8 +134,7 @@ fn place(args: &StateArgs) -> Result<(Where, Config), Failure> {
             Where::Redis { url: url.expose().to_owned(), prefix: prefix.clone() }
         }
         (None, _) => Where::File(usual_file()?),
-    };
-    Ok((place, config))
+    })
 }
 
 fn is_redis(place: &str) -> bool {

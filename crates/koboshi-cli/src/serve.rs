@@ -1,0 +1,179 @@
+//! `koboshi serve`: the gateway in the foreground, until a signal.
+//!
+//! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, a bad one is
+//! reported and the old one goes on.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstream::stderr;
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use koboshi_config::Config;
+use koboshi_config::file::locate;
+use koboshi_config::gateway::LogFormat;
+use koboshi_config::reload::{Reload, Reloader};
+use koboshi_gateway::{Gateway, Setup};
+use koboshi_report::phrase::Phrases;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::args::{ConfigFileArgs, LangArgs};
+use crate::{Exit, Failure, clock, settings, state};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  koboshi serve                              with koboshi.yaml, or with the keys in the environment
+  koboshi serve --listen 127.0.0.1:8080      elsewhere
+  OPENAI_BASE_URL=http://127.0.0.1:4141/v1 my-agent
+
+Without a config the providers come from the usual variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …);
+without any key a simulated provider answers, and says so.
+
+SIGHUP or a changed file: the new config. SIGTERM or Ctrl-C: streams end, then it stops.
+Exit status: 0 stopped, 2 it could not start.";
+
+/// How often the config file is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+const STRONG: Style = Style::new().bold();
+const LOUD: Style = AnsiColor::Yellow.on_default().bold();
+const QUIET: Style = Style::new().dimmed();
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen [default: from the config, else 127.0.0.1:4141]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// The store: a file, or `redis://…` [default: from the config, else the file of this user]
+    #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
+    store: Option<String>,
+    #[command(flatten)]
+    config: ConfigFileArgs,
+    #[command(flatten)]
+    lang: LangArgs,
+}
+
+pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    let file = locate(args.config.file.as_deref(), &lookup);
+    let config = with_flags(settings::load(args.config.file.as_deref())?, args);
+    let reloader = match &file {
+        Some(path) => Some(
+            Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,
+        ),
+        None => None,
+    };
+    let store = state::for_gateway(args.store.as_deref(), &config)?;
+    let place = store.place().to_owned();
+    let setup = Setup {
+        config: config.clone(),
+        store,
+        node: state::gateway_node()?,
+        lookup: Arc::new(lookup),
+        zones: clock::zones(),
+        zone: clock::now().time_zone().clone(),
+        log: Some(Box::new(std::io::stderr())),
+        log_format: if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json },
+        seed: seed(),
+    };
+    let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
+    greet(args, &config, &gateway, file.as_ref(), &place)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(until_stopped(args, &gateway, reloader.as_ref()))?;
+    gateway.stop();
+    Ok(Exit::Good)
+}
+
+fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
+    if let Some(listen) = args.listen {
+        config.serve.listen = listen;
+    }
+    config
+}
+
+/// Chance that differs from process to process; nothing secret depends on it.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Waits for a signal to stop; takes new configs meanwhile.
+async fn until_stopped(
+    args: &ServeArgs,
+    gateway: &Gateway,
+    reloader: Option<&Reloader>,
+) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let reload = tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => reloader.map(Reloader::check_now),
+            _ = look.tick() => reloader.map(Reloader::poll),
+        };
+        match reload {
+            Some(Reload::Changed(config)) => {
+                if let Err(error) = gateway.reload(with_flags((*config).clone(), args)) {
+                    gateway.note(&format!("the new config cannot be used, the old one goes on: {error}"));
+                }
+            }
+            Some(Reload::Bad(problems)) => {
+                gateway.note(&format!("the new config cannot be used, the old one goes on: {problems}"));
+            }
+            _ => {}
+        }
+    }
+    // A second signal does not wait for streams.
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(())
+}
+
+/// Says where it is and what answers, in the reader's language.
+fn greet(
+    args: &ServeArgs,
+    config: &Config,
+    gateway: &Gateway,
+    file: Option<&PathBuf>,
+    place: &str,
+) -> Result<(), Failure> {
+    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
+    let lang = args.lang.get(config);
+    let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned());
+    let url = format!("http://{}/v1", gateway.address());
+    let mut out = stderr().lock();
+    writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
+    let providers = gateway.providers().join(", ");
+    let file = file.map_or_else(|| say("serve-no-config", &[]), |path| path.display().to_string());
+    for (label, value) in [
+        ("serve-label-providers", &providers),
+        ("serve-label-config", &file),
+        ("serve-label-store", &place.to_owned()),
+    ] {
+        let label = say(label, &[]);
+        let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
+        writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width).max(1)))?;
+    }
+    if gateway.is_simulated() {
+        writeln!(out, "{LOUD}{}{LOUD:#}", say("serve-simulated", &[]))?;
+    }
+    writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
+    writeln!(
+        out,
+        "  curl -s {url}/chat/completions -H 'content-type: application/json' \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"
+    )?;
+    Ok(())
+}

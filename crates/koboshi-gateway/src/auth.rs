@@ -1,0 +1,140 @@
+//! Who may call: virtual keys, known only by their hash.
+//!
+//! A key comes as bearer, `x-api-key` or `x-goog-api-key`, whatever the client's SDK does. It is hashed and compared with every known
+//! hash in constant time, so that nothing is learned from how long a refusal takes. Without keys everybody on the loopback address
+//! may call; the server refuses to listen elsewhere then.
+
+use http::HeaderMap;
+use koboshi::gate::Tenant;
+use koboshi_config::gateway::{ClientKey, Named};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The longest key that is looked at.
+const LONGEST_KEY: usize = 512;
+
+/// The keys that clients may use.
+pub(crate) struct Keys {
+    known: Vec<([u8; 32], Tenant)>,
+}
+
+/// What came of looking at a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// One of ours, or nobody needs one.
+    Tenant(Tenant),
+    /// No key came.
+    Nobody,
+    /// A key came that is not known.
+    Stranger,
+}
+
+impl Keys {
+    /// Keys from the config; hashes that are no hashes were refused there.
+    pub(crate) fn of(config: &Named<ClientKey>) -> Self {
+        let known = config.iter().filter_map(|(name, key)| {
+            let tenant = Tenant::new(key.tenant.as_deref().unwrap_or(name));
+            Some((hash_of_hex(&key.sha256)?, tenant))
+        });
+        Self { known: known.collect() }
+    }
+
+    /// Whether callers need a key at all.
+    pub(crate) fn are_needed(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Who calls with these headers.
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Caller {
+        if !self.are_needed() {
+            return Caller::Tenant(Tenant::new("local"));
+        }
+        let Some(key) = presented(headers) else { return Caller::Nobody };
+        if key.len() > LONGEST_KEY {
+            return Caller::Stranger;
+        }
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let mut found = None;
+        for (known, tenant) in &self.known {
+            if bool::from(known.ct_eq(&hash)) {
+                found = Some(tenant);
+            }
+        }
+        found.map_or(Caller::Stranger, |tenant| Caller::Tenant(tenant.clone()))
+    }
+}
+
+/// The key that a client sent, whichever way.
+pub(crate) fn presented(headers: &HeaderMap) -> Option<&str> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = text("authorization").and_then(|value| {
+        let (scheme, key) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+    });
+    bearer.or_else(|| text("x-api-key")).or_else(|| text("x-goog-api-key")).filter(|key| !key.is_empty())
+}
+
+/// Whether a key is the one with this hash.
+pub(crate) fn is_key(hex: &str, key: &str) -> bool {
+    let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+    hash_of_hex(hex).is_some_and(|known| known.ct_eq(&hash).into())
+}
+
+/// A few digits that tell keys apart and say nothing about them.
+pub(crate) fn fingerprint(key: &str) -> String {
+    Sha256::digest(key.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn hash_of_hex(hex: &str) -> Option<[u8; 32]> {
+    let mut hash = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Keys {
+        let hex: String = Sha256::digest(b"kbs-secret").iter().map(|byte| format!("{byte:02x}")).collect();
+        Keys::of(&Named::from([("laptop".to_owned(), ClientKey { sha256: hex, tenant: None })]))
+    }
+
+    fn with(name: &'static str, value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_key_may_come_in_three_ways() {
+        let tenant = Caller::Tenant(Tenant::new("laptop"));
+        for headers in [
+            with("authorization", "Bearer kbs-secret"),
+            with("authorization", "bearer kbs-secret"),
+            with("x-api-key", "kbs-secret"),
+            with("x-goog-api-key", "kbs-secret"),
+        ] {
+            assert_eq!(keys().caller(&headers), tenant);
+        }
+    }
+
+    #[test]
+    fn strangers_and_nobody_are_told_apart() {
+        assert_eq!(keys().caller(&HeaderMap::new()), Caller::Nobody);
+        assert_eq!(keys().caller(&with("authorization", "Basic abc")), Caller::Nobody);
+        assert_eq!(keys().caller(&with("x-api-key", "kbs-other")), Caller::Stranger);
+        assert_eq!(keys().caller(&with("x-api-key", &"k".repeat(10_000))), Caller::Stranger);
+    }
+
+    #[test]
+    fn without_keys_everybody_is_local() {
+        let open = Keys::of(&Named::new());
+        assert_eq!(open.caller(&HeaderMap::new()), Caller::Tenant(Tenant::new("local")));
+    }
+}

@@ -1,0 +1,214 @@
+//! `POST /v1/chat/completions`, from the body to the last byte.
+//!
+//! intake → guard → route → journey (attempts) → relay or whole answer → degrade → error in the client's dialect and language.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use koboshi::fault::{Fault, Kind};
+use koboshi_wire::chat::request::Role;
+use koboshi_wire::chat::{ChatRequest, Needs};
+
+use crate::capability::Lack;
+use crate::core::Core;
+use crate::degrade;
+use crate::flow::Tap;
+use crate::guard;
+use crate::journey::{Ended, Shape};
+use crate::plan::{Plan, Route};
+use crate::relay::Stream;
+use crate::reply::{self, Disclosure, Told};
+use crate::run::Run;
+use crate::story::Story;
+use crate::target::{Target, prefer};
+
+/// A request that was let in.
+pub(crate) struct Intake {
+    pub(crate) story: Story,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) body: Bytes,
+    /// The client's own key, where it may go to its vendor.
+    pub(crate) own_key: Option<HeaderValue>,
+    /// Headers that choose a static answer.
+    pub(crate) hints: degrade::Hints,
+}
+
+/// Serves one request.
+pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
+    let Intake { story, plan, body, own_key, hints } = intake;
+    let request = match ChatRequest::parse(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            let param = error.param();
+            let told = reply::refuse(
+                &core.world,
+                &plan,
+                &story,
+                Kind::InvalidRequest,
+                400,
+                Some(&error.to_string()),
+                param.as_deref(),
+            );
+            return send_error(&core, &tap, told).await;
+        }
+    };
+    let Some(route) = plan.route(request.model()) else {
+        let told = reply::refuse(&core.world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
+        return send_error(&core, &tap, told).await;
+    };
+    let needs = request.needs();
+    let targets = match chain(&core, &plan, &story, &route, &request, &needs, own_key.is_some()) {
+        Ok(targets) => targets,
+        Err(fault) => {
+            let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+            let told = reply::tell(&core.world, &plan, &story, &[], &ended, &Disclosure::default());
+            return send_error(&core, &tap, told).await;
+        }
+    };
+    let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
+    let guarded = guard::judge(&core.world, &plan, &story, route.guard, &request);
+    let lesser = degrade::Lesser::of(&core, &plan, &story, &route, &request, &body, &hints);
+    if let Some(kept) = lesser.fresh(&core) {
+        return lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said).await;
+    }
+    let run = Run {
+        core: &core,
+        plan: &plan,
+        story: &story,
+        request: &request,
+        body: &body,
+        targets: &targets,
+        breakers: &breakers,
+        shape: Shape {
+            interface: "/chat/completions",
+            streams: request.stream(),
+            most_output: request.max_output().unwrap_or(1024),
+            own_key: own_key.as_ref(),
+        },
+        commit: route.commit,
+        steer: guarded.steer,
+        lesser: lesser.is_there(),
+        facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
+    };
+    let ended =
+        if request.stream() { streamed(&run, &tap, &lesser).await } else { whole(&run, &tap, &lesser).await };
+    if let Err(ended) = ended {
+        Box::pin(spent(&run, &tap, ended, &lesser)).await;
+    }
+}
+
+async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+    let mut journey = run.journey();
+    let mut stream = Stream::new(run, tap);
+    let relayed = stream.relay(&mut journey).await;
+    run.disclose(|facts| facts.attempts = journey.attempts);
+    if relayed.is_ok() {
+        served(run);
+        lesser.keep_text(run, &stream.sent, &stream.names.model);
+    }
+    relayed
+}
+
+async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+    let mut journey = run.journey();
+    let answered = run.answer(&mut journey).await;
+    run.disclose(|facts| facts.attempts = journey.attempts);
+    let answered = answered?;
+    served(run);
+    tap.head(reply::head(200, "application/json", run.story, &run.facts()));
+    lesser.keep_whole(run, &answered.body);
+    tap.send(answered.body).await;
+    Ok(())
+}
+
+/// An answer went out: the conversation's next request is best served by the same target.
+fn served(run: &Run<'_>) {
+    let world = &run.core.world;
+    world.meters.answer("whole");
+    if run.targets.len() > 1
+        && let Some(target) = run.facts.borrow().target.as_deref()
+    {
+        let conversation = world.affinity.conversation(run.story.tenant.name(), run.request.opening());
+        world.affinity.note(conversation, &target.into());
+    }
+}
+
+/// The chain is spent: something lesser, or the error.
+async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<'_>) {
+    let world = &run.core.world;
+    let deserves = ended.fault.advice.other || ended.fault.advice.later;
+    let filtered = ended.fault.kind == Kind::ContentFiltered;
+    if deserves && !filtered && lesser.give(run, tap, &ended).await {
+        return;
+    }
+    let told = reply::tell(world, run.plan, run.story, run.targets, &ended, &run.facts());
+    send_error(run.core, tap, told).await;
+}
+
+/// Sends an error: as an answer of its own, or inside a stream that has begun.
+pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
+    core.world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
+    if tap.has_begun() {
+        tap.send(told.frame).await;
+    } else {
+        tap.head(told.parts);
+        tap.send(told.body).await;
+    }
+}
+
+/// The targets that can serve this request, best first.
+fn chain(
+    core: &Core,
+    plan: &Plan,
+    story: &Story,
+    route: &Route,
+    request: &ChatRequest<'_>,
+    needs: &Needs,
+    own_key: bool,
+) -> Result<Vec<Arc<Target>>, Box<Fault>> {
+    let world = &core.world;
+    let mut lack = None;
+    let mut targets: Vec<Arc<Target>> = Vec::new();
+    for (provider, model) in &route.links {
+        for target in world.targets.of(world, plan, provider, model) {
+            match target.can.lacks(needs) {
+                Some(found) => lack = lack.or(Some(found)),
+                None => targets.push(target),
+            }
+        }
+        // The client's own key goes to the vendor it was meant for, and to nobody else.
+        if own_key {
+            break;
+        }
+    }
+    if targets.is_empty() {
+        return Err(unable(lack));
+    }
+    if targets.len() > 1 {
+        let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
+        let served = world.affinity.served_by(conversation);
+        let in_a_loop = request
+            .messages()
+            .last()
+            .is_some_and(|message| matches!(message.role, Role::Tool | Role::Function));
+        if in_a_loop {
+            prefer(&mut targets, served.as_deref());
+        }
+    }
+    Ok(targets)
+}
+
+/// Nobody in the chain can do this.
+fn unable(lack: Option<Lack>) -> Box<Fault> {
+    match lack {
+        Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
+        _ => {
+            let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.preflight"));
+            fault.sub = Some(koboshi::fault::Sub::Capability);
+            fault
+        }
+    }
+}

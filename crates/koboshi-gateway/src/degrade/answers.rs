@@ -1,0 +1,150 @@
+//! Prepared answers from a file: by mode and screen, in the user's language, with variables filled in.
+//!
+//! ```yaml
+//! answers:
+//!   - mode: context_help
+//!     screen: studio/modeler
+//!     text: { ja: "…", en: "…" }
+//!   - text: { en: "The assistant is away, {{model}} could not be reached." }
+//! ```
+//!
+//! The first entry that fits counts; one without mode and screen fits always, so it stands last. Mode and screen come from the request's
+//! `metadata` (`mode`, `screenId` or `screen_id`) or from the headers `x-koboshi-mode` and `x-koboshi-screen`.
+
+use http::HeaderMap;
+use koboshi_report::phrase::Lang;
+use koboshi_wire::chat::ChatRequest;
+use serde::Deserialize;
+
+/// A file that is longer is refused.
+const LONGEST_FILE: usize = 1024 * 1024;
+
+/// The prepared answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Answers {
+    #[serde(default)]
+    answers: Vec<Prepared>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prepared {
+    mode: Option<String>,
+    screen: Option<String>,
+    text: Texts,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Texts {
+    ja: Option<String>,
+    en: Option<String>,
+}
+
+/// Why a file of prepared answers cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AnswersError {
+    #[error("the file is longer than {LONGEST_FILE} bytes")]
+    Long,
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("answer {0}: it has no text in any language")]
+    Empty(usize),
+}
+
+/// What a request's headers say about where its user is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hints {
+    mode: Option<String>,
+    screen: Option<String>,
+}
+
+impl Hints {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Self { mode: text("x-koboshi-mode"), screen: text("x-koboshi-screen") }
+    }
+}
+
+impl Answers {
+    /// Reads the text of a file.
+    pub(crate) fn parse(text: &str) -> Result<Self, AnswersError> {
+        if text.len() > LONGEST_FILE {
+            return Err(AnswersError::Long);
+        }
+        let answers: Self =
+            serde_saphyr::from_str(text).map_err(|error| AnswersError::Unreadable(error.to_string()))?;
+        let empty = |prepared: &Prepared| prepared.text.ja.is_none() && prepared.text.en.is_none();
+        match answers.answers.iter().position(empty) {
+            Some(at) => Err(AnswersError::Empty(at + 1)),
+            None => Ok(answers),
+        }
+    }
+
+    /// The answer for a request, if one is prepared.
+    pub(crate) fn find(&self, hints: &Hints, request: &ChatRequest<'_>, lang: Lang) -> Option<String> {
+        if self.answers.is_empty() {
+            return None;
+        }
+        let mode = hints.mode.clone().or_else(|| request.metadata("mode"));
+        let screen = hints
+            .screen
+            .clone()
+            .or_else(|| request.metadata("screenId"))
+            .or_else(|| request.metadata("screen_id"));
+        let agrees = |wanted: &Option<String>, said: &Option<String>| wanted.is_none() || same(wanted, said);
+        let prepared = self
+            .answers
+            .iter()
+            .find(|prepared| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen))?;
+        let (first, second) = match lang {
+            Lang::Ja => (&prepared.text.ja, &prepared.text.en),
+            Lang::En => (&prepared.text.en, &prepared.text.ja),
+        };
+        let text = first.as_ref().or(second.as_ref())?;
+        let filled = text
+            .replace("{{model}}", request.model())
+            .replace("{{mode}}", mode.as_deref().unwrap_or_default())
+            .replace("{{screen}}", screen.as_deref().unwrap_or_default());
+        Some(filled)
+    }
+}
+
+/// `CONTEXT_HELP` and `context_help` are one mode.
+fn same(wanted: &Option<String>, said: &Option<String>) -> bool {
+    matches!((wanted, said), (Some(wanted), Some(said)) if wanted.eq_ignore_ascii_case(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "answers:\n  - mode: context_help\n    screen: studio/modeler\n    text: {ja: 設計画面です, en: The modeler}\n  - text: {en: 'No answer from {{model}}.'}\n";
+
+    fn find(metadata: &str, lang: Lang) -> Option<String> {
+        let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
+        let request = ChatRequest::parse(body.as_bytes()).unwrap();
+        Answers::parse(FILE).unwrap().find(&Hints::default(), &request, lang)
+    }
+
+    #[test]
+    fn mode_and_screen_choose_and_the_last_one_fits_always() {
+        let modeler = r#"{"mode":"CONTEXT_HELP","screenId":"studio/modeler"}"#;
+        assert_eq!(find(modeler, Lang::Ja).as_deref(), Some("設計画面です"));
+        assert_eq!(find(modeler, Lang::En).as_deref(), Some("The modeler"));
+        assert_eq!(
+            find("{}", Lang::Ja).as_deref(),
+            Some("No answer from m1."),
+            "the other language before none"
+        );
+    }
+
+    #[test]
+    fn a_wrong_file_says_what_is_wrong() {
+        assert!(matches!(Answers::parse("answers: [{text: {}}]"), Err(AnswersError::Empty(1))));
+        let error = Answers::parse("answers:\n  - txt: {}\n").unwrap_err().to_string();
+        assert!(error.contains("txt"), "{error}");
+        assert_eq!(Answers::parse("answers: []").unwrap(), Answers::default());
+    }
+}

@@ -1,0 +1,249 @@
+//! What is given when nobody in the chain can answer: a kept answer, a simpler model, a prepared text; else the error.
+//!
+//! Every lesser answer says that it is one, in a header and in its body (`koboshi.source`), and is never kept as if it were a real one.
+
+mod answers;
+mod cache;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use koboshi_config::gateway::CacheMode;
+use koboshi_store::What;
+use koboshi_wire::chat::write::{self, DONE, Head};
+use koboshi_wire::chat::{ChatRequest, answer};
+use koboshi_wire::step::Usage;
+use serde_json::{Value, json};
+
+use crate::core::Core;
+use crate::flow::Tap;
+use crate::journey::{Ended, Shape};
+use crate::plan::{Plan, Route};
+use crate::relay::Stream;
+use crate::reply;
+use crate::run::{Run, Steer};
+use crate::story::Story;
+use crate::target::Target;
+
+pub(crate) use answers::{Answers, AnswersError, Hints};
+pub(crate) use cache::{Cache, Kept};
+
+/// What is left for one request when the chain is spent.
+pub(crate) struct Lesser<'l> {
+    plan: &'l Plan,
+    /// The cache's name for the request; none where nothing of it may be kept.
+    key: Option<String>,
+    mode: CacheMode,
+    simple: Vec<Arc<Target>>,
+    prepared: Option<String>,
+}
+
+impl<'l> Lesser<'l> {
+    pub(crate) fn of(
+        core: &Core,
+        plan: &'l Plan,
+        story: &Story,
+        route: &Route,
+        request: &ChatRequest<'_>,
+        body: &[u8],
+        hints: &Hints,
+    ) -> Self {
+        let world = &core.world;
+        let simple = match &route.simple {
+            Some((provider, model)) => world.targets.of(world, plan, provider, model),
+            None => Vec::new(),
+        };
+        let has_tools = request.tools().next().is_some();
+        let may_keep = route.cache != CacheMode::Off
+            && request.n() <= 1
+            && (!has_tools || plan.config.degrade.cache_tools);
+        Self {
+            plan,
+            key: may_keep.then(|| cache::key(story.tenant.name(), body)).flatten(),
+            mode: route.cache,
+            simple,
+            prepared: plan.answers.find(hints, request, story.lang),
+        }
+    }
+
+    /// Whether there is anything lesser to give. What the cache holds is only known when it is asked.
+    pub(crate) fn is_there(&self) -> bool {
+        self.key.is_some() || !self.simple.is_empty() || self.prepared.is_some()
+    }
+
+    /// An answer that is still fresh, where the cache may answer before anybody is asked.
+    pub(crate) fn fresh(&self, core: &Core) -> Option<Kept> {
+        let key = self.key.as_ref().filter(|_| self.mode == CacheMode::Serve)?;
+        core.world.cache.fresh(key, core.world.now(), self.plan.config.degrade.cache_ttl)
+    }
+
+    /// Gives a kept answer before anybody was asked.
+    pub(crate) async fn give_kept(
+        &self,
+        core: &Core,
+        tap: &Tap,
+        kept: Kept,
+        story: &Story,
+        request: &ChatRequest<'_>,
+        guard: Option<String>,
+    ) {
+        let facts = reply::Disclosure { degraded: Some("cache"), guard, ..reply::Disclosure::default() };
+        let source =
+            json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
+        core.world.meters.answer("cached");
+        give_text(tap, story, request, &facts, &kept.model, &kept.text, &source, 200).await;
+    }
+
+    /// Gives something lesser. False if there is nothing.
+    pub(crate) async fn give(&self, run: &Run<'_>, tap: &Tap, ended: &Ended) -> bool {
+        let world = &run.core.world;
+        let why = json!({"errorCode": ended.fault.kind.code(&run.plan.config.code_prefix), "kind": ended.fault.kind.name()});
+        if let Some(kept) = self.stale(run.core).await {
+            let age = kept.age(world.now()).as_secs();
+            let source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
+            self.note(run, "cache", ended);
+            run.disclose(|facts| facts.degraded = Some("cache"));
+            give_text(tap, run.story, run.request, &run.facts(), &kept.model, &kept.text, &source, 200).await;
+            return true;
+        }
+        if !self.simple.is_empty() && Box::pin(self.ask_simple(run, tap, ended)).await {
+            return true;
+        }
+        let Some(text) = &self.prepared else { return false };
+        self.note(run, "static", ended);
+        run.disclose(|facts| facts.degraded = Some("static"));
+        let notice = world.phrases.text(run.story.lang, "static-notice", &[]).unwrap_or_default();
+        let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
+        let status = self.plan.config.degrade.status;
+        give_text(tap, run.story, run.request, &run.facts(), "static-response", text, &source, status).await;
+        true
+    }
+
+    /// Asks the simpler model, once.
+    async fn ask_simple(&self, run: &Run<'_>, tap: &Tap, ended: &Ended) -> bool {
+        let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
+        let mut facts = run.facts();
+        facts.degraded = Some("simple");
+        facts.fault = Some(ended.fault.kind.name());
+        let simple = Run {
+            core: run.core,
+            plan: run.plan,
+            story: run.story,
+            request: run.request,
+            body: run.body,
+            targets: &self.simple,
+            breakers: &breakers,
+            shape: Shape { own_key: None, ..run.shape },
+            commit: run.commit,
+            steer: Steer::clone(&run.steer),
+            lesser: self.prepared.is_some(),
+            facts: RefCell::new(facts),
+        };
+        let mut journey = simple.journey();
+        let given = if run.request.stream() {
+            Stream::new(&simple, tap).relay(&mut journey).await.is_ok()
+        } else {
+            match simple.answer(&mut journey).await {
+                Ok(answered) => {
+                    tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
+                    tap.send(answered.body).await;
+                    true
+                }
+                Err(_) => false,
+            }
+        };
+        if given {
+            self.note(run, "simple", ended);
+        }
+        given
+    }
+
+    fn note(&self, run: &Run<'_>, source: &'static str, ended: &Ended) {
+        let world = &run.core.world;
+        world.meters.degraded(source);
+        let text = format!("{}: a lesser answer was given ({source})", run.story.id);
+        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": run.story.id});
+        world.note(What::Remedy, "degrade", None, text, data);
+    }
+
+    /// A kept answer that may still serve. The store is asked only here, where nobody else can answer.
+    async fn stale(&self, core: &Core) -> Option<Kept> {
+        let key = self.key.clone()?;
+        let config = &self.plan.config.degrade;
+        let most = config.cache_ttl.saturating_add(config.cache_stale);
+        if let Some(kept) = core.world.cache.fresh(&key, core.world.now(), most) {
+            return Some(kept);
+        }
+        let (store, wall, now) = (Arc::clone(&core.world.store), core.world.wall(), core.world.now());
+        let found = tokio::task::spawn_blocking(move || store.cache_get(&key, wall)).await.ok()?.ok()??;
+        Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most)
+    }
+
+    /// Keeps the text of a stream.
+    pub(crate) fn keep_text(&self, run: &Run<'_>, text: &str, model: &str) {
+        if run.facts.borrow().degraded.is_none() && !text.is_empty() && !run.steer.close {
+            self.keep(run, text, model);
+        }
+    }
+
+    /// Keeps a whole answer, if it is text and nothing else.
+    pub(crate) fn keep_whole(&self, run: &Run<'_>, body: &Bytes) {
+        if self.key.is_none() {
+            return;
+        }
+        let Ok(whole) = answer::read(body) else { return };
+        let [choice] = whole.choices.as_slice() else { return };
+        let plain = choice.calls.is_empty() && choice.finish.as_deref() == Some("stop");
+        if let Some(text) = choice.text.as_deref().filter(|_| plain) {
+            self.keep_text(run, text, whole.model.as_deref().unwrap_or_default());
+        }
+    }
+
+    fn keep(&self, run: &Run<'_>, text: &str, model: &str) {
+        let Some(key) = self.key.clone() else { return };
+        let world = &run.core.world;
+        let kept = Kept::new(text, model, world.now());
+        let bytes = kept.write(world.wall());
+        let most = run.plan.config.store.cache.most_bytes;
+        world.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
+        let config = &run.plan.config.degrade;
+        let ttl = config.cache_ttl.saturating_add(config.cache_stale);
+        let (store, wall) = (Arc::clone(&world.store), world.wall());
+        // Written behind the answer; a cache that could not be written is a smaller cache.
+        tokio::task::spawn_blocking(move || drop(store.cache_put(&key, &bytes, ttl, wall)));
+    }
+}
+
+/// Sends a text as an answer of the kind that the client asked for.
+#[expect(clippy::too_many_arguments, reason = "one place where a text becomes an answer")]
+async fn give_text(
+    tap: &Tap,
+    story: &Story,
+    request: &ChatRequest<'_>,
+    facts: &reply::Disclosure,
+    model: &str,
+    text: &str,
+    source: &Value,
+    status: u16,
+) {
+    let head = Head {
+        id: format!("chatcmpl-{}", story.id),
+        model: model.to_owned(),
+        created: story.wall.as_second(),
+        fingerprint: None,
+    };
+    if !request.stream() {
+        tap.head(reply::head(status, "application/json", story, facts));
+        tap.send(write::whole_text(&head, text, &Usage::default(), Some(source))).await;
+        return;
+    }
+    tap.head(reply::stream_head(story, facts));
+    tap.send(write::role_chunk(&head, Some(source))).await;
+    tap.send(write::text_chunk(&head, text)).await;
+    tap.send(write::finish_chunk(&head, "stop")).await;
+    if request.include_usage() {
+        tap.send(write::usage_chunk(&head, &Usage::default())).await;
+    }
+    tap.send(Bytes::from_static(DONE)).await;
+}

@@ -1,0 +1,380 @@
+//! Where requests come in: who may call, what may be asked, how large and how slow it may be.
+//!
+//! On the loopback address the danger is not a stranger but the user's own browser: a web page must not spend the user's keys. So the name in
+//! `Host` must be this machine's, a page of elsewhere is refused, and only JSON is taken, which no page can send without asking first.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use koboshi::fault::Kind;
+use koboshi::gate::Tenant;
+use koboshi_wire::chat::models;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use crate::auth::Caller;
+use crate::chat::{self, Intake};
+use crate::core::Core;
+use crate::degrade::Hints;
+use crate::embeddings;
+use crate::flow::Flow;
+use crate::plan::Plan;
+use crate::reply::{self, Disclosure, Told};
+use crate::story::{Story, client_deadline, client_id, language};
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    Chat,
+    Embeddings,
+    Models,
+    Health,
+    Ready,
+    Metrics,
+    Admin,
+    /// There is something here, but not for this method.
+    WrongMethod,
+    Nothing,
+}
+
+/// Serves one request.
+pub(crate) async fn handle(
+    core: Rc<Core>,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Flow>, Infallible> {
+    let plan = core.world.plan();
+    let story = story(&core, &plan, request.headers());
+    let door = door(request.method(), request.uri().path());
+    core.world.meters.open.inc();
+    let open = Opened(Rc::clone(&core));
+    let refused = match check_page(&plan, request.headers()) {
+        Some(message) => Some((Kind::PermissionDenied, 403, Some(message))),
+        None => match door {
+            Door::Nothing => Some((Kind::InvalidRequest, 404, Some("nothing is served at this path"))),
+            Door::WrongMethod => {
+                Some((Kind::InvalidRequest, 405, Some("this path is not served for this method")))
+            }
+            _ => None,
+        },
+    };
+    if let Some((kind, status, message)) = refused {
+        return Ok(say(reply::refuse(&core.world, &plan, &story, kind, status, message, None)).await);
+    }
+    Ok(match door {
+        Door::Health => say_json(&story, 200, &json!({"status": "ok"})).await,
+        Door::Ready => ready(&core, &story).await,
+        Door::Metrics => {
+            say_text(
+                &story,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                core.world.meters.text(),
+            )
+            .await
+        }
+        Door::Admin => crate::admin::handle(&core, &plan, &story, peer, request).await,
+        Door::Models | Door::Chat | Door::Embeddings => serve(core, plan, story, door, request, open).await,
+        Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
+    })
+}
+
+/// Counts a request for as long as it is served.
+struct Opened(Rc<Core>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.world.meters.open.dec();
+    }
+}
+
+async fn serve(
+    core: Rc<Core>,
+    plan: Arc<Plan>,
+    mut story: Story,
+    door: Door,
+    request: Request<Incoming>,
+    open: Opened,
+) -> Response<Flow> {
+    let refuse = |story: &Story, kind, status, message: Option<&str>| {
+        reply::refuse(&core.world, &plan, story, kind, status, message, None)
+    };
+    let mut own_key = None;
+    match plan.keys.caller(request.headers()) {
+        Caller::Tenant(tenant) => {
+            story.tenant = tenant;
+            if plan.config.serve.passthrough && !plan.keys.are_needed() {
+                own_key = vendor_key(request.headers());
+            }
+        }
+        Caller::Stranger if plan.config.serve.passthrough => {
+            own_key = vendor_key(request.headers());
+            story.tenant = Tenant::new("passthrough");
+        }
+        Caller::Nobody => {
+            return say(refuse(
+                &story,
+                Kind::Unauthorized,
+                401,
+                Some("a key is needed: send it as a bearer token"),
+            ))
+            .await;
+        }
+        Caller::Stranger => {
+            return say(refuse(&story, Kind::Unauthorized, 401, Some("this key is not known here"))).await;
+        }
+    }
+    if door == Door::Models {
+        let names = plan.listed_models();
+        return say_bytes(&story, 200, models::list(names.iter().map(String::as_str)).into()).await;
+    }
+    if !is_json(request.headers()) {
+        return say(refuse(
+            &story,
+            Kind::InvalidRequest,
+            415,
+            Some("the body must be sent as application/json"),
+        ))
+        .await;
+    }
+    let hints = Hints::of(request.headers());
+    let body = match read_body(&plan, request).await {
+        Ok(body) => body,
+        Err(Unread::Large) => return say(refuse(&story, Kind::MessageTooLarge, 413, None)).await,
+        Err(Unread::Slow) => {
+            return say(refuse(&story, Kind::Timeout, 408, Some("the body did not come in time"))).await;
+        }
+        Err(Unread::Broken) => {
+            return say(refuse(
+                &story,
+                Kind::InvalidRequest,
+                400,
+                Some("the body ended before it was whole"),
+            ))
+            .await;
+        }
+    };
+    let mut flow = Flow::of(move |tap| async move {
+        let _open = open;
+        let intake = Intake { story, plan, body, own_key, hints };
+        match door {
+            Door::Embeddings => embeddings::serve(core, intake, tap).await,
+            _ => chat::serve(core, intake, tap).await,
+        }
+    });
+    match flow.head().await {
+        Some(parts) => Response::from_parts(parts, flow),
+        None => internal(),
+    }
+}
+
+fn story(core: &Core, plan: &Plan, headers: &HeaderMap) -> Story {
+    let world = &core.world;
+    let (began, wall) = (world.now(), world.wall());
+    let most = plan.config.serve.deadline;
+    let deadline = client_deadline(headers).map_or(most, |asked| asked.min(most));
+    Story {
+        id: client_id(headers).unwrap_or_else(|| own_id(core)),
+        tenant: Tenant::new("local"),
+        lang: language(headers, plan.config.language),
+        began,
+        wall,
+        deadline: began.after(deadline),
+    }
+}
+
+/// An id that no other request of this process has, and hardly one of another.
+fn own_id(core: &Core) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let millis = core.world.wall().as_millisecond();
+    format!("kbs-{millis:x}-{:x}-{count:x}", std::process::id())
+}
+
+fn door(method: &Method, path: &str) -> Door {
+    if path == "/koboshi" || path.starts_with("/koboshi/") {
+        return Door::Admin;
+    }
+    let bare = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    let (wanted, door) = match bare.trim_end_matches('/') {
+        "/chat/completions" => (Method::POST, Door::Chat),
+        "/embeddings" => (Method::POST, Door::Embeddings),
+        "/models" => (Method::GET, Door::Models),
+        "/health" => (Method::GET, Door::Health),
+        "/ready" => (Method::GET, Door::Ready),
+        "/metrics" => (Method::GET, Door::Metrics),
+        _ => return Door::Nothing,
+    };
+    if *method == wanted || (wanted == Method::GET && *method == Method::HEAD) {
+        door
+    } else {
+        Door::WrongMethod
+    }
+}
+
+/// What is wrong with the page or name that a request comes from, if anything.
+fn check_page(plan: &Plan, headers: &HeaderMap) -> Option<&'static str> {
+    let serve = &plan.config.serve;
+    if let Some(origin) = headers.get(ORIGIN) {
+        let allowed = origin.to_str().is_ok_and(|origin| serve.origins.iter().any(|known| known == origin));
+        if !allowed {
+            return Some("web pages of this origin may not call; add it to serve.origins");
+        }
+    }
+    if !serve.listen.ip().is_loopback() {
+        return None;
+    }
+    // HTTP/1.0 and bare clients may leave the name out; a browser never does.
+    let host = headers.get(HOST)?.to_str().ok().map(host_name);
+    let known = host.is_some_and(|host| {
+        host.eq_ignore_ascii_case("localhost")
+            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            || serve.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    });
+    (!known).then_some("this name is not served here; add it to serve.hosts")
+}
+
+/// The name without its port.
+fn host_name(host: &str) -> &str {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The client's own key, as its vendor wants it.
+fn vendor_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", crate::auth::presented(headers)?)).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+enum Unread {
+    Large,
+    Slow,
+    Broken,
+}
+
+async fn read_body(plan: &Plan, request: Request<Incoming>) -> Result<Bytes, Unread> {
+    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+    let said =
+        request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if said.is_some_and(|said| said > most) {
+        return Err(Unread::Large);
+    }
+    let limit = Instant::now() + plan.config.serve.body_time;
+    let mut body = request.into_body();
+    let mut first: Option<Bytes> = None;
+    let mut more = BytesMut::new();
+    while !body.is_end_stream() {
+        let frame = match timeout_at(limit, body.frame()).await {
+            Err(_) => return Err(Unread::Slow),
+            Ok(None) => break,
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(block) = frame.into_data() else { continue };
+        if more.len().saturating_add(first.as_ref().map_or(0, Bytes::len)).saturating_add(block.len()) > most
+        {
+            return Err(Unread::Large);
+        }
+        // Most bodies are one block, and need no copy.
+        match first.take() {
+            None if more.is_empty() => first = Some(block),
+            before => {
+                if let Some(before) = before {
+                    more.extend_from_slice(&before);
+                }
+                more.extend_from_slice(&block);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| more.freeze()))
+}
+
+async fn ready(core: &Core, story: &Story) -> Response<Flow> {
+    let health = core.world.ledger.health();
+    let status = if health.loaded { 200 } else { 503 };
+    let body = json!({
+        "ready": health.loaded,
+        "store": {"connected": health.connected, "journal_dropped": health.journal_dropped},
+        "simulated": core.world.plan().simulated,
+    });
+    say_json(story, status, &body).await
+}
+
+/// An answer that is there at once.
+pub(crate) async fn say(told: Told) -> Response<Flow> {
+    let Told { parts, body, .. } = told;
+    at_once(parts, body).await
+}
+
+pub(crate) async fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Response<Flow> {
+    say_bytes(story, status, body.to_string().into()).await
+}
+
+async fn say_bytes(story: &Story, status: u16, body: Bytes) -> Response<Flow> {
+    at_once(reply::head(status, "application/json", story, &Disclosure::default()), body).await
+}
+
+pub(crate) async fn say_text(story: &Story, content: &'static str, text: String) -> Response<Flow> {
+    at_once(reply::head(200, content, story, &Disclosure::default()), text.into()).await
+}
+
+async fn at_once(parts: http::response::Parts, body: Bytes) -> Response<Flow> {
+    let mut flow = Flow::of(move |tap| async move {
+        tap.head(parts);
+        tap.send(body).await;
+    });
+    match flow.head().await {
+        Some(parts) => Response::from_parts(parts, flow),
+        None => internal(),
+    }
+}
+
+fn internal() -> Response<Flow> {
+    let mut response = Response::new(Flow::of(|_| async {}));
+    *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_with_and_without_the_version() {
+        for (method, path, wanted) in [
+            (Method::POST, "/v1/chat/completions", Door::Chat),
+            (Method::POST, "/chat/completions", Door::Chat),
+            (Method::POST, "/v1/chat/completions/", Door::Chat),
+            (Method::GET, "/v1/models", Door::Models),
+            (Method::GET, "/chat/completions", Door::WrongMethod),
+            (Method::HEAD, "/health", Door::Health),
+            (Method::GET, "/koboshi/targets", Door::Admin),
+            (Method::GET, "/v1", Door::Nothing),
+            (Method::GET, "/koboshix", Door::Nothing),
+        ] {
+            assert_eq!(door(&method, path), wanted, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_without_their_port() {
+        assert_eq!(host_name("localhost:4141"), "localhost");
+        assert_eq!(host_name("[::1]:4141"), "::1");
+        assert_eq!(host_name("evil.example"), "evil.example");
+    }
+}

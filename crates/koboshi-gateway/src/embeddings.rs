@@ -1,0 +1,87 @@
+//! `POST /v1/embeddings`: the same chain, budget and remedies; the answer passes as it came.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use koboshi::fault::{Fault, Kind};
+use koboshi::remedy::Remedy;
+use koboshi_wire::chat::embeddings;
+
+use crate::chat::{Intake, send_error};
+use crate::core::Core;
+use crate::flow::Tap;
+use crate::journey::{Journey, Shape};
+use crate::reply::{self, Disclosure};
+use crate::unary::read_whole;
+
+/// Serves one request.
+pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
+    let Intake { story, plan, body, own_key, .. } = intake;
+    let world = &core.world;
+    let model = match embeddings::model(&body) {
+        Ok(model) => model,
+        Err(error) => {
+            let said = error.to_string();
+            let told = reply::refuse(
+                world,
+                &plan,
+                &story,
+                Kind::InvalidRequest,
+                400,
+                Some(&said),
+                error.param().as_deref(),
+            );
+            return send_error(&core, &tap, told).await;
+        }
+    };
+    let Some(route) = plan.route(&model) else {
+        let told = reply::refuse(world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
+        return send_error(&core, &tap, told).await;
+    };
+    let links = route.links.iter().take(if own_key.is_some() { 1 } else { usize::MAX });
+    let targets: Vec<_> =
+        links.flat_map(|(provider, model)| world.targets.of(world, &plan, provider, model)).collect();
+    let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
+    let shape = Shape { interface: "/embeddings", streams: false, most_output: 0, own_key: own_key.as_ref() };
+    let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);
+    let mut facts = Disclosure::default();
+    let ended = loop {
+        let opened = journey.open(&shape, &mut |target| embeddings::with_model(&body, &target.model)).await;
+        facts.attempts = journey.attempts;
+        let mut open = match opened {
+            Ok(open) => open,
+            Err(ended) => break ended,
+        };
+        facts.target = Some(open.target.name.to_string());
+        let fault = match read_whole(&mut open).await {
+            Ok(answer) if is_object(&answer) => {
+                journey.succeeded(open, None);
+                world.meters.answer("whole");
+                tap.head(reply::head(200, "application/json", &story, &facts));
+                return tap.send(answer).await;
+            }
+            Ok(answer) => {
+                let text = String::from_utf8_lossy(&answer);
+                let said = journey.classify(&open.head, 200, &text, false);
+                said.unwrap_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.no_answer")))
+            }
+            Err(fault) => fault,
+        };
+        match journey.after(open, fault.clone()) {
+            Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere => {}
+            _ => break journey.give_up(fault),
+        }
+    };
+    let told = reply::tell(world, &plan, &story, &targets, &ended, &facts);
+    send_error(&core, &tap, told).await;
+}
+
+/// Whether it is one whole JSON object with data in it.
+fn is_object(answer: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Embeddings<'a> {
+        #[serde(borrow)]
+        data: Option<&'a serde_json::value::RawValue>,
+    }
+    serde_json::from_slice::<Embeddings<'_>>(answer).is_ok_and(|answer| answer.data.is_some())
+}

@@ -1,0 +1,256 @@
+//! Tool calls on their way to the client: whole, valid and of the request's own tools, or not at all.
+//!
+//! A call whose arguments have exactly one reading is mended here; one that has none goes back to the model, hidden from the client:
+//! the refused tool is forced, parallel calls are off, the text of that answer is dropped and its cost is added. Parallel calls are
+//! independent: the good ones wait for the mended one. What cannot be mended becomes a clean error.
+
+use koboshi::args::{Finish, ToolSchema, Verdict, check};
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::reask::{Called, Lineage, Step};
+use koboshi::remedy::Remedy;
+use koboshi_report::reask::{debug_lines, for_model, for_user};
+use koboshi_store::What;
+use koboshi_wire::chat::write::WholeCall;
+use koboshi_wire::chat::{Corrected, answer};
+use koboshi_wire::step::{CallPiece, Usage};
+use serde_json::json;
+
+use crate::journey::{Ended, Journey, Open, Shape};
+use crate::log::Level;
+use crate::run::{Run, Turn};
+use crate::unary::read_whole;
+
+/// Calls of one answer.
+const MOST_CALLS: usize = 256;
+
+/// A tool call, as far as it has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolCall {
+    pub(crate) choice: u32,
+    pub(crate) index: u32,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) free_text: bool,
+    /// The arguments are not the upstream's own.
+    pub(crate) changed: bool,
+    pub(crate) lineage: Lineage,
+}
+
+impl ToolCall {
+    pub(crate) fn whole(&self) -> WholeCall<'_> {
+        WholeCall { id: &self.id, name: &self.name, arguments: &self.arguments }
+    }
+
+    fn called(&self) -> Called<'_> {
+        Called { id: &self.id, tool: &self.name, text: &self.arguments }
+    }
+}
+
+/// Adds a piece to the calls of an answer. None if there is too much of it.
+pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_bytes: usize) -> Option<()> {
+    let at = calls.iter().position(|call| (call.choice, call.index) == (piece.choice, piece.index));
+    let at = match at {
+        Some(at) => at,
+        None if calls.len() >= MOST_CALLS => return None,
+        None => {
+            calls.push(ToolCall { choice: piece.choice, index: piece.index, ..ToolCall::default() });
+            calls.len() - 1
+        }
+    };
+    let held: usize = calls.iter().map(|call| call.arguments.len()).sum();
+    let call = calls.get_mut(at)?;
+    if let Some(id) = piece.id.as_deref().filter(|_| call.id.is_empty()) {
+        id.clone_into(&mut call.id);
+    }
+    if let Some(name) = piece.name.as_deref().filter(|_| call.name.is_empty()) {
+        name.clone_into(&mut call.name);
+    }
+    if let Some(arguments) = piece.arguments.as_deref() {
+        // One call may be as long as the policy says, all of them twice that.
+        if held.saturating_add(arguments.len()) > most_bytes.saturating_mul(2) {
+            return None;
+        }
+        call.arguments.push_str(arguments);
+    }
+    call.free_text |= piece.free_text;
+    Some(())
+}
+
+/// Why calls could not be brought in order.
+pub(crate) enum Unsettled {
+    /// Another target may do better.
+    Elsewhere,
+    /// The request is over.
+    Ended(Ended),
+}
+
+/// What came of a look at all calls of an answer.
+enum Looked {
+    /// All may run.
+    Fine,
+    /// This one must be asked for again.
+    Reask(usize, String),
+    /// This one cannot be mended.
+    Hopeless(Box<Fault>),
+}
+
+impl Run<'_> {
+    /// Brings the calls of an answer in order. The attempt may be replaced by the one that answered last.
+    pub(crate) async fn settle_calls(
+        &self,
+        journey: &mut Journey<'_>,
+        mut open: Open,
+        calls: &mut [ToolCall],
+        mut finish: Finish,
+        usage: &mut Usage,
+    ) -> Result<Open, Unsettled> {
+        loop {
+            let (at, correction) = match self.look(calls, finish) {
+                Looked::Fine => return Ok(open),
+                Looked::Reask(at, correction) => (at, correction),
+                Looked::Hopeless(fault) => {
+                    journey.after(open, fault.clone());
+                    return Err(Unsettled::Ended(journey.give_up(fault)));
+                }
+            };
+            let remedy = journey.after(open, broken_call());
+            match remedy {
+                Remedy::Reask => {}
+                Remedy::Elsewhere => return Err(Unsettled::Elsewhere),
+                _ => return Err(Unsettled::Ended(journey.give_up(broken_call()))),
+            }
+            journey.go_on(remedy);
+            self.disclose(|facts| facts.reasks += 1);
+            self.core.world.meters.tool_call("reasked");
+            let Some(call) = calls.get(at) else { return Err(Unsettled::Elsewhere) };
+            let corrected = [Corrected { call: call.whole(), correction: &correction }];
+            let shape = Shape { streams: false, ..self.shape };
+            let turn = Turn::Reask(&corrected, &call.name);
+            let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
+                Ok(next) => next,
+                Err(ended) => return Err(Unsettled::Ended(ended)),
+            };
+            let replaced = read_whole(&mut next)
+                .await
+                .and_then(|body| self.replacement(journey, &next, &body, &call.name));
+            match replaced {
+                Ok((arguments, ended, cost)) => {
+                    *usage = usage.plus(cost);
+                    finish = ended;
+                    open = next;
+                    if let Some(call) = calls.get_mut(at) {
+                        call.arguments = arguments;
+                        call.changed = true;
+                    }
+                }
+                Err(fault) => {
+                    return Err(match journey.after(next, fault.clone()) {
+                        Remedy::Elsewhere | Remedy::Again { .. } | Remedy::Wait { .. } => {
+                            Unsettled::Elsewhere
+                        }
+                        _ => Unsettled::Ended(journey.give_up(fault)),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Judges every call; mends what has one reading.
+    fn look(&self, calls: &mut [ToolCall], finish: Finish) -> Looked {
+        let world = &self.core.world;
+        let most = calls.len();
+        for at in 0..most {
+            let Some(call) = calls.get_mut(at) else { break };
+            if call.free_text {
+                continue;
+            }
+            // Only the last call of an answer can have been cut by the output limit.
+            let finish = if at + 1 == most { finish } else { Finish::Done };
+            let schema = self.schema(&call.name);
+            let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
+            match &verdict {
+                Verdict::Valid => world.meters.tool_call("valid"),
+                Verdict::Repaired { changes, .. } => {
+                    world.meters.tool_call("repaired");
+                    self.disclose(|facts| facts.repaired += 1);
+                    let named: Vec<&str> = changes.iter().take(20).map(|change| change.what.name()).collect();
+                    let text = format!("{}: the arguments of {} were mended", self.story.id, call.name);
+                    world.note(
+                        What::Remedy,
+                        "repaired",
+                        None,
+                        text,
+                        json!({"changes": named, "request": self.story.id}),
+                    );
+                }
+                Verdict::Refused(_) => world.meters.tool_call("refused"),
+            }
+            let called = call.clone();
+            let step = call.lineage.next(&called.called(), &verdict, &self.plan.config.reask);
+            self.tell(&called, &step);
+            match &step {
+                Step::Run(json) => {
+                    if *json != call.arguments {
+                        call.arguments.clone_from(json);
+                        call.changed = true;
+                    }
+                }
+                Step::Reask(_) => {
+                    let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
+                    return Looked::Reask(at, correction);
+                }
+                _ => return Looked::Hopeless(broken_call()),
+            }
+        }
+        Looked::Fine
+    }
+
+    /// The lines for user and debug log, where operators find them.
+    fn tell(&self, call: &ToolCall, step: &Step) {
+        let world = &self.core.world;
+        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
+        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": self.story.id}));
+        if world.log.tells(Level::Debug) {
+            for line in debug_lines(&call.called(), step) {
+                world.log.line(Level::Debug, &line, &json!({}));
+            }
+        }
+        let data = json!({"tool": call.name, "request": self.story.id});
+        world.note(What::Remedy, "reask", None, said, data);
+    }
+
+    fn schema(&self, tool: &str) -> Option<ToolSchema> {
+        let (_, schema) = self.request.tools().find(|(name, _)| name == tool)?;
+        // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
+        self.core.world.schemas.compile(schema?.get()).ok()
+    }
+
+    /// The arguments of the call that the model sent in place of a broken one.
+    fn replacement(
+        &self,
+        journey: &Journey<'_>,
+        open: &Open,
+        body: &[u8],
+        tool: &str,
+    ) -> Result<(String, Finish, Usage), Box<Fault>> {
+        let invalid = || {
+            let text = String::from_utf8_lossy(body);
+            journey.classify(&open.head, 200, &text, false).unwrap_or_else(broken_call)
+        };
+        let whole = answer::read(body).map_err(|_| invalid())?;
+        let choice = whole.choices.first().filter(|_| !whole.error).ok_or_else(invalid)?;
+        let named = |call: &&answer::Call<'_>| call.name.as_deref() == Some(tool);
+        let call =
+            choice.calls.iter().find(named).or_else(|| choice.calls.first()).ok_or_else(broken_call)?;
+        let finish = choice.finish.as_deref().map_or(Finish::Unknown, Finish::of);
+        Ok((call.arguments.clone().into_owned(), finish, whole.usage.unwrap_or_default()))
+    }
+}
+
+/// The model wrote a call that nobody can run.
+pub(crate) fn broken_call() -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(Kind::ToolArgumentsInvalid, "firewall"));
+    fault.sub = Some(Sub::ToolCall);
+    fault
+}

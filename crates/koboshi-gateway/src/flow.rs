@@ -1,0 +1,195 @@
+//! One request as one future: first it gives the head of the answer, then the body, piece by piece.
+//!
+//! Everything that happens to a request (attempts, pauses, relaying, recovery after a cut) is written as one async
+//! function that speaks into a [`Tap`]. The [`Flow`] around it is the body of the response: hyper polls it, and it
+//! polls the function. So there is no task and no channel per request, the client's slowness reaches the upstream by itself,
+//! and a client that goes away drops the whole thing with all its guards.
+//!
+//! The function runs only while it is polled. That is what is wanted here: nothing has to happen for a client that does not
+//! read.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::response::Parts;
+use http_body::{Body, Frame, SizeHint};
+
+/// What the function has said and nobody has taken yet.
+#[derive(Default)]
+struct Slot {
+    head: RefCell<Option<Parts>>,
+    piece: RefCell<Option<Bytes>>,
+}
+
+/// Where the function puts head and body.
+pub(crate) struct Tap {
+    slot: Rc<Slot>,
+    begun: Cell<bool>,
+}
+
+impl Tap {
+    /// Gives the head. Only the first one counts.
+    pub(crate) fn head(&self, parts: Parts) {
+        if !self.begun.replace(true) {
+            *self.slot.head.borrow_mut() = Some(parts);
+        }
+    }
+
+    /// Whether the head was given.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.get()
+    }
+
+    /// Gives a piece of the body, when the one before was taken.
+    pub(crate) async fn send(&self, piece: Bytes) {
+        if piece.is_empty() {
+            return;
+        }
+        self.emptied().await;
+        *self.slot.piece.borrow_mut() = Some(piece);
+    }
+
+    /// Gives a piece if the one before was taken; else it is not needed.
+    pub(crate) fn offer(&self, piece: Bytes) {
+        let mut slot = self.slot.piece.borrow_mut();
+        if slot.is_none() && !piece.is_empty() {
+            *slot = Some(piece);
+        }
+    }
+
+    /// Waits until the piece before was taken. No waker is kept: whoever takes a piece polls again when it wants more.
+    async fn emptied(&self) {
+        poll_fn(|_| if self.slot.piece.borrow().is_some() { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+}
+
+/// The body of a response, and the function that makes it.
+pub(crate) struct Flow {
+    pump: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    slot: Rc<Slot>,
+}
+
+impl Flow {
+    /// Makes a flow of a function.
+    pub(crate) fn of<F: Future<Output = ()> + 'static>(pump: impl FnOnce(Tap) -> F) -> Self {
+        let slot = Rc::new(Slot::default());
+        let tap = Tap { slot: Rc::clone(&slot), begun: Cell::new(false) };
+        Self { pump: Some(Box::pin(pump(tap))), slot }
+    }
+
+    /// Runs until there is a head. A function that ends without one gives none.
+    pub(crate) async fn head(&mut self) -> Option<Parts> {
+        poll_fn(|context| {
+            self.run(context);
+            match self.slot.head.borrow_mut().take() {
+                None if self.pump.is_some() => Poll::Pending,
+                head => Poll::Ready(head),
+            }
+        })
+        .await
+    }
+
+    fn run(&mut self, context: &mut Context<'_>) {
+        if let Some(pump) = &mut self.pump
+            && pump.as_mut().poll(context).is_ready()
+        {
+            self.pump = None;
+        }
+    }
+}
+
+impl Body for Flow {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let flow = self.get_mut();
+        if flow.slot.piece.borrow().is_none() {
+            flow.run(context);
+        }
+        let piece = flow.slot.piece.borrow_mut().take();
+        match piece {
+            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+            None if flow.pump.is_some() => Poll::Pending,
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pump.is_none() && self.slot.piece.borrow().is_none()
+    }
+
+    /// Known once the function has ended: then hyper sends a length instead of chunks.
+    fn size_hint(&self) -> SizeHint {
+        if self.pump.is_some() {
+            return SizeHint::default();
+        }
+        SizeHint::with_exact(self.slot.piece.borrow().as_ref().map_or(0, |piece| piece.len() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Response;
+    use http_body_util::BodyExt;
+
+    fn head(status: u16) -> Parts {
+        Response::builder().status(status).body(()).unwrap().into_parts().0
+    }
+
+    async fn text(flow: Flow) -> String {
+        String::from_utf8(flow.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn head_first_then_every_piece_in_order() {
+        let mut flow = Flow::of(|tap| async move {
+            tap.head(head(201));
+            for piece in ["a", "", "b", "c"] {
+                tap.send(Bytes::from_static(piece.as_bytes())).await;
+            }
+        });
+        assert_eq!(flow.head().await.unwrap().status, 201);
+        assert_eq!(text(flow).await, "abc");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn one_piece_at_the_end_has_a_length() {
+        let mut flow = Flow::of(|tap| async move {
+            tap.head(head(200));
+            tap.send(Bytes::from_static(b"whole")).await;
+        });
+        assert!(flow.head().await.is_some());
+        assert_eq!(flow.size_hint().exact(), Some(5));
+        assert_eq!(text(flow).await, "whole");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_goes_away_drops_everything() {
+        let guard = Rc::new(());
+        let held = Rc::clone(&guard);
+        let mut flow = Flow::of(|tap| async move {
+            let _held = held;
+            tap.head(head(200));
+            std::future::pending::<()>().await;
+        });
+        assert!(flow.head().await.is_some());
+        assert_eq!(Rc::strong_count(&guard), 2);
+        drop(flow);
+        assert_eq!(Rc::strong_count(&guard), 1);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_function_without_a_head_is_noticed() {
+        assert!(Flow::of(|_tap| async {}).head().await.is_none());
+    }
+}

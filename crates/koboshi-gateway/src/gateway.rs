@@ -1,0 +1,252 @@
+//! Starting, reloading and stopping.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::classify::{Classifier, RuleError, RuleSource, Rules};
+use koboshi_config::Config;
+use koboshi_config::gateway::LogFormat;
+use koboshi_report::phrase::{PhraseError, Phrases};
+use koboshi_store::{Ledger, LedgerOptions, Node, Store, StoreError};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+use crate::degrade::{Answers, AnswersError};
+use crate::log::{Level, Log};
+use crate::plan::{Plan, PlanError};
+use crate::server::{Cores, accept, keep_in_step};
+use crate::upstream::tls_config;
+use crate::world::World;
+
+/// Gives the values of variables.
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What a gateway needs from the program around it.
+pub struct Setup {
+    /// The config.
+    pub config: Config,
+    /// Where what is learned is kept.
+    pub store: Arc<dyn Store>,
+    /// The name of this process.
+    pub node: Node,
+    /// The environment, for providers that the config does not name.
+    pub lookup: Lookup,
+    /// Time zones by name.
+    pub zones: TimeZoneDatabase,
+    /// The zone of texts for people.
+    pub zone: TimeZone,
+    /// Where log lines go; none writes nothing.
+    pub log: Option<Box<dyn io::Write + Send>>,
+    /// How log lines look if the config does not say.
+    pub log_format: LogFormat,
+    /// Chance for jitter.
+    pub seed: u64,
+}
+
+/// Why a gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// Anybody could spend the keys.
+    #[error(
+        "{0} can be reached from other machines, and no keys are set: add `keys` to the config, or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+    /// The config cannot be served.
+    #[error("{0}")]
+    Plan(String),
+    /// A rule file cannot be used.
+    #[error("{0}")]
+    Rules(String),
+    /// The file of static answers cannot be used.
+    #[error("degrade.answers: {0}")]
+    Answers(String),
+    /// What is learned cannot be kept.
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] StoreError),
+    /// The texts are broken.
+    #[error(transparent)]
+    Phrases(#[from] PhraseError),
+    /// The machine gives no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
+}
+
+impl From<PlanError> for StartError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error.to_string())
+    }
+}
+
+impl From<RuleError> for StartError {
+    fn from(error: RuleError) -> Self {
+        Self::Rules(error.to_string())
+    }
+}
+
+impl From<AnswersError> for StartError {
+    fn from(error: AnswersError) -> Self {
+        Self::Answers(error.to_string())
+    }
+}
+
+/// A gateway that serves.
+pub struct Gateway {
+    address: SocketAddr,
+    world: Arc<World>,
+    lookup: Lookup,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Gateway {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// Something that it needs is not there; the error says what.
+    pub fn start(setup: Setup) -> Result<Self, StartError> {
+        let listen = setup.config.serve.listen;
+        if !listen.ip().is_loopback() && setup.config.keys.is_empty() {
+            return Err(StartError::Open(listen));
+        }
+        let plan = plan(setup.config, &setup.zones, &*setup.lookup)?;
+        let log = match setup.log {
+            Some(out) => {
+                let format = plan.config.log.format.unwrap_or(setup.log_format);
+                Log::to(out, format, Level::from_name(plan.config.log.level))
+            }
+            None => Log::silent(),
+        };
+        let threads = plan.config.serve.threads.map_or_else(cores, |threads| threads as usize);
+        let tls = plan
+            .providers()
+            .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
+        let tls = if tls { tls_config().ok() } else { None };
+        let ledger = Ledger::open(Arc::clone(&setup.store), LedgerOptions::new(setup.node))?;
+        let world = Arc::new(World::new(
+            plan,
+            Arc::new(ledger),
+            setup.store,
+            Phrases::new()?,
+            log,
+            setup.zones,
+            setup.zone,
+            setup.seed,
+        ));
+        let socket =
+            std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
+        let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
+        socket.set_nonblocking(true).map_err(|error| StartError::Listen(listen, error))?;
+        let (stop, stopped) = watch::channel(false);
+        let serving = Arc::clone(&world);
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
+        let cores = Cores::start(&world, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
+        let thread = std::thread::Builder::new()
+            .name("koboshi-accept".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let Ok(listener) = TcpListener::from_std(socket) else { return };
+                    let step = keep_in_step(Arc::clone(&serving), stopped.clone());
+                    tokio::join!(accept(serving, listener, &cores, stopped), step);
+                });
+                cores.join();
+            })
+            .map_err(StartError::Threads)?;
+        Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether the built-in provider answers everything, because no other is known.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.world.plan().simulated
+    }
+
+    /// The names of the providers.
+    #[must_use]
+    pub fn providers(&self) -> Vec<String> {
+        self.world.plan().providers().map(|provider| provider.name.to_string()).collect()
+    }
+
+    /// Takes a new config for the requests that come from now on.
+    ///
+    /// # Errors
+    /// The config cannot be served; the old one goes on.
+    pub fn reload(&self, config: Config) -> Result<(), StartError> {
+        let mut config = config;
+        // The socket is open already; another address needs a new start.
+        config.serve.listen = self.world.plan().config.serve.listen;
+        if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
+            return Err(StartError::Open(config.serve.listen));
+        }
+        let plan = plan(config, &self.world.zones, &*self.lookup)?;
+        self.world.adopt(plan);
+        self.world.log.line(Level::Info, "the new config holds", &json!({}));
+        Ok(())
+    }
+
+    /// Says something in the log.
+    pub fn note(&self, message: &str) {
+        self.world.log.line(Level::Warn, message, &json!({}));
+    }
+
+    /// Stops listening, lets streams end, and returns when all is done or the drain time is over.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // Nobody listens any more if the thread is gone.
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Compiles a config with everything that it names.
+fn plan(
+    config: Config,
+    zones: &TimeZoneDatabase,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Plan, StartError> {
+    let mut texts = Vec::new();
+    for path in &config.rules {
+        texts.push((path.display().to_string(), read(path).map_err(StartError::Rules)?));
+    }
+    let sources: Vec<RuleSource<'_>> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
+    let classifier = Arc::new(Classifier::new(Rules::with_user(&sources)?, zones.clone()));
+    let answers = match &config.degrade.answers {
+        Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
+        None => Answers::default(),
+    };
+    Ok(Plan::compile(config, classifier, answers, lookup)?)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}

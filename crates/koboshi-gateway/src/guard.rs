@@ -1,0 +1,98 @@
+//! The loop guard on the conversation that a request carries: it needs no state, because the whole turn is there.
+//!
+//! At the first stage the model is told in the last tool result, where it reads next; the client's transcript stays as it is, so the
+//! note is added again each time, in the same words. At the second stage tools are forbidden and the model writes a closing answer. Depth is only
+//! observed unless the config says otherwise: coding agents make far more calls in a turn than a chat does.
+
+use koboshi::guard::{Act, Finding, Guard, GuardPolicy, Judgement, RulePolicy, Verdict};
+use koboshi_config::gateway::{GuardConfig, GuardMode};
+use koboshi_report::guard::note;
+use koboshi_store::What;
+use koboshi_wire::chat::ChatRequest;
+use serde_json::json;
+
+use crate::plan::Plan;
+use crate::run::Steer;
+use crate::story::Story;
+use crate::world::World;
+
+/// What the guard makes of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Guarded {
+    pub(crate) steer: Steer,
+    /// For the header: what it did or would have done.
+    pub(crate) said: Option<String>,
+}
+
+/// Judges the turn of a request.
+pub(crate) fn judge(
+    world: &World,
+    plan: &Plan,
+    story: &Story,
+    mode: GuardMode,
+    request: &ChatRequest<'_>,
+) -> Guarded {
+    if mode == GuardMode::Off {
+        return Guarded::default();
+    }
+    let calls = request.calls();
+    // One call is no repetition.
+    if calls.len() < 2 {
+        return Guarded::default();
+    }
+    let Ok(guard) = Guard::new(policy(&plan.config.guard)) else { return Guarded::default() };
+    let borrowed: Vec<_> = calls.iter().map(koboshi_wire::chat::GuardCall::call).collect();
+    let judgement = guard.judge(&borrowed, &plan.classifier, &world.zoned());
+    act(world, story, mode, &judgement)
+}
+
+fn act(world: &World, story: &Story, mode: GuardMode, judgement: &Judgement) -> Guarded {
+    let Some(finding) = judgement.gravest().filter(|finding| finding.verdict != Verdict::Pass) else {
+        return Guarded::default();
+    };
+    let stops = finding.verdict == Verdict::Stop;
+    let what = if stops { "stop" } else { "note" };
+    let observed = mode == GuardMode::Observe;
+    world.meters.guard(match (observed, stops) {
+        (true, true) => "would_stop",
+        (true, false) => "would_note",
+        (false, true) => "stop",
+        (false, false) => "note",
+    });
+    tell(world, story, finding, what, observed);
+    let said = format!(
+        "{what}; rule={}; count={}{}",
+        finding.rule.name(),
+        finding.count,
+        if observed { "; observed" } else { "" }
+    );
+    if observed {
+        return Guarded { said: Some(said), ..Guarded::default() };
+    }
+    let note = note(&world.phrases, story.lang, finding, judgement.reach);
+    Guarded { steer: Steer { note: Some(note), close: stops }, said: Some(said) }
+}
+
+fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: bool) {
+    let tools: Vec<&str> = finding.tools.iter().take(5).map(AsRef::as_ref).collect();
+    let text = format!("{}: {} came {} times", story.id, finding.rule.name(), finding.count);
+    let data = json!({
+        "rule": finding.rule.name(),
+        "tools": tools,
+        "count": finding.count,
+        "category": finding.category.as_deref(),
+        "observed": observed,
+        "request": story.id,
+    });
+    world.note(What::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
+}
+
+/// The config's rules, with depth as the gateway sees it.
+fn policy(config: &GuardConfig) -> GuardPolicy {
+    let mut policy = config.policy.clone();
+    policy.observe = false;
+    if !config.enforce_depth && policy.depth.act == Act::Stop {
+        policy.depth = RulePolicy::OFF;
+    }
+    policy
+}

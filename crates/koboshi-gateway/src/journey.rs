@@ -1,0 +1,425 @@
+//! One request on its way over the chain: cooldown → gate → breaker permit → send → classify → remedy.
+//!
+//! The decisions are the core's ([`Call`], `remedy`); here is the order in which they are asked for, and the sleeping, sending and
+//! noting between them. A journey goes on after an answer has begun: a stream that breaks is one more failed attempt.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Response};
+use jiff::Timestamp;
+use koboshi::breaker::Breaker;
+use koboshi::call::{Attempt, Call, End, Failed, Next};
+use koboshi::classify::Answer;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::gate::{Cost, Gate, Reservation};
+use koboshi::remedy::Remedy;
+use koboshi::time::Moment;
+use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::step::Usage;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::core::Core;
+use crate::learn::{self, Resting};
+use crate::plan::Plan;
+use crate::story::Story;
+use crate::target::Target;
+use crate::upstream::trouble::timed_out;
+use crate::upstream::{Body, Post, Way};
+
+/// How much of an error's body is read.
+const LONGEST_ERROR: usize = 64 * 1024;
+
+/// How a request is put to a target.
+pub(crate) struct Shape<'s> {
+    pub(crate) interface: &'static str,
+    pub(crate) streams: bool,
+    /// Tokens that the answer may have.
+    pub(crate) most_output: u64,
+    /// The client's own key for the vendor, where that is allowed.
+    pub(crate) own_key: Option<&'s HeaderValue>,
+}
+
+/// An attempt whose answer has begun.
+pub(crate) struct Open {
+    pub(crate) target: Arc<Target>,
+    /// Its place in the chain.
+    pub(crate) place: usize,
+    pub(crate) head: HeaderMap,
+    pub(crate) body: Body,
+    pub(crate) limits: Limits,
+    attempt: Attempt<Arc<Breaker>>,
+    reservation: Reservation<Arc<Gate>>,
+    began: Moment,
+    wall: Timestamp,
+}
+
+impl Open {
+    /// The first content has come.
+    pub(crate) fn saw_content(&self) {
+        self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
+    }
+}
+
+/// When an attempt has taken too long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Until the first content, or until an answer that is not streamed begins.
+    pub(crate) first: Instant,
+    /// Between two pieces.
+    pub(crate) idle: Duration,
+    /// Until the end.
+    pub(crate) total: Instant,
+}
+
+/// How a journey ended that brought no answer.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What to tell: the last fault, or that all rest.
+    pub(crate) fault: Box<Fault>,
+    pub(crate) failed: Vec<Failed>,
+    /// When asking again may help.
+    pub(crate) retry_after: Option<Duration>,
+    /// Nobody was asked.
+    pub(crate) untried: bool,
+}
+
+/// A request on its way.
+pub(crate) struct Journey<'j> {
+    core: &'j Core,
+    plan: &'j Plan,
+    story: &'j Story,
+    targets: &'j [Arc<Target>],
+    call: Call<'j, Arc<Breaker>>,
+    /// Who rested when last looked at, the soonest to be back.
+    soonest: Option<Resting>,
+    pub(crate) attempts: u32,
+}
+
+impl<'j> Journey<'j> {
+    pub(crate) fn new(
+        core: &'j Core,
+        plan: &'j Plan,
+        story: &'j Story,
+        targets: &'j [Arc<Target>],
+        breakers: &'j [Arc<Breaker>],
+        lesser: bool,
+    ) -> Self {
+        let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
+        let call = call.until(story.deadline);
+        let call = if lesser { call.or_lesser() } else { call };
+        Self { core, plan, story, targets, call, soonest: None, attempts: 0 }
+    }
+
+    /// Asks until somebody begins to answer. `make` writes the request for a target.
+    pub(crate) async fn open(
+        &mut self,
+        shape: &Shape<'_>,
+        make: &mut dyn FnMut(&Target) -> Bytes,
+    ) -> Result<Open, Ended> {
+        self.open_resuming(shape, make, false).await
+    }
+
+    /// The same, where targets that can are given the beginning of the answer. One that refuses it is asked again without.
+    pub(crate) async fn open_resuming(
+        &mut self,
+        shape: &Shape<'_>,
+        make: &mut dyn FnMut(&Target) -> Bytes,
+        resuming: bool,
+    ) -> Result<Open, Ended> {
+        loop {
+            self.bar_the_resting();
+            let attempt = match self.call.next(self.core.world.now()) {
+                Next::Try(attempt) => attempt,
+                Next::Pause(pause) => {
+                    sleep(pause.length).await;
+                    continue;
+                }
+                Next::Over(end) => return Err(self.ended(end)),
+            };
+            let place = attempt.target();
+            let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
+            let body = make(&target);
+            let cost = Cost::estimate(body.len(), shape.most_output);
+            let Some(reservation) = self.reserve(&target, cost).await else {
+                self.call.bar(place);
+                continue;
+            };
+            match self.send(&target, shape, body, reservation).await {
+                Ok(sent) => {
+                    let (answer, limits, reservation, began, wall) = sent;
+                    let (parts, body) = answer.into_parts();
+                    let open = Open {
+                        target,
+                        place,
+                        head: parts.headers,
+                        body,
+                        limits,
+                        attempt,
+                        reservation,
+                        began,
+                        wall,
+                    };
+                    if parts.status.is_success() {
+                        learn::from_headers(&self.core.world, &open.target, &open.head);
+                        return Ok(open);
+                    }
+                    let (open, fault) = self.refusal(open, parts.status.as_u16()).await;
+                    if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
+                        open.target.refused_prefill();
+                        Self::withdraw(open);
+                        continue;
+                    }
+                    self.after(open, fault);
+                }
+                Err((fault, reservation, wall)) => {
+                    drop(reservation);
+                    self.note(&target, place, attempt, fault, wall);
+                }
+            }
+        }
+    }
+
+    /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
+    /// can.
+    pub(crate) fn after(&mut self, open: Open, fault: Box<Fault>) -> Remedy {
+        let Open { target, place, attempt, mut reservation, wall, began, .. } = open;
+        reservation.seen();
+        reservation.settle(Cost::of(0, 0), self.core.world.now());
+        target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
+        self.note(&target, place, attempt, fault, wall)
+    }
+
+    /// The request was changed as the remedy asked.
+    pub(crate) fn go_on(&mut self, remedy: Remedy) {
+        self.call.go_on(remedy);
+    }
+
+    /// The attempt was answered to its end.
+    pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
+        let now = self.core.world.now();
+        let Open { target, attempt, mut reservation, began, wall, .. } = open;
+        reservation.seen();
+        if let Some(usage) = usage {
+            target.meters.input.inc_by(usage.input);
+            target.meters.output.inc_by(usage.output);
+            reservation.settle(Cost::of(usage.input, usage.output), now);
+        }
+        attempt.succeeded(now);
+        target.meters.duration.observe(now.since(began).as_secs_f64());
+        learn::from_success(&self.core.world, &target, wall);
+    }
+
+    /// The attempt is given up without a word against the target: what we asked for was our own idea.
+    pub(crate) fn withdraw(open: Open) {
+        let Open { mut reservation, .. } = open;
+        reservation.seen();
+    }
+
+    /// No more attempts: what to tell.
+    pub(crate) fn give_up(&mut self, fault: Box<Fault>) -> Ended {
+        let failed = self.call.failures().to_vec();
+        Ended { retry_after: fault.wait.map(|wait| wait.after), fault, failed, untried: false }
+    }
+
+    fn bar_the_resting(&mut self) {
+        let (now, wall) = (self.core.world.now(), self.core.world.wall());
+        let current = self.call.failures().last().map(|failed| failed.target);
+        for (place, target) in self.targets.iter().enumerate() {
+            // A wait that is being waited out is the remedy's business.
+            if current == Some(place) || self.call.is_barred(place) {
+                continue;
+            }
+            if let Some(resting) = learn::resting(&self.core.world, target, now, wall) {
+                self.call.bar(place);
+                self.remember(resting);
+            }
+        }
+    }
+
+    fn remember(&mut self, resting: Resting) {
+        let sooner = match (self.soonest.and_then(|known| known.until), resting.until) {
+            (Some(known), Some(new)) => new < known,
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        if sooner {
+            self.soonest = Some(resting);
+        }
+    }
+
+    /// Takes a place at the gate, waiting for it no longer than patience allows.
+    async fn reserve(&mut self, target: &Target, cost: Cost) -> Option<Reservation<Arc<Gate>>> {
+        let world = &self.core.world;
+        let now = world.now();
+        let held = match target.gate.reserve_owned(cost, now) {
+            Ok(reservation) => return Some(reservation),
+            Err(held) => held,
+        };
+        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+        self.remember(Resting { until, parked: false });
+        crate::queue::wait(world, target, &self.story.tenant, cost, self.plan.config.remedy.request.patience)
+            .await
+    }
+
+    async fn send(
+        &mut self,
+        target: &Target,
+        shape: &Shape<'_>,
+        body: Bytes,
+        mut reservation: Reservation<Arc<Gate>>,
+    ) -> Result<
+        (Response<Body>, Limits, Reservation<Arc<Gate>>, Moment, Timestamp),
+        (Box<Fault>, Reservation<Arc<Gate>>, Timestamp),
+    > {
+        let world = &self.core.world;
+        let (began, wall) = (world.now(), world.wall());
+        if self.attempts == 0 {
+            world.meters.added.observe(began.since(self.story.began).as_secs_f64());
+        }
+        self.attempts += 1;
+        target.meters.attempts.inc();
+        let start = Instant::now();
+        let left = self.story.deadline.since(began);
+        let total = start + target.timers.total.min(left);
+        let first = if shape.streams { target.timers.first } else { target.timers.whole };
+        let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
+        let way = match (&target.provider.origin, target.provider.kind) {
+            (Some(origin), _) => Way::Server(origin),
+            (None, _) => Way::Sim(&target.model),
+        };
+        let post = Post {
+            way,
+            interface: shape.interface,
+            headers: headers(target, shape, &self.story.id),
+            body,
+            connect_limit: target.timers.connect,
+        };
+        reservation.sent();
+        match timeout_at(limits.first, self.core.upstream.send(post)).await {
+            Ok(Ok(answer)) => Ok((answer, limits, reservation, began, wall)),
+            Ok(Err(fault)) => Err((fault, reservation, wall)),
+            Err(_) => Err((timed_out(too_late(&limits)), reservation, wall)),
+        }
+    }
+
+    /// What an answer that is no success means.
+    async fn refusal(&self, mut open: Open, status: u16) -> (Open, Box<Fault>) {
+        let mut text = Vec::new();
+        let limit = open.limits.total.min(Instant::now() + open.limits.idle);
+        while text.len() < LONGEST_ERROR
+            && let Ok(Some(Ok(block))) = timeout_at(limit, open.body.next()).await
+        {
+            text.extend_from_slice(&block);
+        }
+        text.truncate(LONGEST_ERROR);
+        let fault = self.classify(&open.head, status, &String::from_utf8_lossy(&text), false);
+        (open, fault.unwrap_or_else(|| unknown(status)))
+    }
+
+    /// What the classifier says of an answer.
+    pub(crate) fn classify(
+        &self,
+        head: &HeaderMap,
+        status: u16,
+        body: &str,
+        stream: bool,
+    ) -> Option<Box<Fault>> {
+        let headers: Vec<(&str, &str)> =
+            head.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
+        self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+    }
+
+    fn note(
+        &mut self,
+        target: &Target,
+        place: usize,
+        attempt: Attempt<Arc<Breaker>>,
+        fault: Box<Fault>,
+        wall: Timestamp,
+    ) -> Remedy {
+        let world = &self.core.world;
+        let now = world.now();
+        let told = fault.clone();
+        let remedy = self.call.failed(attempt, fault, now);
+        learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+        // Its rest is longer than this request may wait: nobody needs to look again.
+        if matches!(remedy, Remedy::Elsewhere) {
+            self.call.bar(place);
+        }
+        remedy
+    }
+
+    fn ended(&mut self, end: End) -> Ended {
+        let world = &self.core.world;
+        let now = world.now();
+        match end {
+            End::Failed(failed) => {
+                let fault = failed.last().map_or_else(
+                    || Box::new(Fault::of(Kind::Internal, "gateway")),
+                    |last| last.fault.clone(),
+                );
+                let retry_after = fault.wait.map(|wait| wait.after);
+                Ended { fault, failed, retry_after, untried: false }
+            }
+            End::Refused(refused) => {
+                let rest = self.soonest.and_then(|resting| resting.until);
+                let breaker = refused.wait(now);
+                let rest = rest.map(|until| since(until, world.wall()));
+                let soonest = [breaker, rest].into_iter().flatten().min();
+                self.all_rest(soonest)
+            }
+            _ if now >= self.story.deadline => {
+                let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
+                fault.sub = Some(Sub::Total);
+                Ended { fault, failed: Vec::new(), retry_after: None, untried: true }
+            }
+            _ => {
+                let rest =
+                    self.soonest.and_then(|resting| resting.until).map(|until| since(until, world.wall()));
+                self.all_rest(rest)
+            }
+        }
+    }
+
+    fn all_rest(&self, soonest: Option<Duration>) -> Ended {
+        let parked = self.soonest.is_some_and(|resting| resting.parked) && soonest.is_none();
+        let kind = if parked { Kind::Parked } else { Kind::CoolingDown };
+        let fault = Box::new(Fault::of(kind, "gateway.all_rest"));
+        Ended { fault, failed: Vec::new(), retry_after: soonest, untried: true }
+    }
+}
+
+/// Which limit it is that passes first.
+fn too_late(limits: &Limits) -> Sub {
+    if limits.first >= limits.total { Sub::Total } else { Sub::FirstContent }
+}
+
+fn since(until: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(now)).unwrap_or_default()
+}
+
+fn unknown(status: u16) -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.status"));
+    fault.status = Some(status);
+    fault
+}
+
+/// The headers of a request to a provider: nothing of the client's but what it must know.
+fn headers(target: &Target, shape: &Shape<'_>, id: &str) -> HeaderMap {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(CONTENT_TYPE, JSON);
+    headers.insert(ACCEPT, if shape.streams { HeaderValue::from_static("text/event-stream") } else { JSON });
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
+    if let Some(key) = shape.own_key.or(target.bearer.as_ref()) {
+        headers.insert(AUTHORIZATION, key.clone());
+    }
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id);
+    }
+    headers
+}

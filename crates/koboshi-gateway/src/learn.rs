@@ -1,0 +1,167 @@
+//! What is learned from the end of an attempt: for the target, for everyone who shares the store, for the journal.
+//!
+//! Only what a provider *stated* is shared as fact: a rate limit with its end, a quota, a dead key. How healthy a target seems is the
+//! breaker's, which is told by the attempt's permit. A fault of the network or of the request itself is nobody's fault and is only noted.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::cooldown::{Failure, Standing};
+use koboshi::fault::{Fault, Kind, Scope};
+use koboshi::gate::{Limit, allowances};
+use koboshi::remedy::Remedy;
+use koboshi::time::Moment;
+use koboshi::wait::Clock;
+use koboshi_store::What;
+use serde_json::json;
+
+use crate::plan::Plan;
+use crate::target::Target;
+use crate::world::World;
+
+/// A rate limit that does not say how long it lasts keeps others away for so long.
+const UNSTATED_LIMIT: Duration = Duration::from_secs(1);
+/// A model that is not there is asked for again after this.
+const ABSENT: Duration = Duration::from_secs(60);
+
+/// Why a target is not asked now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resting {
+    /// Until when; none if a person must decide.
+    pub(crate) until: Option<Timestamp>,
+    pub(crate) parked: bool,
+}
+
+/// Whether a target rests, by anything that is known.
+pub(crate) fn resting(world: &World, target: &Target, now: Moment, wall: Timestamp) -> Option<Resting> {
+    if target.is_absent(now) {
+        return Some(Resting { until: wall.checked_add(ABSENT).ok(), parked: false });
+    }
+    if let Err(held) = target.gate.check(now) {
+        let until = held.until.and_then(|until| wall.checked_add(until.since(now)).ok());
+        return Some(Resting { until, parked: false });
+    }
+    let mut longest: Option<Resting> = None;
+    for key in target.scopes.resting() {
+        let Some(cooldown) = world.ledger.cooldown(key) else { continue };
+        let this = match cooldown.standing(wall) {
+            Standing::Cooling { until, .. } => Resting { until: Some(until), parked: false },
+            Standing::Parked(_) => return Some(Resting { until: None, parked: true }),
+            _ => continue,
+        };
+        if longest.is_none_or(|longest| longest.until < this.until) {
+            longest = Some(this);
+        }
+    }
+    longest
+}
+
+/// The headers of an answer say how much is left.
+pub(crate) fn from_headers(world: &World, target: &Target, headers: &http::HeaderMap) {
+    // Most answers say nothing of limits, and reading a clock face costs more than this look.
+    if !headers.keys().any(|name| name.as_str().contains("ratelimit")) {
+        return;
+    }
+    let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let zoned = world.zoned();
+    let now = world.now();
+    for (limit, allowance) in allowances(pairs, Clock { now: &zoned, zones: &world.zones }) {
+        target.gate.learn(limit, allowance, now);
+    }
+}
+
+/// An attempt failed like this, and this is done about it.
+pub(crate) fn from_fault(
+    world: &World,
+    plan: &Plan,
+    target: &Target,
+    fault: &Fault,
+    remedy: Remedy,
+    request_id: &str,
+    started: Timestamp,
+) {
+    world.meters.fault(&target.meters, fault.kind.name());
+    world.meters.remedy(remedy_name(remedy));
+    let code = fault.kind.code(&plan.config.code_prefix);
+    let data = json!({
+        "target": &*target.name,
+        "code": code,
+        "sub": fault.sub.map(|sub| sub.name()),
+        "status": fault.status,
+        "origin": fault.origin.name(),
+        "scope": fault.scope.name(),
+        "wait": fault.wait.map(|wait| wait.after.as_secs_f64()),
+        "rule": &*fault.evidence.rule,
+        "remedy": remedy_name(remedy),
+        "request": request_id,
+    });
+    let text = format!("{}: {}", target.name, fault.detail);
+    world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
+    world.log.fault(&target.name, fault, remedy_name(remedy), request_id, &code);
+    rest(world, plan, target, fault, started);
+}
+
+fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
+    let (now, wall) = (world.now(), world.wall());
+    match fault.kind {
+        Kind::RateLimited => {
+            let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);
+            if !target.gate.hold(Limit::Requests, until, now, wall) {
+                return;
+            }
+            // A guess of ours is for this process alone.
+            if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
+                world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
+            }
+        }
+        Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
+        _ if states_a_rest(fault) => {
+            let Some(key) = target.scopes.of_scope(fault.scope) else { return };
+            let failure = Failure { started: Some(started), ..Failure::of(fault) };
+            let policy = &plan.config.cooldown;
+            if !policy.enabled {
+                return;
+            }
+            world.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, world.seed()));
+            let until = world.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
+                Standing::Cooling { until, .. } => Some(until.to_string()),
+                _ => None,
+            });
+            let said = until.as_deref().unwrap_or("a person resumes it");
+            let text = format!("{key}: rests until {said}");
+            world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+        }
+        _ => {}
+    }
+}
+
+/// Asking the same again cannot help, asking another may, and it is about more than this request: quota, credit, keys.
+fn states_a_rest(fault: &Fault) -> bool {
+    let wide = !matches!(fault.scope, Scope::Request | Scope::Network);
+    wide && !fault.advice.same && fault.advice.other
+}
+
+/// An attempt that began then succeeded: what was known against the target is over.
+pub(crate) fn from_success(world: &World, target: &Target, started: Timestamp) {
+    for key in target.scopes.resting() {
+        if world.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
+            continue;
+        }
+        let wall = world.wall();
+        if world.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
+            world.note(What::Cooldown, "recovered", Some(key), format!("{key}: in use again"), json!({}));
+        }
+    }
+}
+
+pub(crate) fn remedy_name(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::Again { .. } => "again",
+        Remedy::Wait { .. } => "wait",
+        Remedy::Elsewhere => "elsewhere",
+        Remedy::Trim => "trim",
+        Remedy::Reask => "reask",
+        Remedy::Degrade => "degrade",
+        _ => "stop",
+    }
+}

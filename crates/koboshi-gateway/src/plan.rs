@@ -1,0 +1,253 @@
+//! The config, compiled: what is asked on every request is looked up here and not worked out again.
+//!
+//! A plan never changes; a reload makes a new one. Requests that have begun keep theirs.
+
+use std::sync::Arc;
+
+use http::HeaderValue;
+use koboshi::classify::Classifier;
+use koboshi_config::Config;
+use koboshi_config::gateway::{
+    CacheMode, Commit, GuardMode, Named, ProviderConfig, ProviderKind, RouteConfig, Timeouts,
+};
+
+use crate::auth::{Keys, fingerprint};
+use crate::capability::fits;
+use crate::upstream::{Origin, OriginError};
+use crate::well_known;
+
+/// The longest chain.
+const LONGEST_CHAIN: usize = 16;
+
+/// The compiled config.
+pub(crate) struct Plan {
+    pub(crate) config: Config,
+    pub(crate) keys: Keys,
+    pub(crate) classifier: Arc<Classifier>,
+    pub(crate) answers: crate::degrade::Answers,
+    /// No provider is known: the built-in one answers everything.
+    pub(crate) simulated: bool,
+    providers: Named<Arc<Provider>>,
+    routes: Vec<(String, Arc<RouteConfig>)>,
+}
+
+/// Whom to ask.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: ProviderKind,
+    /// None for the built-in one.
+    pub(crate) origin: Option<Origin>,
+    pub(crate) keys: Vec<KeyUse>,
+    pub(crate) timeouts: Timeouts,
+}
+
+/// A key of ours at a provider.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyUse {
+    /// What stands in `Authorization`; none where no key is needed.
+    pub(crate) bearer: Option<HeaderValue>,
+    pub(crate) fingerprint: String,
+    pub(crate) account: String,
+}
+
+/// Why a config cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PlanError {
+    #[error("providers.{0}.base_url: {1}")]
+    Address(String, OriginError),
+    #[error("providers.{0}.keys: a key must be printable text without blanks")]
+    Key(String),
+    #[error("routes.{0}: {1:?} names no provider that is known here")]
+    Unknown(String, String),
+}
+
+/// What one request may do, as its route says.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    /// Provider and model, best first.
+    pub(crate) links: Vec<(Arc<Provider>, String)>,
+    pub(crate) commit: Commit,
+    pub(crate) guard: GuardMode,
+    pub(crate) cache: CacheMode,
+    pub(crate) simple: Option<(Arc<Provider>, String)>,
+}
+
+impl Plan {
+    /// Compiles a config. Without providers the environment's are taken, without those the built-in one.
+    pub(crate) fn compile(
+        mut config: Config,
+        classifier: Arc<Classifier>,
+        answers: crate::degrade::Answers,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, PlanError> {
+        if config.providers.is_empty() {
+            config.providers = well_known::from_environment(lookup);
+        }
+        let simulated = config.providers.is_empty();
+        let mut providers = Named::new();
+        for (name, provider) in &config.providers {
+            providers.insert(name.clone(), Arc::new(compile_provider(name, provider)?));
+        }
+        providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(built_in()));
+        let mut routes: Vec<_> =
+            config.routes.iter().map(|(pattern, route)| (pattern.clone(), Arc::new(route.clone()))).collect();
+        // The most specific pattern first: the one with the most letters that are no star.
+        routes.sort_by_key(|(pattern, _)| std::cmp::Reverse((!pattern.contains('*'), pattern.len())));
+        let keys = Keys::of(&config.keys);
+        let plan = Self { keys, classifier, answers, simulated, providers, routes, config };
+        plan.check_links()?;
+        Ok(plan)
+    }
+
+    fn check_links(&self) -> Result<(), PlanError> {
+        for (pattern, route) in &self.routes {
+            for link in route.chain.iter().chain(&route.simple) {
+                if self.link(link, "x").is_none() {
+                    return Err(PlanError::Unknown(pattern.clone(), link.clone()));
+                }
+            }
+        }
+        match &self.config.degrade.simple {
+            Some(link) if self.link(link, "x").is_none() => {
+                Err(PlanError::Unknown("degrade.simple".to_owned(), link.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every provider.
+    pub(crate) fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.values()
+    }
+
+    /// Names that clients may ask for, as far as they can be listed.
+    pub(crate) fn listed_models(&self) -> Vec<String> {
+        let routes =
+            self.routes.iter().filter(|(pattern, _)| !pattern.contains('*')).map(|(name, _)| name.clone());
+        let chains = self.config.routes.values().flat_map(|route| route.chain.iter());
+        let targets = chains.filter(|link| !link.contains("{model}")).cloned();
+        let sim = koboshi_sim::names().iter().map(|name| format!("sim/{}", name.name));
+        let mut all: Vec<String> = routes.chain(targets).chain(sim).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// What happens to requests for this model; none if nobody is known for it.
+    pub(crate) fn route(&self, model: &str) -> Option<Route> {
+        let found = self.routes.iter().find(|(pattern, _)| fits(pattern, model)).map(|(_, route)| route);
+        if let Some(route) = found {
+            let links =
+                route.chain.iter().take(LONGEST_CHAIN).filter_map(|link| self.link(link, model)).collect();
+            return Some(self.of(
+                links,
+                route.commit,
+                route.guard,
+                route.cache,
+                route.simple.as_deref(),
+                model,
+            ));
+        }
+        let link = self.addressed(model).or_else(|| self.guessed(model))?;
+        Some(self.of(vec![link], Commit::First, None, None, None, model))
+    }
+
+    fn of(
+        &self,
+        links: Vec<(Arc<Provider>, String)>,
+        commit: Commit,
+        guard: Option<GuardMode>,
+        cache: Option<CacheMode>,
+        simple: Option<&str>,
+        model: &str,
+    ) -> Route {
+        let simple = simple.or(self.config.degrade.simple.as_deref());
+        Route {
+            links,
+            commit,
+            guard: guard.unwrap_or(self.config.guard.mode),
+            cache: cache.unwrap_or(self.config.degrade.cache),
+            simple: simple.and_then(|simple| self.link(simple, model)),
+        }
+    }
+
+    /// `provider/model` as the client wrote it.
+    fn addressed(&self, model: &str) -> Option<(Arc<Provider>, String)> {
+        let (provider, model) = model.split_once('/')?;
+        Some((Arc::clone(self.providers.get(provider)?), model.to_owned()))
+    }
+
+    /// A bare model name: its owner, or the only provider there is.
+    fn guessed(&self, model: &str) -> Option<(Arc<Provider>, String)> {
+        if self.simulated {
+            return Some((Arc::clone(self.providers.get("sim")?), "ok".to_owned()));
+        }
+        let owner = well_known::of_model(model).and_then(|name| self.providers.get(name));
+        let mut real = self.providers.values().filter(|provider| provider.kind != ProviderKind::Sim);
+        let mut only = || real.next().filter(|_| real.next().is_none());
+        let provider = match owner {
+            Some(owner) => owner,
+            None => only()?,
+        };
+        Some((Arc::clone(provider), model.to_owned()))
+    }
+
+    /// A link of a chain, with the client's model filled in.
+    fn link(&self, link: &str, model: &str) -> Option<(Arc<Provider>, String)> {
+        let (provider, wanted) = link.split_once('/')?;
+        let provider = self.providers.get(provider)?;
+        Some((Arc::clone(provider), wanted.replace("{model}", model)))
+    }
+}
+
+fn compile_provider(name: &str, config: &ProviderConfig) -> Result<Provider, PlanError> {
+    if config.kind == ProviderKind::Sim {
+        return Ok(Provider { name: name.into(), timeouts: config.timeouts, ..built_in() });
+    }
+    let usual = well_known::find(name).map(|known| known.base_url).or(match config.kind {
+        ProviderKind::Ollama => Some("http://127.0.0.1:11434/v1"),
+        ProviderKind::Deepseek => Some("https://api.deepseek.com/v1"),
+        _ => Some("https://api.openai.com/v1"),
+    });
+    let address = config.base_url.as_deref().or(usual).unwrap_or_default();
+    let origin = Origin::parse(address).map_err(|error| PlanError::Address(name.to_owned(), error))?;
+    let many = config.keys.len() > 1;
+    let mut keys = Vec::new();
+    for (number, key) in (1..).zip(&config.keys) {
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
+            .ok()
+            .filter(|_| !key.expose().is_empty())
+            .ok_or_else(|| PlanError::Key(name.to_owned()))?;
+        bearer.set_sensitive(true);
+        // Several keys of one provider are several accounts unless the config says that they share one.
+        let account = match &config.account {
+            Some(account) => account.clone(),
+            None if many => format!("{name}#{number}"),
+            None => name.to_owned(),
+        };
+        keys.push(KeyUse { bearer: Some(bearer), fingerprint: fingerprint(key.expose()), account });
+    }
+    if keys.is_empty() {
+        let account = config.account.clone().unwrap_or_else(|| name.to_owned());
+        keys.push(KeyUse { bearer: None, fingerprint: "none".to_owned(), account });
+    }
+    Ok(Provider {
+        name: name.into(),
+        kind: config.kind,
+        origin: Some(origin),
+        keys,
+        timeouts: config.timeouts,
+    })
+}
+
+/// The built-in provider.
+fn built_in() -> Provider {
+    Provider {
+        name: "sim".into(),
+        kind: ProviderKind::Sim,
+        origin: None,
+        keys: vec![KeyUse { bearer: None, fingerprint: "none".to_owned(), account: "sim".to_owned() }],
+        timeouts: Timeouts::default(),
+    }
+}

@@ -1,0 +1,243 @@
+//! A stream on its way to the client: nothing is seen before there is content, and nothing is ever seen that is not whole.
+//!
+//! ```text
+//!   upstream ──► follow: frames, steps ──► commit gate ──► client
+//!                   │ fault before the commit: the next target, invisibly
+//!                   │ fault after it: resume (prefill, restart), or one error frame
+//!                   └ tool calls are held until the answer is whole and pass the firewall
+//! ```
+//!
+//! Frames of the client's own dialect pass as the bytes they were. After a change of target the frames are written anew, because the
+//! id stays the first one's and the model becomes the one that really answers.
+
+use bytes::Bytes;
+use koboshi::args::Finish;
+use koboshi::remedy::Remedy;
+use koboshi_config::gateway::Commit;
+use koboshi_wire::chat::write::{self, DONE};
+use koboshi_wire::step::Usage;
+
+use crate::firewall::{ToolCall, Unsettled};
+use crate::flow::Tap;
+use crate::follow::{Followed, Pass, Stop, finish_reading};
+use crate::hold::Hold;
+use crate::journey::{Ended, Journey, Open};
+use crate::reply::stream_head;
+use crate::resume::{Begun, Resume};
+use crate::run::{Run, Turn};
+
+/// Text beyond this is not kept, and a stream that breaks after it cannot be resumed.
+const LONGEST_RESUMED: usize = 1024 * 1024;
+
+/// What the client has seen of one stream.
+pub(crate) struct Stream<'s, 'r> {
+    pub(crate) run: &'s Run<'r>,
+    pub(crate) tap: &'s Tap,
+    pub(crate) hold: Hold<'s>,
+    /// The text it has seen.
+    pub(crate) sent: String,
+    /// It has seen something that no other answer can continue.
+    pub(crate) beyond_text: bool,
+    /// It has seen content.
+    pub(crate) committed: bool,
+    /// The first answer's names, for frames of our own.
+    pub(crate) names: write::Head,
+    /// What all answers cost together.
+    pub(crate) usage: Usage,
+    pub(crate) knows_usage: bool,
+}
+
+impl<'s, 'r> Stream<'s, 'r> {
+    pub(crate) fn new(run: &'s Run<'r>, tap: &'s Tap) -> Self {
+        let serve = &run.plan.config.serve;
+        Self {
+            run,
+            tap,
+            hold: Hold::stream(tap, serve.keep_alive, serve.hold, serve.keep_alive_every),
+            sent: String::new(),
+            beyond_text: false,
+            committed: false,
+            names: write::Head { created: run.story.wall.as_second(), ..write::Head::default() },
+            usage: Usage::default(),
+            knows_usage: false,
+        }
+    }
+
+    /// Relays until the client has a whole answer. An end is only given while nothing but the head was seen; after that the error
+    /// was told in the stream.
+    pub(crate) async fn relay(&mut self, journey: &mut Journey<'_>) -> Result<(), Ended> {
+        let mut resume = None;
+        loop {
+            let open = self.open(journey, resume.is_some()).await;
+            let mut open = match open {
+                Ok(open) => open,
+                Err(ended) => return self.over(ended).await,
+            };
+            if let Some(resume) = &mut resume {
+                *resume = Resume::new(if open.target.prefills() { Begun::Prefilled } else { Begun::Anew });
+            }
+            let followed = self.follow(&mut open, resume.as_mut(), journey).await;
+            let fault = match followed {
+                Ok(followed) => match self.settle(journey, open, followed, resume.is_some()).await {
+                    Ok(()) => return Ok(()),
+                    Err(Unsettled::Ended(ended)) => return self.over(ended).await,
+                    Err(Unsettled::Elsewhere) => {
+                        resume = self.committed.then(|| Resume::new(Begun::Anew));
+                        continue;
+                    }
+                },
+                Err(Stop::Fault(fault)) => fault,
+                Err(Stop::Differs(fault)) => {
+                    Journey::withdraw(open);
+                    self.run.core.world.meters.recovery("differs");
+                    let ended = journey.give_up(fault);
+                    return self.over(ended).await;
+                }
+            };
+            let remedy = journey.after(open, fault.clone());
+            let again = matches!(remedy, Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere);
+            if !again || (self.committed && !self.can_resume()) {
+                let ended = journey.give_up(fault);
+                return self.over(ended).await;
+            }
+            if self.committed {
+                resume = Some(Resume::new(Begun::Anew));
+            }
+        }
+    }
+
+    async fn open(&mut self, journey: &mut Journey<'_>, resuming: bool) -> Result<Open, Ended> {
+        {
+            let run = self.run;
+            let sent = &self.sent;
+            let head = || stream_head(run.story, &run.facts());
+            let mut make = |target: &crate::target::Target| {
+                if resuming && target.prefills() {
+                    run.write(target, &Turn::Prefill(sent))
+                } else {
+                    run.write(target, &Turn::Plain)
+                }
+            };
+            let opened = self.hold.during(head, journey.open_resuming(&run.shape, &mut make, resuming)).await;
+            if let Ok(open) = &opened {
+                let name = open.target.name.to_string();
+                let attempts = journey.attempts;
+                run.disclose(|facts| {
+                    facts.target = Some(name);
+                    facts.attempts = attempts;
+                });
+            }
+            opened
+        }
+    }
+
+    fn can_resume(&self) -> bool {
+        !self.beyond_text && self.sent.len() < LONGEST_RESUMED
+    }
+
+    /// The answer is whole: its calls pass the firewall, and what was held goes out.
+    async fn settle(
+        &mut self,
+        journey: &mut Journey<'_>,
+        open: Open,
+        followed: Followed,
+        rewritten: bool,
+    ) -> Result<(), Unsettled> {
+        let Followed { mut calls, held, finishes, usage, .. } = followed;
+        let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
+        let mut sum = usage.unwrap_or_default();
+        let run = self.run;
+        let mut open = if calls.is_empty() {
+            open
+        } else {
+            let head = || stream_head(run.story, &run.facts());
+            let settling = run.settle_calls(journey, open, &mut calls, finish, &mut sum);
+            self.hold.during(head, Box::pin(settling)).await?
+        };
+        self.usage = self.usage.plus(sum);
+        self.knows_usage |= usage.is_some();
+        let changed = rewritten || calls.iter().any(|call| call.changed);
+        self.commit(journey.attempts);
+        if changed && !calls.is_empty() {
+            self.write_anew(&held, &calls, &finishes).await;
+        } else {
+            for pass in held {
+                self.pass(pass).await;
+            }
+        }
+        if self.run.request.include_usage() && self.knows_usage {
+            self.tap.send(write::usage_chunk(&self.names, &self.usage)).await;
+        }
+        self.tap.send(Bytes::from_static(DONE)).await;
+        if rewritten {
+            self.run.core.world.meters.recovery("resumed");
+        }
+        finish_reading(&mut open.body).await;
+        journey.succeeded(open, usage.map(|_| sum));
+        Ok(())
+    }
+
+    /// Frames with tool calls that were changed: the text before them, the whole calls, the end.
+    async fn write_anew(&mut self, held: &[Pass], calls: &[ToolCall], finishes: &[(u32, String)]) {
+        for pass in held {
+            if let Pass::Text(text) = pass {
+                self.tap.send(write::text_chunk(&self.names, text)).await;
+            }
+        }
+        let mut rest = calls;
+        while let Some(first) = rest.first() {
+            let same = rest.iter().take_while(|call| call.choice == first.choice).count();
+            let (these, others) = rest.split_at(same);
+            let wholes: Vec<_> = these.iter().map(ToolCall::whole).collect();
+            self.tap.send(write::calls_chunk_from(&self.names, first.choice, 0, &wholes)).await;
+            rest = others;
+        }
+        if let Some((_, reason)) = finishes.first() {
+            self.tap.send(write::finish_chunk(&self.names, reason)).await;
+        }
+    }
+
+    /// The client sees content from here on.
+    pub(crate) fn commit(&mut self, attempts: u32) {
+        if !self.committed {
+            self.committed = true;
+            self.run.disclose(|facts| facts.attempts = attempts);
+            self.tap.head(stream_head(self.run.story, &self.run.facts()));
+        }
+    }
+
+    pub(crate) async fn pass(&mut self, pass: Pass) {
+        match pass {
+            Pass::Raw(bytes) => self.tap.send(bytes).await,
+            Pass::Text(text) => self.tap.send(write::text_chunk(&self.names, &text)).await,
+            Pass::Finish(reason) => self.tap.send(write::finish_chunk(&self.names, &reason)).await,
+        }
+        self.hold.spoke();
+    }
+
+    /// Whether content goes out as it comes.
+    pub(crate) fn flows(&self) -> bool {
+        self.run.commit == Commit::First
+    }
+
+    /// There is no more to try. What the client has seen decides how it is told.
+    async fn over(&mut self, ended: Ended) -> Result<(), Ended> {
+        if !self.committed {
+            return Err(ended);
+        }
+        let run = self.run;
+        run.core.world.meters.recovery("error");
+        let told =
+            crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, &ended, &run.facts());
+        run.core.world.meters.answer("broken");
+        self.tap.send(told.frame).await;
+        Ok(())
+    }
+}
+
+fn gravest(known: Finish, next: Finish) -> Finish {
+    match (known, next) {
+        (Finish::Cut, _) | (_, Finish::Cut) => Finish::Cut,
+        (_, next) => next,
+    }
+}

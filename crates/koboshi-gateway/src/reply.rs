@@ -1,0 +1,211 @@
+//! What the client is told besides the answer itself: heads, disclosure headers, errors in its dialect and language.
+//!
+//! Upstream texts are withheld from users: they may hold secrets or another customer's words, and the message of the kind says more. The
+//! whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use http::response::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use koboshi::call::Failed;
+use koboshi::fault::{Fault, Kind};
+use koboshi_report::phrase::Lang;
+use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
+use serde_json::{Value, json};
+
+use crate::journey::Ended;
+use crate::plan::Plan;
+use crate::story::Story;
+use crate::target::Target;
+use crate::world::World;
+
+/// A client's own retry is welcome only if it comes soon.
+const SOON: Duration = Duration::from_secs(60);
+
+/// Facts about an answer for its headers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Disclosure {
+    pub(crate) attempts: u32,
+    pub(crate) target: Option<String>,
+    /// `cache`, `simple` or `static`.
+    pub(crate) degraded: Option<&'static str>,
+    /// The kind of the last fault on the way.
+    pub(crate) fault: Option<&'static str>,
+    /// What the loop guard did or would have done.
+    pub(crate) guard: Option<String>,
+    /// How often the model was asked to mend a tool call.
+    pub(crate) reasks: u32,
+    /// How many calls were mended without asking.
+    pub(crate) repaired: u32,
+}
+
+/// The head of an answer.
+pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
+    let (mut parts, ()) = Response::new(()).into_parts();
+    parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = &mut parts.headers;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    if let Ok(id) = HeaderValue::from_str(&story.id) {
+        headers.insert("x-request-id", id);
+    }
+    headers.insert("x-koboshi-attempts", HeaderValue::from(facts.attempts));
+    let mut text = |name: &'static str, value: Option<&str>| {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    text("x-koboshi-target", facts.target.as_deref());
+    text("x-koboshi-degraded", facts.degraded);
+    text("x-koboshi-fault", facts.fault);
+    text("x-koboshi-guard", facts.guard.as_deref());
+    if facts.reasks > 0 {
+        headers.insert("x-koboshi-reask", HeaderValue::from(facts.reasks));
+    }
+    if facts.repaired > 0 {
+        headers.insert("x-koboshi-repaired", HeaderValue::from(facts.repaired));
+    }
+    parts
+}
+
+/// The head of a stream.
+pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
+    let mut parts = head(200, "text/event-stream", story, facts);
+    parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies that buffer would hold the keep-alives back too.
+    parts.headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    parts
+}
+
+/// An error, ready to be sent as a body or inside a stream.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) frame: Bytes,
+}
+
+/// What is to be told when a journey brought no answer.
+pub(crate) fn tell(
+    world: &World,
+    plan: &Plan,
+    story: &Story,
+    targets: &[std::sync::Arc<Target>],
+    ended: &Ended,
+    facts: &Disclosure,
+) -> Told {
+    let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
+    let own_credential = !plan.config.serve.passthrough;
+    let (fault, retry_after) = (&*ended.fault, ended.retry_after);
+    let status = status_of(fault, own_credential);
+    let message = world.phrases.message(story.lang, fault.kind, fault.sub);
+    let suggestion = world.phrases.suggestion(story.lang, fault.kind, fault.sub);
+    let told = Words { message: &message, suggestion: &suggestion, param: None };
+    let mut facts = facts.clone();
+    facts.fault = Some(fault.kind.name());
+    facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
+    let again = ended.untried && retry_after.is_some_and(|after| after <= SOON);
+    write(plan, story, fault, status, &told, retry_after, again, &trail, &facts)
+}
+
+/// A mistake of the client, or of ours, before anybody was asked.
+pub(crate) fn refuse(
+    world: &World,
+    plan: &Plan,
+    story: &Story,
+    kind: Kind,
+    status: u16,
+    message: Option<&str>,
+    param: Option<&str>,
+) -> Told {
+    let fault = Fault::of(kind, "gateway.edge");
+    let usual = world.phrases.message(story.lang, kind, None);
+    let suggestion = world.phrases.suggestion(story.lang, kind, None);
+    let told = Words { message: message.unwrap_or(&usual), suggestion: &suggestion, param };
+    let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
+    write(plan, story, &fault, status, &told, None, false, &[], &facts)
+}
+
+struct Words<'a> {
+    message: &'a str,
+    suggestion: &'a str,
+    param: Option<&'a str>,
+}
+
+#[expect(clippy::too_many_arguments, reason = "one place where an error becomes bytes")]
+fn write(
+    plan: &Plan,
+    story: &Story,
+    fault: &Fault,
+    status: u16,
+    words: &Words<'_>,
+    retry_after: Option<Duration>,
+    again: bool,
+    trail: &[Value],
+    facts: &Disclosure,
+) -> Told {
+    let seconds =
+        retry_after.map(|after| after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)));
+    let koboshi = json!({
+        "errorCode": fault.kind.code(&plan.config.code_prefix),
+        "kind": fault.kind.name(),
+        "message": words.message,
+        "suggestion": words.suggestion,
+        "retryable": fault.advice.later,
+        "retryAfterSeconds": seconds,
+        "attempts": trail,
+        "requestId": story.id,
+        "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
+    });
+    let said = format!("{} {}", words.message, words.suggestion);
+    let (kind, code) = envelope(fault.kind, fault);
+    let body = ErrorBody {
+        message: said.trim(),
+        kind,
+        code: Some(code),
+        param: words.param,
+        koboshi: Some(&koboshi),
+    };
+    let mut parts = head(status, "application/json", story, facts);
+    // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
+    parts.headers.insert("x-should-retry", HeaderValue::from_static(if again { "true" } else { "false" }));
+    if let Some(seconds) = seconds {
+        parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    Told { status, parts, body: error_body(&body), frame: error_frame(&body) }
+}
+
+/// One attempt for the trail: what and where, nothing that the other side said.
+fn tried(plan: &Plan, targets: &[std::sync::Arc<Target>], failed: &Failed) -> Value {
+    let fault = &failed.fault;
+    json!({
+        "target": targets.get(failed.target).map(|target| &*target.name),
+        "kind": fault.kind.name(),
+        "errorCode": fault.kind.code(&plan.config.code_prefix),
+        "status": fault.status,
+    })
+}
+
+/// The status towards the client. A dead credential of the gateway is not the client's: it would throw its own key away.
+fn status_of(fault: &Fault, own_credential: bool) -> u16 {
+    match fault.kind {
+        Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied if own_credential => 502,
+        kind => kind.row().http_status.unwrap_or(500),
+    }
+}
+
+/// `type` and `code` as clients of the dialect know them.
+fn envelope(kind: Kind, fault: &Fault) -> (&'static str, &'static str) {
+    match kind {
+        Kind::RateLimited | Kind::CoolingDown => ("rate_limit_error", "rate_limit_exceeded"),
+        Kind::QuotaExceeded => ("insufficient_quota", "insufficient_quota"),
+        Kind::ContextTooLarge => ("invalid_request_error", "context_length_exceeded"),
+        Kind::ContentFiltered => ("invalid_request_error", "content_filter"),
+        Kind::ModelNotFound => ("invalid_request_error", "model_not_found"),
+        Kind::MessageTooLarge | Kind::InvalidRequest => ("invalid_request_error", fault.kind.name()),
+        Kind::Unauthorized => ("authentication_error", "invalid_api_key"),
+        Kind::PermissionDenied => ("permission_error", fault.kind.name()),
+        kind => ("server_error", kind.name()),
+    }
+}

@@ -1,0 +1,228 @@
+//! A target: provider, model and key, with everything that is known about it.
+//!
+//! Targets are made when they are first asked for and kept, so that their breakers remember. Model names come from clients, so
+//! the table is bounded: beyond the bound a target is made for one request and forgotten.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::HeaderValue;
+use koboshi::breaker::Breaker;
+use koboshi::chance::Seed;
+use koboshi::gate::Gate;
+use koboshi::key::{Rung, ScopeKey};
+use koboshi::time::Moment;
+
+use crate::capability::{Capability, told_of};
+use crate::meters::TargetMeters;
+use crate::plan::{KeyUse, Plan, Provider};
+use crate::timers::Timers;
+use crate::world::World;
+
+/// Targets that are remembered.
+const MOST_TARGETS: usize = 4096;
+
+/// What one target is and how it fares.
+pub(crate) struct Target {
+    /// `provider/model`, for headers and journals.
+    pub(crate) name: Arc<str>,
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) model: Arc<str>,
+    pub(crate) bearer: Option<HeaderValue>,
+    pub(crate) breaker: Arc<Breaker>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) can: Capability,
+    pub(crate) timers: Timers,
+    pub(crate) scopes: Scopes,
+    pub(crate) meters: TargetMeters,
+    /// It may be asked to report usage at the end of a stream.
+    pub(crate) asks_usage: bool,
+    /// It refused to go on with a text that it was given.
+    refuses_prefill: AtomicBool,
+    /// The provider said that it has no such model; not asked again before this.
+    absent_until: AtomicU64,
+}
+
+/// What knowledge about a target is filed under.
+pub(crate) struct Scopes {
+    /// Provider, model and key together: the breaker's.
+    pub(crate) target: Option<ScopeKey>,
+    pub(crate) key: Option<ScopeKey>,
+    pub(crate) account: Option<ScopeKey>,
+    pub(crate) model: Option<ScopeKey>,
+    pub(crate) provider: Option<ScopeKey>,
+    /// The account's limits for this model: the gate's.
+    pub(crate) limits: Option<ScopeKey>,
+}
+
+impl Scopes {
+    fn of(provider: &str, model: &str, key: &KeyUse) -> Self {
+        let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
+        Self {
+            target: scope(Rung::Target, &format!("{provider}/{model}#{}", key.fingerprint)),
+            key: scope(Rung::Key, &format!("{provider}/{}", key.fingerprint)),
+            account: scope(Rung::Account, &key.account),
+            model: scope(Rung::Model, &format!("{provider}/{model}")),
+            provider: scope(Rung::Provider, provider),
+            limits: scope(Rung::Model, &format!("{}/{model}", key.account)),
+        }
+    }
+
+    /// What a target rests for, the widest first.
+    pub(crate) fn resting(&self) -> impl Iterator<Item = &ScopeKey> {
+        [&self.provider, &self.account, &self.key, &self.model].into_iter().flatten()
+    }
+
+    /// Where a fault of this scope is filed.
+    pub(crate) fn of_scope(&self, scope: koboshi::fault::Scope) -> Option<&ScopeKey> {
+        use koboshi::fault::Scope;
+        match scope {
+            Scope::Key => self.key.as_ref(),
+            Scope::Account => self.account.as_ref(),
+            Scope::Model => self.model.as_ref(),
+            Scope::Provider => self.provider.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl Target {
+    /// The provider has no such model: not asked again for a while.
+    pub(crate) fn is_absent_until(&self, until: Moment) {
+        self.absent_until.store(until.nanos(), Ordering::Relaxed);
+    }
+
+    /// Whether it goes on with a text that it is given.
+    pub(crate) fn prefills(&self) -> bool {
+        self.can.prefill && !self.refuses_prefill.load(Ordering::Relaxed)
+    }
+
+    /// It was given the beginning of an answer and refused.
+    pub(crate) fn refused_prefill(&self) {
+        self.refuses_prefill.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_absent(&self, now: Moment) -> bool {
+        self.absent_until.load(Ordering::Relaxed) > now.nanos()
+    }
+}
+
+type Id = (Arc<str>, Arc<str>, String);
+
+/// Every target that was asked for.
+#[derive(Default)]
+pub(crate) struct Targets {
+    known: RwLock<HashMap<Id, Arc<Target>>>,
+}
+
+impl Targets {
+    /// The targets of a provider's model: one per key, the keys taking turns.
+    pub(crate) fn of(
+        &self,
+        world: &World,
+        plan: &Plan,
+        provider: &Arc<Provider>,
+        model: &str,
+    ) -> Vec<Arc<Target>> {
+        let turn = if provider.keys.len() > 1 { world.turn() } else { 0 };
+        let count = provider.keys.len();
+        let keys = (0..count).filter_map(|nth| provider.keys.get((nth + turn) % count));
+        keys.map(|key| self.one(world, plan, provider, model, key)).collect()
+    }
+
+    /// Forgets all: their policies have changed.
+    pub(crate) fn clear(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Every target that is remembered.
+    pub(crate) fn all(&self) -> Vec<Arc<Target>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = known.values().cloned().collect();
+        all.sort_by(|left, right| left.name.cmp(&right.name));
+        all
+    }
+
+    fn one(
+        &self,
+        world: &World,
+        plan: &Plan,
+        provider: &Arc<Provider>,
+        model: &str,
+        key: &KeyUse,
+    ) -> Arc<Target> {
+        let id: Id = (Arc::clone(&provider.name), model.into(), key.fingerprint.clone());
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id)
+            && Arc::ptr_eq(&known.provider, provider)
+        {
+            return Arc::clone(known);
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // A reload made a new provider of the same name: its address and limits are new, what was learned stays.
+        let before = known.get(&id).cloned();
+        if let Some(before) = &before
+            && Arc::ptr_eq(&before.provider, provider)
+        {
+            return Arc::clone(before);
+        }
+        let target = Arc::new(make(world, plan, provider, model, key, before.as_deref()));
+        if known.len() < MOST_TARGETS || before.is_some() {
+            known.insert(id, Arc::clone(&target));
+        }
+        target
+    }
+}
+
+fn make(
+    world: &World,
+    plan: &Plan,
+    provider: &Arc<Provider>,
+    model: &str,
+    key: &KeyUse,
+    before: Option<&Target>,
+) -> Target {
+    let name: Arc<str> = format!("{}/{model}", provider.name).into();
+    let scopes = Scopes::of(&provider.name, model, key);
+    let can = Capability::of(&provider.name, model, &plan.config.models);
+    let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
+    let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
+    let breaker =
+        before.map_or_else(|| world.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker));
+    let gate = before.map_or_else(|| world.gate(plan, &scopes), |before| Arc::clone(&before.gate));
+    Target {
+        meters: world.meters.target(&provider.name, model),
+        name,
+        provider: Arc::clone(provider),
+        model: model.into(),
+        bearer: key.bearer.clone(),
+        breaker,
+        gate,
+        can,
+        timers,
+        scopes,
+        // Its interface refuses fields that it does not know, and reports usage anyway.
+        asks_usage: provider.origin.as_ref().is_none_or(|origin| origin.host() != "api.mistral.ai"),
+        refuses_prefill: AtomicBool::new(false),
+        absent_until: AtomicU64::new(0),
+    }
+}
+
+/// The order of a chain's targets for one conversation: the one that served it before comes first if it is in the chain, because
+/// its prompt cache is warm. A preference only: it is passed over like any other when it cannot answer.
+pub(crate) fn prefer(targets: &mut [Arc<Target>], served: Option<&str>) {
+    let Some(served) = served else { return };
+    if let Some(at) = targets.iter().position(|target| *target.name == *served)
+        && let Some(front) = targets.get_mut(..=at)
+    {
+        front.rotate_right(1);
+    }
+}
+
+/// A seed for a target's breaker.
+pub(crate) fn seed_of(name: &str) -> Seed {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Seed::new(hash)
+}

@@ -1,0 +1,176 @@
+//! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
+
+use bytes::{Bytes, BytesMut};
+use koboshi::args::Finish;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::remedy::Remedy;
+use koboshi_wire::chat::answer::{self, Whole};
+use tokio::time::{Instant, timeout_at};
+
+use crate::firewall::{ToolCall, Unsettled};
+use crate::journey::{Ended, Journey, Open};
+use crate::run::{Run, Turn};
+use crate::upstream::trouble::timed_out;
+
+/// The largest answer.
+const LARGEST: usize = 64 * 1024 * 1024;
+
+/// A whole answer for the client.
+pub(crate) struct Answered {
+    pub(crate) body: Bytes,
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
+    let mut first: Option<Bytes> = None;
+    let mut more = BytesMut::new();
+    loop {
+        let idle = Instant::now()
+            + open.limits.idle.max(open.limits.first.saturating_duration_since(Instant::now()));
+        let limit = idle.min(open.limits.total);
+        let sub = if limit == open.limits.total { Sub::Total } else { Sub::Idle };
+        let block = match timeout_at(limit, open.body.next()).await {
+            Err(_) => return Err(timed_out(sub)),
+            Ok(None) => break,
+            Ok(Some(block)) => block?,
+        };
+        // Most answers are one block, and need no copy.
+        match first.take() {
+            None if more.is_empty() => first = Some(block),
+            before => {
+                if let Some(before) = before {
+                    more.extend_from_slice(&before);
+                }
+                more.extend_from_slice(&block);
+            }
+        }
+        if more.len() > LARGEST {
+            return Err(Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long")));
+        }
+    }
+    Ok(first.unwrap_or_else(|| more.freeze()))
+}
+
+impl Run<'_> {
+    /// Asks until a whole, right answer is there.
+    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
+        loop {
+            let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
+            self.disclose(|facts| facts.target = Some(open.target.name.to_string()));
+            let read = read_whole(&mut open).await;
+            let judged = match &read {
+                Ok(body) => self.judge(journey, &open, body),
+                Err(fault) => Err(fault.clone()),
+            };
+            let (body, whole) = match (read, judged) {
+                (Ok(body), Ok(())) => {
+                    let whole =
+                        answer::read(&body).map(|whole| (tool_calls(&whole), finish_of(&whole), whole.usage));
+                    (body, whole)
+                }
+                (_, Err(fault)) | (Err(fault), _) => {
+                    if let Some(ended) = self.failed(journey, open, fault) {
+                        return Err(ended);
+                    }
+                    continue;
+                }
+            };
+            // It was read once already, so it can be read.
+            let Ok((mut calls, finish, usage)) = whole else { continue };
+            let mut usage_sum = usage.unwrap_or_default();
+            if calls.is_empty() {
+                journey.succeeded(open, usage);
+                return Ok(Answered { body });
+            }
+            match self.settle_calls(journey, open, &mut calls, finish, &mut usage_sum).await {
+                Ok(open) => {
+                    journey.succeeded(open, Some(usage_sum));
+                    return Ok(Answered { body: with_changes(&body, &calls) });
+                }
+                Err(Unsettled::Elsewhere) => {}
+                Err(Unsettled::Ended(ended)) => return Err(ended),
+            }
+        }
+    }
+
+    /// Notes a failed attempt; gives the end where there is nothing left to do.
+    pub(crate) fn failed(&self, journey: &mut Journey<'_>, open: Open, fault: Box<Fault>) -> Option<Ended> {
+        match journey.after(open, fault.clone()) {
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim | Remedy::Reask => Some(journey.give_up(fault)),
+            _ => None,
+        }
+    }
+
+    /// Whether an answer with status 200 is one.
+    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<(), Box<Fault>> {
+        let text = || String::from_utf8_lossy(body);
+        let said = || journey.classify(&open.head, 200, &text(), false);
+        let Ok(whole) = answer::read(body) else { return Err(said().unwrap_or_else(not_an_answer)) };
+        if whole.error || whole.choices.is_empty() {
+            return Err(said().unwrap_or_else(not_an_answer));
+        }
+        let fine = |choice: &answer::Choice<'_>| {
+            let filtered = choice.finish.as_deref() == Some("content_filter");
+            choice.has_content() && !filtered
+        };
+        if whole.choices.iter().all(fine) {
+            return Ok(());
+        }
+        match said() {
+            Some(fault) => Err(fault),
+            // Cut by the client's own limit before any text: that is an answer.
+            None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(()),
+            None => Err(not_an_answer()),
+        }
+    }
+}
+
+/// Nothing that a client could use.
+pub(crate) fn not_an_answer() -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.no_answer"));
+    fault.sub = Some(Sub::Empty);
+    fault
+}
+
+fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
+    let of_choice = |choice: &answer::Choice<'_>| {
+        let calls = (0..).zip(&choice.calls).map(|(index, call)| ToolCall {
+            choice: choice.index,
+            index,
+            id: call.id.as_deref().unwrap_or_default().to_owned(),
+            name: call.name.as_deref().unwrap_or_default().to_owned(),
+            arguments: call.arguments.clone().into_owned(),
+            free_text: call.free_text,
+            ..ToolCall::default()
+        });
+        calls.collect::<Vec<_>>()
+    };
+    whole.choices.iter().flat_map(of_choice).collect()
+}
+
+fn finish_of(whole: &Whole<'_>) -> Finish {
+    let reasons = whole.choices.iter().filter_map(|choice| choice.finish.as_deref()).map(Finish::of);
+    reasons.fold(Finish::Unknown, |known, reason| {
+        if reason == Finish::Cut {
+            reason
+        } else if known == Finish::Cut {
+            known
+        } else {
+            reason
+        }
+    })
+}
+
+/// The answer with mended arguments in place of the broken ones.
+fn with_changes(body: &Bytes, calls: &[ToolCall]) -> Bytes {
+    if calls.iter().all(|call| !call.changed) {
+        return body.clone();
+    }
+    let Ok(whole) = answer::read(body) else { return body.clone() };
+    let spans = whole.choices.iter().flat_map(|choice| choice.calls.iter().map(|call| call.span.clone()));
+    let changes: Vec<_> = spans
+        .zip(calls)
+        .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
+        .collect();
+    answer::with_arguments(body, &changes)
+}

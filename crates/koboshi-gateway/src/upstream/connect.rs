@@ -1,0 +1,216 @@
+//! A new connection to a provider: straight or through a proxy, plain or with TLS.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use koboshi::fault::{Fault, Sub};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::origin::Origin;
+use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
+
+/// A proxy's answer to CONNECT is short.
+const LONGEST_PROXY_ANSWER: usize = 8 * 1024;
+
+/// A connection with or without TLS.
+pub(crate) enum Wire {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+/// How the other side wants to be spoken to.
+pub(crate) struct Connected {
+    pub(crate) wire: Wire,
+    pub(crate) http2: bool,
+    /// The proxy wants whole addresses in requests.
+    pub(crate) absolute: bool,
+}
+
+/// Makes connections.
+pub(crate) struct Connector {
+    tls: Option<Arc<ClientConfig>>,
+    proxies: Arc<Matcher>,
+}
+
+impl Connector {
+    pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>) -> Self {
+        Self { tls, proxies }
+    }
+
+    /// A new connection within this time.
+    pub(crate) async fn connect(&self, origin: &Origin, limit: Duration) -> Result<Connected, Box<Fault>> {
+        let made = timeout(limit, self.make(origin)).await;
+        made.unwrap_or_else(|_| Err(timed_out(Sub::Connect)))
+    }
+
+    async fn make(&self, origin: &Origin) -> Result<Connected, Box<Fault>> {
+        let proxy = self.proxy_for(origin);
+        let tcp = match &proxy {
+            Some(proxy) => {
+                let host = proxy.uri().host().unwrap_or_default();
+                let port = proxy.uri().port_u16().unwrap_or(80);
+                tcp(host, port).await?
+            }
+            None => tcp(origin.host(), origin.port()).await?,
+        };
+        if !origin.is_secure() {
+            return Ok(Connected { wire: Wire::Plain(tcp), http2: false, absolute: proxy.is_some() });
+        }
+        let tcp = match &proxy {
+            Some(proxy) => tunnel(tcp, origin, proxy).await?,
+            None => tcp,
+        };
+        let secure = self.secure(tcp, origin).await?;
+        let http2 = secure.get_ref().1.alpn_protocol() == Some(b"h2");
+        Ok(Connected { wire: Wire::Secure(Box::new(secure)), http2, absolute: false })
+    }
+
+    /// This machine is never behind a proxy.
+    fn proxy_for(&self, origin: &Origin) -> Option<Intercept> {
+        if origin.is_loopback() {
+            return None;
+        }
+        self.proxies.intercept(&origin.absolute(&origin.path("/")?)?)
+    }
+
+    async fn secure(&self, tcp: TcpStream, origin: &Origin) -> Result<TlsStream<TcpStream>, Box<Fault>> {
+        let no_tls = || io::Error::other("TLS could not be set up on this machine");
+        let config = self.tls.clone().ok_or_else(|| fault_of(&no_tls(), Stage::Connect))?;
+        let name = ServerName::try_from(origin.host().to_owned())
+            .map_err(|error| fault_of(&io::Error::other(error), Stage::Connect))?;
+        let made = TlsConnector::from(config).connect(name, tcp).await;
+        made.map_err(|error| fault_of(&error, Stage::Connect))
+    }
+}
+
+/// The usual TLS settings: what the machine trusts, HTTP/2 where the other side has it.
+pub(crate) fn tls_config() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Every address of the host in turn.
+async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
+    let addresses = tokio::net::lookup_host((host, port)).await.map_err(|error| unresolved(&error))?;
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Without it small frames wait for acknowledgements; a connection that refuses still works.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+    Err(if error.kind() == io::ErrorKind::NotFound {
+        unresolved(&error)
+    } else {
+        fault_of(&error, Stage::Connect)
+    })
+}
+
+/// Asks a proxy for a tunnel.
+async fn tunnel(mut tcp: TcpStream, origin: &Origin, proxy: &Intercept) -> Result<TcpStream, Box<Fault>> {
+    let (host, port) = (origin.host(), origin.port());
+    let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let mut ask = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n");
+    if let Some(auth) = proxy.basic_auth().and_then(|auth| auth.to_str().ok()) {
+        ask.push_str(&format!("Proxy-Authorization: {auth}\r\n"));
+    }
+    ask.push_str("\r\n");
+    let broke = |error: io::Error| fault_of(&error, Stage::Connect);
+    tcp.write_all(ask.as_bytes()).await.map_err(broke)?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        if answer.len() >= LONGEST_PROXY_ANSWER {
+            return Err(proxy_refused("the proxy's answer is too long"));
+        }
+        answer.push(tcp.read_u8().await.map_err(broke)?);
+    }
+    let line =
+        String::from_utf8_lossy(answer.split(|byte| *byte == b'\r').next().unwrap_or_default()).into_owned();
+    match line.split_whitespace().nth(1) {
+        Some("200") => Ok(tcp),
+        _ => Err(proxy_refused(&line)),
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Secure(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Secure(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Self::Secure(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Secure(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Self::Secure(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+}
+
+/// Runs what belongs to this core only.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnThisCore;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for OnThisCore {
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}

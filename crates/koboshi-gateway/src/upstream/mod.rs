@@ -1,0 +1,81 @@
+//! The way to the providers: one call that sends a request and returns the head of the answer.
+//!
+//! It knows sockets, TLS, proxies and the built-in provider, and nothing of faults beyond the way itself: what an answer
+//! means is the classifier's business, what to do about it the attempt's.
+
+mod body;
+mod connect;
+mod origin;
+mod pool;
+pub(crate) mod sim;
+pub(crate) mod trouble;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::Full;
+use hyper_util::client::proxy::matcher::Matcher;
+use koboshi::fault::Fault;
+use rustls::ClientConfig;
+
+pub(crate) use body::Body;
+pub(crate) use connect::tls_config;
+pub(crate) use origin::{Origin, OriginError};
+
+use connect::Connector;
+use pool::{Pool, address};
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// To a server.
+    Server(&'a Origin),
+    /// To the built-in provider, with this model.
+    Sim(&'a str),
+}
+
+/// A request to a provider.
+pub(crate) struct Post<'a> {
+    pub(crate) way: Way<'a>,
+    /// Such as `/chat/completions`.
+    pub(crate) interface: &'static str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) connect_limit: Duration,
+}
+
+/// The way to the providers, from one core.
+pub(crate) struct Upstream {
+    pool: Rc<Pool>,
+    sim: Arc<sim::Stage>,
+}
+
+impl Upstream {
+    pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>, sim: Arc<sim::Stage>) -> Self {
+        Self { pool: Pool::new(Connector::new(tls, proxies)), sim }
+    }
+
+    /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
+    pub(crate) async fn send(&self, post: Post<'_>) -> Result<Response<Body>, Box<Fault>> {
+        let origin = match post.way {
+            Way::Server(origin) => origin,
+            Way::Sim(model) => return self.sim.play(model, post.interface, &post.body).await,
+        };
+        let Some(path) = origin.path(post.interface) else {
+            return Err(trouble::cut("the address of the provider makes no path"));
+        };
+        let Post { mut headers, body, connect_limit, .. } = post;
+        headers.insert(http::header::HOST, origin.authority().clone());
+        let make = |absolute: bool| {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = Method::POST;
+            *request.uri_mut() = address(origin, &path, absolute);
+            *request.headers_mut() = headers.clone();
+            request
+        };
+        self.pool.send(origin, connect_limit, make).await
+    }
+}

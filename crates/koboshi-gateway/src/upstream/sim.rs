@@ -1,0 +1,82 @@
+//! The built-in provider on its stage: it counts who was asked how often, and plays with real pauses.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use http::{HeaderName, HeaderValue, Response};
+use koboshi::fault::Fault;
+use koboshi::time::Moment;
+use koboshi_sim::{Ask, Head, Tally, play};
+use koboshi_store::{Clock, SystemClock};
+use tokio::time::sleep;
+
+use super::Body;
+use super::trouble::{Stage as When, fault_of};
+
+/// Model names that are counted apart; the names come from clients.
+const MOST_NAMES: usize = 10_000;
+
+/// Shared by all cores, so that "the first time" means once.
+pub(crate) struct Stage {
+    clock: SystemClock,
+    begun: Moment,
+    asked: Mutex<HashMap<String, u64>>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let clock = SystemClock;
+        Self { begun: clock.moment(), clock, asked: Mutex::default() }
+    }
+
+    /// Plays the answer to a request.
+    pub(super) async fn play(
+        &self,
+        model: &str,
+        interface: &str,
+        body: &[u8],
+    ) -> Result<Response<Body>, Box<Fault>> {
+        let tally = Tally {
+            nth: self.count(model),
+            elapsed: self.clock.moment().since(self.begun),
+            wall: self.clock.wall().as_second(),
+        };
+        let play = match interface {
+            "/embeddings" => koboshi_sim::embed(&Ask { model, body, tally }),
+            _ => play(&Ask { model, body, tally }),
+        };
+        match play.head {
+            Head::Answer { after, status, headers } => {
+                if !after.is_zero() {
+                    sleep(after).await;
+                }
+                let mut answer = Response::new(Body::played(play.beats, play.end));
+                *answer.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+                for (name, value) in headers {
+                    if let Ok(value) = HeaderValue::from_str(&value) {
+                        answer.headers_mut().insert(HeaderName::from_static(name), value);
+                    }
+                }
+                Ok(answer)
+            }
+            Head::Reset { after } => {
+                sleep(after).await;
+                let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+                Err(fault_of(&reset, When::Waiting))
+            }
+            Head::Silence => std::future::pending().await,
+        }
+    }
+
+    fn count(&self, model: &str) -> u64 {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = asked.get_mut(model) {
+            *count = count.saturating_add(1);
+            return *count - 1;
+        }
+        if asked.len() < MOST_NAMES {
+            asked.insert(model.to_owned(), 1);
+        }
+        0
+    }
+}

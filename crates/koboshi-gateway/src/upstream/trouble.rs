@@ -1,0 +1,158 @@
+//! What went wrong on the way to a provider, as a Fault.
+//!
+//! Only this file knows the errors of sockets, TLS and HTTP. Whatever was not recognised is a connection that broke:
+//! before the answer began, or in its middle.
+
+use std::error::Error;
+use std::io;
+
+use koboshi::fault::{Fault, Kind, Sub};
+
+/// When it went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// While connecting.
+    Connect,
+    /// After the request was sent, before an answer.
+    Waiting,
+    /// In the middle of the answer.
+    Answer,
+}
+
+/// A fault of the way to the provider.
+pub(crate) fn fault_of(error: &(dyn Error + 'static), stage: Stage) -> Box<Fault> {
+    let mut fault = match cause_of(error) {
+        Some(Cause::Certificate) => with(Kind::ConnectionFailed, Sub::Certificate, "transport.certificate"),
+        Some(Cause::Handshake) => with(Kind::ConnectionFailed, Sub::Handshake, "transport.handshake"),
+        Some(Cause::Io(kind)) => of_io(kind, stage),
+        None => of_stage(stage),
+    };
+    fault.detail = chain(error);
+    fault
+}
+
+/// A limit of ours passed.
+pub(crate) fn timed_out(sub: Sub) -> Box<Fault> {
+    with(Kind::Timeout, sub, "transport.timeout")
+}
+
+/// The name of the host could not be resolved.
+pub(crate) fn unresolved(error: &io::Error) -> Box<Fault> {
+    let mut fault = with(Kind::ConnectionFailed, Sub::Dns, "transport.dns");
+    fault.detail = chain(error);
+    fault
+}
+
+/// A proxy on the way said no.
+pub(crate) fn proxy_refused(said: &str) -> Box<Fault> {
+    let mut fault = with(Kind::ConnectionFailed, Sub::Proxy, "transport.proxy");
+    said.chars().filter(|c| !c.is_control()).take(200).for_each(|c| fault.detail.push(c));
+    fault
+}
+
+/// The answer ended before it was whole.
+pub(crate) fn cut(detail: &str) -> Box<Fault> {
+    let mut fault = boxed(Kind::ConnectionClosed, "stream.cut");
+    detail.clone_into(&mut fault.detail);
+    fault
+}
+
+enum Cause {
+    Certificate,
+    Handshake,
+    Io(io::ErrorKind),
+}
+
+/// The deepest error that is known.
+fn cause_of(error: &(dyn Error + 'static)) -> Option<Cause> {
+    let mut found = None;
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return Some(match tls {
+                rustls::Error::InvalidCertificate(_) => Cause::Certificate,
+                _ => Cause::Handshake,
+            });
+        }
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            found = Some(Cause::Io(io.kind()));
+            // An io error hides what it wraps from `source`.
+            next = io.get_ref().map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+            continue;
+        }
+        next = error.source();
+    }
+    found
+}
+
+fn of_io(kind: io::ErrorKind, stage: Stage) -> Box<Fault> {
+    use io::ErrorKind as Io;
+    match (kind, stage) {
+        (Io::ConnectionRefused, _) => boxed(Kind::ConnectionRefused, "transport.refused"),
+        (Io::HostUnreachable | Io::NetworkUnreachable | Io::AddrNotAvailable, _) => {
+            with(Kind::ConnectionFailed, Sub::Unreachable, "transport.unreachable")
+        }
+        (Io::TimedOut, Stage::Connect) => timed_out(Sub::Connect),
+        (Io::TimedOut, _) => timed_out(Sub::Idle),
+        (_, stage) => of_stage(stage),
+    }
+}
+
+fn of_stage(stage: Stage) -> Box<Fault> {
+    match stage {
+        Stage::Connect | Stage::Waiting => with(Kind::ConnectionFailed, Sub::Reset, "transport.reset"),
+        Stage::Answer => boxed(Kind::ConnectionClosed, "transport.cut"),
+    }
+}
+
+fn boxed(kind: Kind, rule: &str) -> Box<Fault> {
+    Box::new(Fault::of(kind, rule))
+}
+
+fn with(kind: Kind, sub: Sub, rule: &str) -> Box<Fault> {
+    let mut fault = boxed(kind, rule);
+    fault.sub = Some(sub);
+    // A certificate that is not trusted now is not trusted in a second either.
+    if sub == Sub::Certificate {
+        fault.advice.same = false;
+    }
+    fault
+}
+
+/// The errors from the outermost to the cause, in one short line.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut said = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let words = error.to_string();
+        if !said.contains(&words) {
+            if !said.is_empty() {
+                said.push_str(": ");
+            }
+            said.push_str(&words);
+        }
+        next = error.source();
+    }
+    said.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_apart() {
+        let io = |kind| io::Error::new(kind, "x");
+        let refused = fault_of(&io(io::ErrorKind::ConnectionRefused), Stage::Connect);
+        assert_eq!(refused.kind, Kind::ConnectionRefused);
+        let reset = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Waiting);
+        assert_eq!((reset.kind, reset.sub), (Kind::ConnectionFailed, Some(Sub::Reset)));
+        let cut = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Answer);
+        assert_eq!(cut.kind, Kind::ConnectionClosed);
+        let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+        let wrapped = io::Error::new(io::ErrorKind::InvalidData, tls);
+        let certificate = fault_of(&wrapped, Stage::Connect);
+        assert_eq!(certificate.sub, Some(Sub::Certificate));
+        assert!(!certificate.advice.same && certificate.advice.other, "only another target can help");
+    }
+}

@@ -1,0 +1,207 @@
+//! What all cores share: the plan, what was learned, and what tells of it.
+//!
+//! Everything here can be read by every core at any time without waiting: the plan is swapped whole, breakers and gates are the
+//! core's lock-free ones, and the ledger's working copy is memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{Timestamp, Zoned};
+use koboshi::args::Schemas;
+use koboshi::breaker::{Breaker, Mode, Transition};
+use koboshi::budget::RetryShare;
+use koboshi::chance::Seed;
+use koboshi::gate::Gate;
+use koboshi::key::ScopeKey;
+use koboshi::time::Moment;
+use koboshi_report::phrase::Phrases;
+use koboshi_store::{Clock, Entry, Ledger, Store, SystemClock, What};
+use serde_json::json;
+
+use crate::affinity::Affinity;
+use crate::degrade::Cache;
+use crate::meters::Meters;
+use crate::plan::Plan;
+use crate::target::{Scopes, Targets, seed_of};
+
+/// Schemas of tools that are kept compiled.
+const MOST_SCHEMAS: usize = 2000;
+
+/// What all cores share.
+pub(crate) struct World {
+    plan: ArcSwap<Plan>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) phrases: Phrases,
+    pub(crate) targets: Targets,
+    pub(crate) affinity: Affinity,
+    pub(crate) cache: Cache,
+    pub(crate) share: RetryShare,
+    pub(crate) meters: Meters,
+    pub(crate) schemas: Schemas,
+    pub(crate) log: crate::log::Log,
+    pub(crate) zones: TimeZoneDatabase,
+    zone: TimeZone,
+    clock: SystemClock,
+    chance: AtomicU64,
+    turns: AtomicUsize,
+}
+
+impl World {
+    #[expect(clippy::too_many_arguments, reason = "made once, from everything that there is")]
+    pub(crate) fn new(
+        plan: Plan,
+        ledger: Arc<Ledger>,
+        store: Arc<dyn Store>,
+        phrases: Phrases,
+        log: crate::log::Log,
+        zones: TimeZoneDatabase,
+        zone: TimeZone,
+        seed: u64,
+    ) -> Self {
+        let clock = SystemClock;
+        Self {
+            share: RetryShare::new(plan.config.retry_share, clock.moment()),
+            plan: ArcSwap::from_pointee(plan),
+            ledger,
+            store,
+            phrases,
+            targets: Targets::default(),
+            affinity: Affinity::default(),
+            cache: Cache::default(),
+            meters: Meters::new(),
+            schemas: Schemas::new(MOST_SCHEMAS),
+            log,
+            zones,
+            zone,
+            clock,
+            chance: AtomicU64::new(seed),
+            turns: AtomicUsize::new(0),
+        }
+    }
+
+    /// The plan that holds now.
+    pub(crate) fn plan(&self) -> Arc<Plan> {
+        self.plan.load_full()
+    }
+
+    /// A new plan for the requests that come from now on. Policies of breakers and gates are part of it, so targets begin anew
+    /// where those changed.
+    pub(crate) fn adopt(&self, plan: Plan) {
+        let before = self.plan();
+        let same = before.config.breaker == plan.config.breaker && before.config.gate == plan.config.gate;
+        self.plan.store(Arc::new(plan));
+        if !same {
+            self.targets.clear();
+        }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.moment()
+    }
+
+    pub(crate) fn wall(&self) -> Timestamp {
+        self.clock.wall()
+    }
+
+    pub(crate) fn zoned(&self) -> Zoned {
+        self.wall().to_zoned(self.zone.clone())
+    }
+
+    /// Fresh chance for one request.
+    pub(crate) fn seed(&self) -> Seed {
+        Seed::new(self.chance.fetch_add(1, Ordering::Relaxed)).nth(1)
+    }
+
+    /// Whose turn it is among equals.
+    pub(crate) fn turn(&self) -> usize {
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes something in the journal.
+    pub(crate) fn note(
+        &self,
+        what: What,
+        kind: &str,
+        key: Option<&ScopeKey>,
+        text: String,
+        data: serde_json::Value,
+    ) {
+        let mut entry = Entry::new(self.wall(), self.ledger.node(), what, text);
+        entry.kind = Some(kind.to_owned().into());
+        entry.key = key.cloned();
+        entry.data = Some(data);
+        self.ledger.journal(entry);
+    }
+
+    /// A breaker for a new target, as it was before a restart.
+    pub(crate) fn breaker(&self, plan: &Plan, name: &Arc<str>, scopes: &Scopes) -> Arc<Breaker> {
+        let now = self.now();
+        let policy = plan.config.breaker;
+        let made = Breaker::new(policy, seed_of(name), now);
+        // The config was checked; if it was not, the default serves.
+        let Ok(breaker) = made.or_else(|_| Breaker::new(Default::default(), seed_of(name), now)) else {
+            return self.breaker(plan, name, scopes);
+        };
+        let watcher = self.watcher(Arc::clone(name), scopes.target.clone());
+        let breaker = Arc::new(breaker.watched(watcher));
+        if let Some(key) = &scopes.target {
+            let own = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
+            if let Some((_, snapshot)) = own {
+                breaker.restore(&snapshot, now, self.wall());
+            }
+        }
+        breaker
+    }
+
+    fn watcher(&self, name: Arc<str>, key: Option<ScopeKey>) -> impl Fn(&Transition) + Send + Sync + 'static {
+        let ledger = Arc::clone(&self.ledger);
+        let (provider, model) = name.split_once('/').unwrap_or((&name, ""));
+        let gauge = self.meters.target(provider, model).breaker;
+        let clock = self.clock;
+        move |change: &Transition| {
+            gauge.set(match change.to {
+                Mode::Closed | Mode::ForcedClosed | Mode::Disabled => 0,
+                Mode::Probing => 1,
+                _ => 2,
+            });
+            let (from, to, why) = (change.from.name(), change.to.name(), change.why.name());
+            let text = format!("{name}: breaker {from} → {to} ({why})");
+            let mut entry = Entry::new(clock.wall(), ledger.node(), What::Breaker, text);
+            entry.kind = Some(to.into());
+            entry.key.clone_from(&key);
+            entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
+            ledger.journal(entry);
+        }
+    }
+
+    /// A gate for a new target, with what the provider stated to anybody.
+    pub(crate) fn gate(&self, plan: &Plan, scopes: &Scopes) -> Arc<Gate> {
+        let now = self.now();
+        let gate = Arc::new(Gate::new(plan.config.gate, now));
+        if let Some(holds) = scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {
+            gate.adopt(&holds, now, self.wall());
+        }
+        gate
+    }
+
+    /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
+    pub(crate) fn keep_in_step(&self) {
+        let (now, wall) = (self.now(), self.wall());
+        for target in self.targets.all() {
+            if let Some(holds) = target.scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {
+                target.gate.adopt(&holds, now, wall);
+            }
+            let Some(key) = &target.scopes.target else { continue };
+            let snapshot = target.breaker.snapshot(now, wall);
+            let shown = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
+            let known = shown.map(|(_, shown)| (shown.mode, shown.until));
+            let fresh = snapshot.mode == Mode::Closed && known.is_none();
+            if !fresh && known != Some((snapshot.mode, snapshot.until)) {
+                self.ledger.show_breaker(key, &snapshot);
+            }
+        }
+    }
+}

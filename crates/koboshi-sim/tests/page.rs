@@ -1,0 +1,82 @@
+//! `docs/sim.md` has the names and parameters of the code, and its examples do what it says.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{got, user};
+use koboshi_sim::{COMMON, Param, names};
+
+fn page() -> String {
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/sim.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The lines of the table under this heading.
+fn table(heading: &str) -> String {
+    let page = page();
+    let (_, rest) = page.split_once(&format!("## {heading}\n")).unwrap();
+    let rest = rest.split("\n## ").next().unwrap();
+    rest.lines().filter(|line| line.starts_with('|')).fold(String::new(), |all, line| all + line + "\n")
+}
+
+fn told(param: &Param) -> String {
+    format!("`{}` ({}): {}", param.name, param.default, param.does)
+}
+
+#[test]
+fn the_page_has_every_name() {
+    let mut made =
+        "| Name | What it does | Its parameters (default) | Example |\n|---|---|---|---|\n".to_owned();
+    for name in names() {
+        let params: Vec<String> = name.params.iter().map(told).collect();
+        writeln!(
+            made,
+            "| `{}` | {} | {} | `sim/{}` |",
+            name.name,
+            name.does,
+            params.join("<br>"),
+            name.example
+        )
+        .unwrap();
+    }
+    assert_eq!(table("Names"), made, "docs/sim.md must have this table:\n{made}");
+}
+
+#[test]
+fn the_page_has_every_common_parameter() {
+    let mut made = "| Parameter | Default | What it means |\n|---|---|---|\n".to_owned();
+    for param in COMMON {
+        writeln!(made, "| `{}` | {} | {} |", param.name, param.default, param.does).unwrap();
+    }
+    assert_eq!(table("Parameters of every name"), made, "docs/sim.md must have this table:\n{made}");
+}
+
+#[test]
+fn no_name_has_a_parameter_twice_and_none_breaks_a_table() {
+    for name in names() {
+        let all: Vec<&str> = name.params.iter().chain(COMMON).map(|param| param.name).collect();
+        let once: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), once.len(), "{}", name.name);
+        assert!(!name.does.contains('|') && name.params.iter().all(|param| !param.does.contains('|')));
+    }
+}
+
+/// Every `sim/…` in the text of the page can be asked for.
+#[test]
+fn the_models_on_the_page_exist() {
+    let page = page();
+    let models: Vec<&str> = page.split("`sim/").skip(1).filter_map(|rest| rest.split('`').next()).collect();
+    assert!(models.len() > names().len());
+    for model in
+        models.into_iter().filter(|model| !matches!(*model, "silence" | "reset") && !model.contains('…'))
+    {
+        let play = common::ask(model, &user("hello"), koboshi_sim::Tally::default());
+        if matches!(play.head, koboshi_sim::Head::Answer { .. }) {
+            let body = got(model, &user("hello")).body;
+            assert!(!body.contains("model_not_found") && !body.contains("invalid_value"), "{model}: {body}");
+        }
+    }
+}

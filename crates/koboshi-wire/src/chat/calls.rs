@@ -1,0 +1,139 @@
+//! The tool calls of a conversation and what came back, for the loop guard.
+//!
+//! Only the calls since the user last wrote count, and of a long turn only the last ones are read; those before are counted.
+//! A call is paired with its result by id within its own answer, because some servers use the same ids in each. Calls that
+//! nobody has answered are left out: nothing has happened yet.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use koboshi::guard::Call;
+use serde_json::value::RawValue;
+
+use super::request::{ChatRequest, Message, Role};
+use super::said::{Called, Function};
+use crate::lenient::{List, Object};
+use serde::de::IgnoredAny;
+
+/// So many calls of a turn are read. The guard looks back on fewer.
+const MOST_READ: usize = 300;
+
+/// A call of the conversation and its result.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GuardCall<'a> {
+    /// Name of the tool; empty where the call is only counted.
+    pub tool: Cow<'a, str>,
+    /// Its arguments as text.
+    pub args: Cow<'a, str>,
+    /// What came back.
+    pub output: Cow<'a, str>,
+    /// Number of the user turn.
+    pub turn: u32,
+    /// Number of the answer that made it.
+    pub batch: u32,
+}
+
+impl GuardCall<'_> {
+    /// As the guard takes it. The dialect has no error flag.
+    #[must_use]
+    pub fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.tool,
+            args: &self.args,
+            output: &self.output,
+            is_error: None,
+            turn: self.turn,
+            batch: Some(self.batch),
+        }
+    }
+}
+
+impl<'a> ChatRequest<'a> {
+    /// Number of the current user turn: how often the user has written.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        let written = (0..self.messages.len()).filter(|index| self.is_real_user(*index)).count();
+        u32::try_from(written).unwrap_or(u32::MAX)
+    }
+
+    /// The answered tool calls since the user last wrote, oldest first. All but the last 300 are only counted: their texts are
+    /// empty.
+    #[must_use]
+    pub fn calls(&self) -> Vec<GuardCall<'a>> {
+        let start =
+            (0..self.messages.len()).rev().find(|index| self.is_real_user(*index)).map_or(0, |at| at + 1);
+        let turn = self.turn();
+        let mut answers = Vec::new();
+        let (mut read, mut end) = (0, self.messages.len());
+        for index in (start..self.messages.len()).rev() {
+            let Some(message) = self.messages.get(index).filter(|message| message.role == Role::Assistant)
+            else {
+                continue;
+            };
+            let results = self.messages.get(index + 1..end).unwrap_or_default();
+            end = index;
+            let batch = u32::try_from(index).unwrap_or(u32::MAX);
+            let blank = GuardCall { turn, batch, ..GuardCall::default() };
+            let calls = if read < MOST_READ {
+                paired(message, results, &blank)
+            } else {
+                counted(message, results, &blank)
+            };
+            read += calls.len();
+            answers.push(calls);
+        }
+        answers.into_iter().rev().flatten().collect()
+    }
+}
+
+/// The calls of an answer with their results.
+fn paired<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
+    let asked = asked(message);
+    // Several calls of one answer may have one id, or none: then their order decides.
+    let mut open: HashMap<&str, std::collections::VecDeque<usize>> = HashMap::new();
+    for (index, call) in asked.iter().enumerate() {
+        open.entry(call.id.as_deref().unwrap_or_default()).or_default().push_back(index);
+    }
+    let mut outputs: Vec<Option<Cow<'a, str>>> = Vec::new();
+    outputs.resize_with(asked.len(), || None);
+    for result in results.iter().filter(|message| message.is_result()) {
+        let id = result.tool_call_id.as_deref().unwrap_or_default();
+        let index = open.get_mut(id).and_then(std::collections::VecDeque::pop_front);
+        if let Some(output) = index.and_then(|index| outputs.get_mut(index)) {
+            *output = Some(result.text().unwrap_or_default());
+        }
+    }
+    let answered = asked.into_iter().zip(outputs).filter_map(|(call, output)| Some((call, output?)));
+    answered
+        .map(|(call, output)| GuardCall {
+            args: call.function.arguments_text().unwrap_or_default(),
+            tool: call.function.name.unwrap_or_default(),
+            output,
+            ..blank.clone()
+        })
+        .collect()
+}
+
+/// As many blank calls as the answer made and got answered.
+fn counted<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
+    let list = message.tool_calls.map(RawValue::get);
+    let made = list.and_then(|text| serde_json::from_str::<List<IgnoredAny>>(text).ok()).unwrap_or_default();
+    let made = made.0.len() + usize::from(message.function_call.is_some());
+    let answered = results.iter().filter(|message| message.is_result()).count();
+    vec![blank.clone(); made.min(answered)]
+}
+
+/// The calls of an answer, in both forms.
+fn asked<'a>(message: &Message<'a>) -> Vec<Called<'a>> {
+    let list = message.tool_calls.map(RawValue::get);
+    let List(calls) =
+        list.and_then(|text| serde_json::from_str::<List<Object<Called<'a>>>>(text).ok()).unwrap_or_default();
+    let mut calls: Vec<Called<'a>> = calls.into_iter().map(|Object(call)| call).collect();
+    let old = message.function_call.map(RawValue::get);
+    if let Some(Object(function)) =
+        old.and_then(|text| serde_json::from_str::<Object<Function<'a>>>(text).ok())
+    {
+        calls.push(Called { function, ..Called::default() });
+    }
+    calls
+}

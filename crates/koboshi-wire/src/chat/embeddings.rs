@@ -1,0 +1,28 @@
+//! Requests for embeddings: only the model is looked at, and only the model is changed.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::intake::{IntakeError, Top};
+use crate::splice::{Splices, place, quoted};
+
+/// The model that is asked for.
+///
+/// # Errors
+/// The body is no JSON object with a model.
+pub fn model(body: &[u8]) -> Result<Cow<'_, str>, IntakeError> {
+    Ok(Top::of(body)?.model()?.0)
+}
+
+/// The request for another model; every other byte stays. A body that cannot be read stays as it is.
+#[must_use]
+pub fn with_model(body: &Bytes, name: &str) -> Bytes {
+    let mut splices = Splices::default();
+    let known = Top::of(body).and_then(|top| top.model());
+    let place = known.ok().filter(|(known, _)| known != name).and_then(|(_, raw)| place(body, raw.get()));
+    if let Some(range) = place {
+        splices.replace(range, quoted(name));
+    }
+    splices.apply(body)
+}

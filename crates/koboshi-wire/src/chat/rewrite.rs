@@ -1,0 +1,287 @@
+//! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
+//!
+//! Byte-exact on purpose: prompt caches of providers look at the text, and fields that we do not know must pass. Each wish is
+//! noted and [`Rewrite::finish`] makes them all in one pass; where nothing was wished, or everything is so already, the
+//! same bytes come back uncopied. Appended messages keep their order.
+//!
+//! *Not here*: other dialects, and taking messages away.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::content;
+use super::request::{ChatRequest, Message};
+use super::write::WholeCall;
+use crate::lenient::text_of;
+use crate::splice::{Splices, escaped, place, quoted};
+
+/// Wished changes of one request.
+///
+/// ```
+/// use bytes::Bytes;
+/// use koboshi_wire::chat::{ChatRequest, Rewrite};
+///
+/// let body = Bytes::from_static(br#"{ "model": "fast", "messages": [], "seed": 7 }"#);
+/// let request = ChatRequest::parse(&body)?;
+/// let changed = Rewrite::of(&request, &body).model("gpt-4o-mini").finish();
+/// assert_eq!(changed, br#"{ "model": "gpt-4o-mini", "messages": [], "seed": 7 }"#[..]);
+/// # Ok::<(), koboshi_wire::chat::IntakeError>(())
+/// ```
+#[derive(Debug)]
+pub struct Rewrite<'a> {
+    request: &'a ChatRequest<'a>,
+    body: &'a Bytes,
+    model: Option<String>,
+    stream: Option<bool>,
+    include_usage: bool,
+    /// Fields of the top level and their JSON.
+    fields: Vec<(&'static str, String)>,
+    notes: Vec<String>,
+    /// Goes on with the last message.
+    continued: String,
+    /// Messages to be appended, as JSON.
+    appended: Vec<String>,
+}
+
+/// A broken call and what the model is told about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corrected<'a> {
+    /// The call as the model made it.
+    pub call: WholeCall<'a>,
+    /// What is wrong with it.
+    pub correction: &'a str,
+}
+
+impl<'a> Rewrite<'a> {
+    /// No change yet. `body` is what the request was read from.
+    #[must_use]
+    pub fn of(request: &'a ChatRequest<'a>, body: &'a Bytes) -> Self {
+        Self {
+            request,
+            body,
+            model: None,
+            stream: None,
+            include_usage: false,
+            fields: Vec::new(),
+            notes: Vec::new(),
+            continued: String::new(),
+            appended: Vec::new(),
+        }
+    }
+
+    /// Asks for this model.
+    pub fn model(&mut self, name: &str) -> &mut Self {
+        self.model = Some(name.to_owned());
+        self
+    }
+
+    /// Asks for a stream or for a whole answer. Without a stream there are no stream options either: providers refuse them.
+    pub fn stream(&mut self, stream: bool) -> &mut Self {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// Asks for the usage at the end of the stream.
+    pub fn include_usage(&mut self) -> &mut Self {
+        self.include_usage = true;
+        self
+    }
+
+    /// Forbids tool calls in the answer; where no tools are offered there is nothing to forbid.
+    pub fn tool_choice_none(&mut self) -> &mut Self {
+        self.choose(r#""none""#.to_owned(), r#""none""#.to_owned())
+    }
+
+    /// Makes the model call this tool.
+    pub fn force_tool(&mut self, name: &str) -> &mut Self {
+        let offers = self.request.offers();
+        let is_custom = offers.iter().any(|offer| offer.is_custom && offer.name.as_deref() == Some(name));
+        let kind = if is_custom { "custom" } else { "function" };
+        let choice = json!({"type": kind, kind: {"name": name}});
+        self.choose(choice.to_string(), json!({"name": name}).to_string())
+    }
+
+    fn choose(&mut self, choice: String, legacy: String) -> &mut Self {
+        if self.request.is_legacy() {
+            self.field("function_call", legacy)
+        } else if self.request.raw("tools").is_some() {
+            self.field("tool_choice", choice)
+        } else {
+            self
+        }
+    }
+
+    /// Allows one tool call at a time.
+    pub fn parallel_off(&mut self) -> &mut Self {
+        if self.request.raw("tools").is_some() {
+            self.field("parallel_tool_calls", "false".to_owned())
+        } else {
+            self
+        }
+    }
+
+    fn field(&mut self, name: &'static str, json: String) -> &mut Self {
+        self.fields.retain(|(known, _)| *known != name);
+        self.fields.push((name, json));
+        self
+    }
+
+    /// Adds a paragraph to the last result of a tool, where the model reads next. Without one nothing is added.
+    pub fn append_to_last_tool_result(&mut self, text: &str) -> &mut Self {
+        self.notes.push(text.to_owned());
+        self
+    }
+
+    /// Adds a message at the end.
+    pub fn append_message(&mut self, message: &Value) -> &mut Self {
+        self.appended.push(message.to_string());
+        self
+    }
+
+    /// Lets the model go on with this text. If the client's own last message is such a beginning, it is made longer.
+    pub fn prefill(&mut self, text: &str) -> &mut Self {
+        let last =
+            self.request.messages.last().filter(|message| message.is_prefill() && message.content.is_some());
+        if last.is_some() && self.appended.is_empty() {
+            self.continued.push_str(text);
+            self
+        } else {
+            self.append_message(&json!({"role": "assistant", "content": text}))
+        }
+    }
+
+    /// Shows the model its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
+    /// object are shown as an empty one: many servers refuse a history with broken arguments, and the correction quotes them.
+    pub fn append_exchange(&mut self, broken: &[Corrected<'_>]) -> &mut Self {
+        let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+        let sound = |call: &WholeCall<'_>| {
+            if is_object(call.arguments) { call.arguments.to_owned() } else { "{}".to_owned() }
+        };
+        if self.request.is_legacy() {
+            for Corrected { call, correction } in broken {
+                let function = json!({"name": call.name, "arguments": sound(call)});
+                self.append_message(
+                    &json!({"role": "assistant", "content": null, "function_call": function}),
+                );
+                self.append_message(&json!({"role": "function", "name": call.name, "content": correction}));
+            }
+            return self;
+        }
+        let calls: Vec<Value> = broken
+            .iter()
+            .map(|Corrected { call, .. }| {
+                json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sound(call)}})
+            })
+            .collect();
+        if !calls.is_empty() {
+            self.append_message(&json!({"role": "assistant", "content": null, "tool_calls": calls}));
+        }
+        for Corrected { call, correction } in broken {
+            self.append_message(&json!({"role": "tool", "tool_call_id": call.id, "content": correction}));
+        }
+        self
+    }
+
+    /// The changed body; the same bytes if nothing changes.
+    #[must_use]
+    pub fn finish(&self) -> Bytes {
+        let mut splices = Splices::default();
+        if let Some(name) = self.model.as_deref().filter(|name| *name != self.request.model()) {
+            self.set("model", &quoted(name), &mut splices);
+        }
+        self.set_stream(&mut splices);
+        for (name, json) in &self.fields {
+            self.set(name, json, &mut splices);
+        }
+        self.add_notes(&mut splices);
+        self.add_messages(&mut splices);
+        splices.apply(self.body)
+    }
+
+    /// Gives a field of the top level a value, in place or in front of the others.
+    fn set(&self, name: &str, json: &str, splices: &mut Splices) {
+        let body = self.request.top.body;
+        match self.request.top.entry(name) {
+            Some(raw) if raw.get() == json => {}
+            Some(raw) => {
+                if let Some(range) = place(body.as_bytes(), raw.get()) {
+                    splices.replace(range, json);
+                }
+            }
+            // There are other fields: without a model there is no request.
+            None => {
+                let front = body.find('{').map_or(0, |brace| brace + 1);
+                splices.insert(front, format!("{}:{json},", quoted(name)));
+            }
+        }
+    }
+
+    fn set_stream(&self, splices: &mut Splices) {
+        let stream = self.stream.unwrap_or(self.request.stream());
+        if stream != self.request.stream() {
+            self.set("stream", if stream { "true" } else { "false" }, splices);
+        }
+        let options = self.request.top.entry("stream_options");
+        if !stream {
+            if self.stream.is_some() && options.is_some() {
+                self.set("stream_options", "null", splices);
+            }
+            return;
+        }
+        if !self.include_usage || self.request.include_usage() {
+            return;
+        }
+        let known = options.and_then(|raw| super::intake::fields(raw));
+        let Some(known) = known.filter(|known| !known.is_empty()) else {
+            return self.set("stream_options", r#"{"include_usage":true}"#, splices);
+        };
+        let body = self.request.top.body.as_bytes();
+        let switch = known.iter().rev().find(|(name, _)| name == "include_usage");
+        let switch = switch.and_then(|(_, raw)| place(body, raw.get()));
+        let inside = options.and_then(|raw| place(body, raw.get())).map(|range| range.start + 1);
+        match (switch, inside) {
+            (Some(range), _) => splices.replace(range, "true"),
+            (None, Some(inside)) => splices.insert(inside, r#""include_usage":true,"#),
+            (None, None) => {}
+        }
+    }
+
+    fn add_notes(&self, splices: &mut Splices) {
+        let last = self.request.messages.iter().rev().find(|message| message.is_result());
+        for note in &self.notes {
+            if let Some(message) = last {
+                self.lengthen(message, note, "\n\n", splices);
+            }
+        }
+    }
+
+    /// Adds a text to the end of a message's content: to the text itself, or as one more part.
+    fn lengthen(&self, message: &Message<'_>, text: &str, between: &str, splices: &mut Splices) {
+        let Some(content) = message.content else { return };
+        let Some(range) = place(self.request.top.body.as_bytes(), content.get()) else { return };
+        // Before the closing quote or bracket.
+        let end = range.end.saturating_sub(1);
+        if content::is_list(content) {
+            let comma = if content.get().trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty() {
+                ""
+            } else {
+                ","
+            };
+            splices.insert(end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(text)));
+        } else if let Some(before) = text_of(content) {
+            let between = if before.is_empty() { "" } else { between };
+            splices.insert(end, escaped(between) + &escaped(text));
+        }
+    }
+
+    fn add_messages(&self, splices: &mut Splices) {
+        if let Some(message) = self.request.messages.last().filter(|_| !self.continued.is_empty()) {
+            self.lengthen(message, &self.continued, "", splices);
+        }
+        if self.appended.is_empty() {
+            return;
+        }
+        let comma = if self.request.messages.is_empty() { "" } else { "," };
+        splices.insert(self.request.end_of_messages(), format!("{comma}{}", self.appended.join(",")));
+    }
+}

@@ -1,0 +1,170 @@
+//! What a model said in one message, whole or in pieces: the part that chunks and answers have in common.
+
+use std::borrow::Cow;
+
+use serde::de::MapAccess;
+use serde_json::value::RawValue;
+
+use crate::lenient::{Fields, List, Number, Object, Text, Truth, skip, text_of};
+use crate::step::Usage;
+
+use super::content::Spoken;
+
+/// A `message` or a `delta`.
+#[derive(Debug, Default)]
+pub(crate) struct Said<'a> {
+    pub(crate) text: Option<Cow<'a, str>>,
+    pub(crate) reasoning: bool,
+    pub(crate) refusal: bool,
+    pub(crate) audio: bool,
+    pub(crate) calls: Vec<Called<'a>>,
+}
+
+impl<'a> Fields<'a> for Said<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "content" => {
+                let spoken = map.next_value::<Spoken<'a>>()?;
+                self.text = spoken.text.or(self.text.take());
+                self.reasoning |= spoken.thinking;
+            }
+            // DeepSeek and vLLM, OpenRouter and Ollama, OpenRouter again: each its own name for thinking.
+            "reasoning_content" | "reasoning" | "reasoning_details" | "reasoning_text" | "thinking" => {
+                self.reasoning |= map.next_value::<Truth>()?.0;
+            }
+            "refusal" => self.refusal = map.next_value::<Truth>()?.0,
+            "audio" => self.audio = map.next_value::<Truth>()?.0,
+            "tool_calls" => {
+                let List(calls) = map.next_value::<List<Object<Called<'a>>>>()?;
+                self.calls.extend(calls.into_iter().map(|Object(call)| call));
+            }
+            "function_call" => {
+                let Object(function) = map.next_value::<Object<Function<'a>>>()?;
+                if function.name.is_some() || function.arguments.is_some() {
+                    self.calls.push(Called { function, ..Called::default() });
+                }
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// A tool call or a piece of one.
+#[derive(Debug, Default)]
+pub(crate) struct Called<'a> {
+    pub(crate) index: Option<u32>,
+    pub(crate) id: Option<Cow<'a, str>>,
+    pub(crate) function: Function<'a>,
+    pub(crate) free_text: bool,
+}
+
+impl<'a> Fields<'a> for Called<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "index" => self.index = map.next_value::<Number>()?.small(),
+            // Some servers repeat an empty id in every piece.
+            "id" => self.id = map.next_value::<Text<'a>>()?.full(),
+            "function" => self.function = map.next_value::<Object<Function<'a>>>()?.0,
+            "custom" => {
+                self.function = map.next_value::<Object<Function<'a>>>()?.0;
+                self.free_text = true;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// Name and arguments.
+#[derive(Debug, Default)]
+pub(crate) struct Function<'a> {
+    pub(crate) name: Option<Cow<'a, str>>,
+    pub(crate) arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Function<'a> {
+    /// The text of the arguments. Some servers send the object itself in place of its text: then that is the text.
+    pub(crate) fn arguments_text(&self) -> Option<Cow<'a, str>> {
+        let raw = self.arguments?;
+        match raw.get().as_bytes().first() {
+            Some(b'"') => text_of(raw),
+            Some(b'n') => None,
+            _ => Some(Cow::Borrowed(raw.get())),
+        }
+    }
+}
+
+impl<'a> Fields<'a> for Function<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "name" => self.name = map.next_value::<Text<'a>>()?.full(),
+            "arguments" | "input" => self.arguments = Some(map.next_value()?),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// The cost of an answer, in the names of several vendors.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl Spent {
+    /// The cost, if any was told.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        if self.input.is_none() && self.output.is_none() {
+            return None;
+        }
+        Some(Usage {
+            input: self.input.unwrap_or(0),
+            output: self.output.unwrap_or(0),
+            cached: self.cached.unwrap_or(0),
+            reasoning: self.reasoning.unwrap_or(0),
+        })
+    }
+}
+
+impl<'a> Fields<'a> for Spent {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "prompt_tokens" => self.input = map.next_value::<Number>()?.0,
+            "completion_tokens" => self.output = map.next_value::<Number>()?.0,
+            // DeepSeek; Moonshot.
+            "prompt_cache_hit_tokens" | "cached_tokens" => {
+                self.cached = self.cached.max(map.next_value::<Number>()?.0);
+            }
+            "prompt_tokens_details" => {
+                let Object(details) = map.next_value::<Object<Details>>()?;
+                self.cached = self.cached.max(details.cached);
+            }
+            "completion_tokens_details" => {
+                self.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Details {
+    cached: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl<'a> Fields<'a> for Details {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "cached_tokens" => self.cached = map.next_value::<Number>()?.0,
+            "reasoning_tokens" => self.reasoning = map.next_value::<Number>()?.0,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! Our own frames, answers and errors, as the official clients expect them.
+//!
+//! Everything is written by serde, so it is JSON whatever the texts hold, and on one line, so it is one `data:` line. The
+//! `koboshi` object stands inside `error`, because that is the part an OpenAI client hands to its user, and at the top level
+//! of an answer.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::step::Usage;
+
+/// The end of a stream. Never after an error: a client would take the cut text for a whole answer.
+pub const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// Keeps a silent stream open. Says nothing.
+pub const COMMENT: &[u8] = b": keep-alive\n\n";
+
+/// What all chunks of one answer have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Head {
+    /// Id of the answer.
+    pub id: String,
+    /// The model that answers.
+    pub model: String,
+    /// When it began, in seconds since 1970.
+    pub created: i64,
+    /// The upstream's fingerprint, where it has one.
+    pub fingerprint: Option<String>,
+}
+
+/// A tool call with all its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WholeCall<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Name of the tool.
+    pub name: &'a str,
+    /// The text of the arguments.
+    pub arguments: &'a str,
+}
+
+/// What an error says.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ErrorBody<'a> {
+    /// A sentence for a person.
+    pub message: &'a str,
+    /// The `type`: `invalid_request_error`, `server_error` and so on.
+    pub kind: &'a str,
+    /// A stable code.
+    pub code: Option<&'a str>,
+    /// The field it is about.
+    pub param: Option<&'a str>,
+    /// What Koboshi has to say beyond that.
+    pub koboshi: Option<&'a Value>,
+}
+
+/// The first chunk of an answer: who speaks. With what is to be said of the answer as a whole, where there is something.
+#[must_use]
+pub fn role_chunk(head: &Head, koboshi: Option<&Value>) -> Bytes {
+    let delta = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
+    frame(&Chunk { koboshi, ..Chunk::of(head, &[piece(delta, None)]) })
+}
+
+/// A piece of text.
+#[must_use]
+pub fn text_chunk(head: &Head, text: &str) -> Bytes {
+    frame(&Chunk::of(head, &[piece(Delta { content: Some(text), ..Delta::default() }, None)]))
+}
+
+/// Whole tool calls, numbered from 0.
+#[must_use]
+pub fn calls_chunk(head: &Head, calls: &[WholeCall<'_>]) -> Bytes {
+    calls_chunk_from(head, 0, 0, calls)
+}
+
+/// Whole tool calls of this choice, numbered from `first`: for calls that follow others.
+#[must_use]
+pub fn calls_chunk_from(head: &Head, choice: u32, first: u32, calls: &[WholeCall<'_>]) -> Bytes {
+    let calls: Vec<Call<'_>> =
+        (first..).zip(calls).map(|(index, call)| Call::of(Some(index), call)).collect();
+    let delta = Delta { tool_calls: Some(&calls), ..Delta::default() };
+    frame(&Chunk::of(head, &[Piece { index: choice, ..piece(delta, None) }]))
+}
+
+/// A whole call in the old form, for clients that offered `functions`.
+#[must_use]
+pub fn function_chunk(head: &Head, call: &WholeCall<'_>) -> Bytes {
+    let function = Function { name: call.name, arguments: call.arguments };
+    frame(&Chunk::of(head, &[piece(Delta { function_call: Some(function), ..Delta::default() }, None)]))
+}
+
+/// The end of choice 0: `stop`, `length`, `tool_calls` and so on.
+#[must_use]
+pub fn finish_chunk(head: &Head, reason: &str) -> Bytes {
+    frame(&Chunk::of(head, &[piece(Delta::default(), Some(reason))]))
+}
+
+/// The usage, after the last choice has ended.
+#[must_use]
+pub fn usage_chunk(head: &Head, usage: &Usage) -> Bytes {
+    frame(&Chunk { usage: Some(Spent::of(usage)), ..Chunk::of(head, &[]) })
+}
+
+/// A chunk that says nothing: keeps a stream open for clients that cannot read comments.
+#[must_use]
+pub fn empty_chunk(head: &Head) -> Bytes {
+    frame(&Chunk::of(head, &[piece(Delta::default(), None)]))
+}
+
+/// An error inside a stream. The stream ends with it.
+#[must_use]
+pub fn error_frame(error: &ErrorBody<'_>) -> Bytes {
+    frame(&Wrapped::of(error))
+}
+
+/// An error as the body of an answer.
+#[must_use]
+pub fn error_body(error: &ErrorBody<'_>) -> Bytes {
+    json(Vec::new(), &Wrapped::of(error)).into()
+}
+
+/// A whole answer of text, with what Koboshi has to say of it.
+#[must_use]
+pub fn whole_text(head: &Head, text: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
+    let message = Message { content: Some(text), ..Message::default() };
+    whole(head, message, "stop", usage, koboshi)
+}
+
+/// A whole answer of tool calls.
+#[must_use]
+pub fn whole_calls(head: &Head, calls: &[WholeCall<'_>], usage: &Usage, koboshi: Option<&Value>) -> Bytes {
+    let calls: Vec<Call<'_>> = calls.iter().map(|call| Call::of(None, call)).collect();
+    whole(head, Message { tool_calls: Some(&calls), ..Message::default() }, "tool_calls", usage, koboshi)
+}
+
+fn whole(head: &Head, message: Message<'_>, reason: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
+    let answer = Answer {
+        id: &head.id,
+        object: "chat.completion",
+        created: head.created,
+        model: &head.model,
+        system_fingerprint: head.fingerprint.as_deref(),
+        choices: [Choice { index: 0, message, logprobs: (), finish_reason: reason }],
+        usage: Spent::of(usage),
+        koboshi,
+    };
+    json(Vec::new(), &answer).into()
+}
+
+/// One event of a stream.
+fn frame(value: &impl Serialize) -> Bytes {
+    let mut text = json(b"data: ".to_vec(), value);
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}
+
+fn json(mut text: Vec<u8>, value: &impl Serialize) -> Vec<u8> {
+    // Texts, numbers and maps with text keys, into memory: neither can fail.
+    let written = serde_json::to_writer(&mut text, value);
+    debug_assert!(written.is_ok());
+    text
+}
+
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_fingerprint: Option<&'a str>,
+    choices: &'a [Piece<'a>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Spent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    koboshi: Option<&'a Value>,
+}
+
+impl<'a> Chunk<'a> {
+    fn of(head: &'a Head, choices: &'a [Piece<'a>]) -> Self {
+        Self {
+            id: &head.id,
+            object: "chat.completion.chunk",
+            created: head.created,
+            model: &head.model,
+            system_fingerprint: head.fingerprint.as_deref(),
+            choices,
+            usage: None,
+            koboshi: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Piece<'a> {
+    index: u32,
+    delta: Delta<'a>,
+    logprobs: (),
+    finish_reason: Option<&'a str>,
+}
+
+fn piece<'a>(delta: Delta<'a>, finish_reason: Option<&'a str>) -> Piece<'a> {
+    Piece { index: 0, delta, logprobs: (), finish_reason }
+}
+
+#[derive(Serialize, Default)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<&'a [Call<'a>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+impl<'a> Call<'a> {
+    fn of(index: Option<u32>, call: &WholeCall<'a>) -> Self {
+        let function = Function { name: call.name, arguments: call.arguments };
+        Self { index, id: call.id, r#type: "function", function }
+    }
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_fingerprint: Option<&'a str>,
+    choices: [Choice<'a>; 1],
+    usage: Spent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    koboshi: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u32,
+    message: Message<'a>,
+    logprobs: (),
+    finish_reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Option<&'a str>,
+    refusal: (),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<&'a [Call<'a>]>,
+}
+
+impl Default for Message<'_> {
+    fn default() -> Self {
+        Self { role: "assistant", content: None, refusal: (), tool_calls: None }
+    }
+}
+
+#[derive(Serialize)]
+struct Spent {
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    total_tokens: u64,
+    prompt_tokens_details: CachedTokens,
+    completion_tokens_details: ReasoningTokens,
+}
+
+impl Spent {
+    fn of(usage: &Usage) -> Self {
+        Self {
+            prompt_tokens: usage.input,
+            completion_tokens: usage.output,
+            total_tokens: usage.input.saturating_add(usage.output),
+            prompt_tokens_details: CachedTokens { cached_tokens: usage.cached },
+            completion_tokens_details: ReasoningTokens { reasoning_tokens: usage.reasoning },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CachedTokens {
+    cached_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct ReasoningTokens {
+    reasoning_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct Wrapped<'a> {
+    error: Said<'a>,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    message: &'a str,
+    r#type: &'a str,
+    param: Option<&'a str>,
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    koboshi: Option<&'a Value>,
+}
+
+impl<'a> Wrapped<'a> {
+    fn of(error: &ErrorBody<'a>) -> Self {
+        let ErrorBody { message, kind, code, param, koboshi } = *error;
+        Self { error: Said { message, r#type: kind, param, code, koboshi } }
+    }
+}

@@ -1,0 +1,22 @@
+//! What Koboshi speaks: the wire forms of model providers, as borrowed data.
+//!
+//! ```text
+//!   bytes ──► sse (frames, byte-exact) ──► chat::chunk ──► Step          what an upstream says
+//!   body  ──► chat::request ──► ChatRequest ──► Rewrite ──► body         what a client asks, and what must change
+//!   body  ──► chat::answer  ──► Whole                                    an answer that is no stream
+//!             chat::write   ──► our own frames, answers and errors
+//! ```
+//!
+//! Frames and bodies are looked at and not re-encoded: what passes stays the bytes it was, and a change is a splice. Nothing
+//! here has a clock, a socket or async, and every reader takes time linear in its input.
+//!
+//! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
+
+pub mod chat;
+mod lenient;
+mod malformed;
+mod splice;
+pub mod sse;
+pub mod step;
+
+pub use malformed::Malformed;

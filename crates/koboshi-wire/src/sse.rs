@@ -1,0 +1,296 @@
+//! Cuts a stream of server-sent events into frames, without changing a byte.
+//!
+//! Blocks come as the network gives them. A frame that lies wholly in one block is a slice of it; only one that spans
+//! blocks is copied, once. Each byte is looked at once, so a long frame that comes in tiny blocks costs no more than a
+//! short one. All line ends of the standard are known (`\n`, `\r\n`, `\r`), wherever blocks are cut, and a frame is given out
+//! as soon as its blank line is there. So a `\n` that comes a block later than its `\r` is a frame of its own that says
+//! nothing; waiting for it would hold back the event. Blank lines between frames are such frames too: some servers send them
+//! as signs of life.
+//!
+//! The raw bytes of all frames, and of what [`Framer::finish`] gives, are together the bytes that went in.
+//!
+//! *Not here*: `id:` and `retry:`, which no provider's stream needs; they pass with the raw bytes.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr2;
+
+use crate::Malformed;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// A frame is longer than allowed. The stream cannot be read on: the framer forgets what it holds and stays silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a frame of the stream is longer than {longest} bytes")]
+pub struct FrameTooLong {
+    /// The most bytes a frame may have.
+    pub longest: usize,
+}
+
+/// Cuts a stream into frames.
+///
+/// ```
+/// use bytes::Bytes;
+/// use koboshi_wire::sse::Framer;
+///
+/// let mut framer = Framer::new(1024);
+/// framer.push(Bytes::from_static(b": hello\n\ndata: {\"a\":1}\n\ndata: [DO"));
+/// let comment = framer.next_frame().unwrap().unwrap();
+/// assert!(comment.is_comment());
+/// let frame = framer.next_frame().unwrap().unwrap();
+/// assert_eq!(frame.data().unwrap().as_deref(), Some("{\"a\":1}"));
+/// assert!(framer.next_frame().is_none());
+/// assert_eq!(framer.pending(), 9);
+/// // The end of the stream; what was begun has no blank line after it.
+/// assert_eq!(&framer.finish().unwrap().raw()[..], b"data: [DO");
+/// ```
+#[derive(Debug)]
+pub struct Framer {
+    longest: usize,
+    /// Blocks that are not read to their end; the last pushed is at the back.
+    blocks: VecDeque<Bytes>,
+    /// Where the unfinished frame begins in the first block, or goes on if it began in an earlier one.
+    start: usize,
+    /// The part of the unfinished frame that stood in earlier blocks.
+    carry: BytesMut,
+    lines: Lines,
+    /// No frame has been given out yet.
+    first: bool,
+    over: bool,
+}
+
+impl Framer {
+    /// A framer for one stream, whose frames have at most so many bytes.
+    #[must_use]
+    pub fn new(longest: usize) -> Self {
+        Self {
+            longest,
+            blocks: VecDeque::new(),
+            start: 0,
+            carry: BytesMut::new(),
+            lines: Lines::default(),
+            first: true,
+            over: false,
+        }
+    }
+
+    /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
+    pub fn push(&mut self, block: Bytes) {
+        if !self.over && !block.is_empty() {
+            self.blocks.push_back(block);
+        }
+    }
+
+    /// The next whole frame.
+    ///
+    /// # Errors
+    /// A frame is too long; nothing comes after it.
+    pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
+        while let Some(block) = self.blocks.front() {
+            let held = self.carry.len();
+            let end = self.lines.end_of_frame(block, self.start, held);
+            let counted = end.map_or(block.len(), |end| end.counted);
+            if held + (counted - self.start) > self.longest {
+                self.give_up();
+                return Some(Err(FrameTooLong { longest: self.longest }));
+            }
+            if let Some(end) = end {
+                return self.cut(end.at).map(Ok);
+            }
+            self.carry.extend_from_slice(block.get(self.start..).unwrap_or_default());
+            self.blocks.pop_front();
+            self.start = 0;
+        }
+        None
+    }
+
+    /// Gives out what ends here in the first block.
+    fn cut(&mut self, end: usize) -> Option<Frame> {
+        let block = self.blocks.front()?;
+        let within = self.start..end;
+        let (raw, at) = if self.carry.is_empty() {
+            (block.slice(within.clone()), (self.blocks.len() == 1).then_some(within))
+        } else {
+            self.carry.extend_from_slice(block.get(within).unwrap_or_default());
+            (self.carry.split().freeze(), None)
+        };
+        self.start = end;
+        if end == block.len() {
+            self.blocks.pop_front();
+            self.start = 0;
+        }
+        let lines = std::mem::take(&mut self.lines);
+        Some(self.frame(raw, at, lines.only()))
+    }
+
+    fn frame(&mut self, raw: Bytes, at: Option<Range<usize>>, only: Option<usize>) -> Frame {
+        let is_first = std::mem::take(&mut self.first);
+        let mark = if is_first && raw.starts_with(BOM) { BOM.len() } else { 0 };
+        Frame { raw, at, mark, only }
+    }
+
+    /// What has no blank line after it, at the end of the stream. Ask when [`next_frame`](Self::next_frame) gives none.
+    pub fn finish(&mut self) -> Option<Frame> {
+        let mut rest = self.carry.split();
+        for block in self.blocks.drain(..) {
+            rest.extend_from_slice(block.get(self.start..).unwrap_or_default());
+            self.start = 0;
+        }
+        self.lines = Lines::default();
+        if rest.is_empty() { None } else { Some(self.frame(rest.freeze(), None, None)) }
+    }
+
+    /// Bytes of the unfinished frame.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        let unread: usize = self.blocks.iter().map(Bytes::len).sum();
+        self.carry.len() + unread.saturating_sub(self.start)
+    }
+
+    fn give_up(&mut self) {
+        self.over = true;
+        self.blocks = VecDeque::new();
+        self.carry = BytesMut::new();
+        self.start = 0;
+    }
+}
+
+/// What is known of the unfinished frame's lines.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lines {
+    /// The line that is being read has bytes.
+    begun: bool,
+    /// The last byte was the `\r` of a line end: a `\n` now belongs to it.
+    after_return: bool,
+    /// Lines that have ended.
+    ended: u32,
+    /// Length of the first line without its end.
+    first: usize,
+}
+
+/// Where a frame ends in a block.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at: usize,
+    /// The same without the `\n` of a last `\r\n`: whether that one is there already is chance, and must decide nothing.
+    counted: usize,
+}
+
+impl Lines {
+    /// Reads on in the next block, or after the last frame in the same one. `held` bytes of the frame stood in earlier blocks.
+    fn end_of_frame(&mut self, block: &[u8], start: usize, held: usize) -> Option<End> {
+        let mut at = start;
+        if std::mem::take(&mut self.after_return) && block.get(at) == Some(&b'\n') {
+            at += 1;
+        }
+        loop {
+            let rest = block.get(at..).unwrap_or_default();
+            let Some(length) = memchr2(b'\n', b'\r', rest) else {
+                self.begun |= !rest.is_empty();
+                return None;
+            };
+            let end = at + length;
+            let is_return = block.get(end) == Some(&b'\r');
+            let after = end + 1 + usize::from(is_return && block.get(end + 1) == Some(&b'\n'));
+            if length == 0 && !self.begun {
+                return Some(End { at: after, counted: end + 1 });
+            }
+            if self.ended == 0 {
+                self.first = held + (end - start);
+            }
+            self.ended = self.ended.saturating_add(1);
+            self.begun = false;
+            self.after_return = is_return && after == block.len() && after == end + 1;
+            at = after;
+        }
+    }
+
+    /// Length of the frame's only line, if it has just one.
+    fn only(self) -> Option<usize> {
+        (self.ended <= 1).then_some(self.first)
+    }
+}
+
+/// One event of a stream as it stood there, with its blank line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    raw: Bytes,
+    at: Option<Range<usize>>,
+    /// Bytes of the byte order mark at the start of the stream.
+    mark: usize,
+    /// End of the only line, where there is just one: most frames need no second look for their lines.
+    only: Option<usize>,
+}
+
+impl Frame {
+    /// The bytes, blank line included.
+    #[must_use]
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// Where it stands in the block that was pushed last, if it is wholly in it: neighbours can be passed on as one slice.
+    #[must_use]
+    pub fn at(&self) -> Option<Range<usize>> {
+        self.at.clone()
+    }
+
+    /// The data, lines joined; `None` where there is none.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub fn data(&self) -> Result<Option<Cow<'_, str>>, Malformed> {
+        let mut joined: Option<Cow<'_, str>> = None;
+        for (name, value) in self.fields() {
+            if name == b"data" {
+                let value = std::str::from_utf8(value)?;
+                match &mut joined {
+                    None => joined = Some(Cow::Borrowed(value)),
+                    Some(before) => {
+                        let before = before.to_mut();
+                        before.push('\n');
+                        before.push_str(value);
+                    }
+                }
+            }
+        }
+        Ok(joined)
+    }
+
+    /// The event's name, where it has one that is text.
+    #[must_use]
+    pub fn event(&self) -> Option<&str> {
+        let last = self.fields().filter(|(name, _)| *name == b"event").last();
+        last.and_then(|(_, value)| std::str::from_utf8(value).ok()).filter(|name| !name.is_empty())
+    }
+
+    /// Whether it says nothing: only comments and blank lines.
+    #[must_use]
+    pub fn is_comment(&self) -> bool {
+        self.fields().next().is_none()
+    }
+
+    /// Names and values of all lines but comments.
+    fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let end = self.only.unwrap_or(self.raw.len());
+        let text = self.raw.get(self.mark..end).unwrap_or_default();
+        let is_single = self.only.is_some();
+        let mut rest = Some(text);
+        // A single line is not searched again. Between `\r` and `\n` there is an empty line, which says nothing.
+        let lines = std::iter::from_fn(move || {
+            let text = rest?;
+            let end = if is_single { None } else { memchr2(b'\n', b'\r', text) };
+            rest = end.and_then(|end| text.get(end + 1..));
+            Some(end.and_then(|end| text.get(..end)).unwrap_or(text))
+        });
+        lines.filter(|line| !line.is_empty() && !line.starts_with(b":")).map(|line| {
+            let Some(colon) = memchr::memchr(b':', line) else { return (line, &[][..]) };
+            let (name, value) = line.split_at(colon);
+            let value = value.strip_prefix(b":").unwrap_or_default();
+            (name, value.strip_prefix(b" ").unwrap_or(value))
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! The checks of the fuzz targets, for a moment, on stable Rust: arbitrary bytes, and bytes made of what the readers know,
+//! which reach further than noise does.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+#[path = "../../../fuzz/wire_checks.rs"]
+#[allow(clippy::expect_used, reason = "checks of a test")]
+mod wire_checks;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn made_of(pieces: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        vec(prop::sample::select(pieces), 0..40).prop_map(|all| all.concat()),
+        vec(any::<u8>(), 0..200)
+    ]
+}
+
+const LINES: &[&[u8]] = &[
+    b"data: ", b"data:", b"data", b"event: ", b"event:", b"id: 1", b": ", b":", b"\n", b"\n", b"\r", b"\r\n",
+    b"\n\n", b"\r\n\r\n", b"\xef\xbb\xbf", b"\xef", b"\xbb\xbf", b"{\"a\":1}", b"[DONE]", b"x", b" ",
+    b"\xe3\x81\x82", b"\xff",
+];
+
+#[test]
+fn a_stream_is_framed_the_same_however_it_is_cut() {
+    proptest!(cases(4000), |(data in made_of(LINES))| wire_checks::sse(&data));
+}
+
+const CHUNK: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"null",
+    b"true",
+    b"\"\"",
+    b"\"x\"",
+    b"1",
+    b"-1",
+    b"1e999",
+    b"0.5",
+    b"\"id\":",
+    b"\"model\":",
+    b"\"choices\":[",
+    b"\"choices\":[{\"index\":0,\"delta\":{",
+    b"\"content\":\"hi\"",
+    b"\"content\":[{\"type\":\"text\",\"text\":\"a\"}]",
+    b"\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\"",
+    b"\"arguments\":",
+    b"}}]",
+    b"}}]}",
+    b"\"message\":{",
+    b"\"usage\":{\"prompt_tokens\":1}",
+    b"\"error\":",
+    b"\"finish_reason\":\"stop\"",
+    b"\\u00e9",
+    b"\"\\ud800\"",
+    b"[DONE]",
+    b" ",
+];
+
+/// A chunk with one place changed: nearly sound, which reaches further than pieces do.
+fn edited(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    (prop::sample::select(sound), any::<usize>(), prop::sample::select(CHUNK), 0..3_usize).prop_map(
+        |(text, at, piece, cut)| {
+            let text = text.as_bytes();
+            let at = at % text.len();
+            [&text[..at], piece, &text[(at + cut).min(text.len())..]].concat()
+        },
+    )
+}
+
+const CHUNKS: &[&str] = &[
+    r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"hi","tool_calls":[{"index":1,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+    r#"{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"x":[1]}}}]},"finish_reason":"tool_calls"}]}"#,
+    r#"{"error":{"message":"m","type":"t","param":null,"code":null}}"#,
+];
+
+#[test]
+fn chunks_take_any_bytes() {
+    for text in CHUNKS {
+        wire_checks::chat_chunk(text.as_bytes());
+    }
+    proptest!(cases(4000), |(data in prop_oneof![made_of(CHUNK), edited(CHUNKS)])| wire_checks::chat_chunk(&data));
+}
+
+const REQUESTS: &[&str] = &[
+    r#"{"model":"m","messages":[]}"#,
+    r#" { "m\u006fdel" : "m" , "stream" : true , "stream_options" : { "x" : 1 } , "m\u0065ssages" : [ { "role" : "user" , "content" : "hi" } ] } "#,
+    r#"{"messages":[{"role":"user","content":"go"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"ok"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"model":"m","metadata":{"mode":"a"}}"#,
+    r#"{"model":"m","stream":false,"stream_options":null,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]},{"role":"assistant","content":"so "}],"functions":[{"name":"f"}],"function_call":"auto"}"#,
+];
+
+#[test]
+fn requests_take_any_bytes() {
+    for text in REQUESTS {
+        wire_checks::chat_request(text.as_bytes());
+    }
+    proptest!(cases(4000), |(data in prop_oneof![made_of(CHUNK), edited(REQUESTS), edited(REQUESTS)])| wire_checks::chat_request(&data));
+}
+
+/// Depth, width and length that would break a reader which recurses, or looks at everything again and again.
+#[test]
+fn monsters_are_survived() {
+    let monsters = [
+        "[".repeat(1_000_000),
+        format!("{{\"messages\":{}", "[".repeat(1_000_000)),
+        format!(
+            "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":{}1{}}}]}}",
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        ),
+        format!(
+            "{{\"model\":\"m\",\"messages\":[],\"x\":{}1{}}}",
+            "{\"a\":".repeat(100_000),
+            "}".repeat(100_000)
+        ),
+        format!(
+            "{{\"model\":\"m\",\"messages\":[{}]}}",
+            vec!["{\"role\":\"user\",\"content\":\"x\"}"; 50_000].join(",")
+        ),
+        format!("{{\"choices\":[{}]}}", vec!["{\"delta\":{\"content\":\"x\"}}"; 50_000].join(",")),
+        format!(
+            "{{{}\"model\":\"m\",\"messages\":[]}}",
+            (0..100_000).fold(String::new(), |all, n| all + &format!("\"k{n}\":0,"))
+        ),
+        tool_calls(20_000),
+    ];
+    for monster in &monsters {
+        wire_checks::chat_chunk(monster.as_bytes());
+        wire_checks::chat_request(monster.as_bytes());
+    }
+    for line in ["\n", "\r", "data: x\n", ":\n", "data: x\n\n"] {
+        wire_checks::sse(line.repeat(20_000).as_bytes());
+    }
+    wire_checks::sse("x".repeat(1_000_000).as_bytes());
+}
+
+/// One answer that made so many calls, all answered, in the other order.
+fn tool_calls(count: usize) -> String {
+    let calls: Vec<String> = (0..count)
+        .map(|n| format!(r#"{{"id":"{n}","function":{{"name":"f","arguments":"{{}}"}}}}"#))
+        .collect();
+    let results: Vec<String> = (0..count)
+        .rev()
+        .map(|n| format!(r#"{{"role":"tool","tool_call_id":"{n}","content":"ok"}}"#))
+        .collect();
+    format!(
+        r#"{{"model":"m","messages":[{{"role":"user","content":"go"}},{{"role":"assistant","tool_calls":[{}]}},{}]}}"#,
+        calls.join(","),
+        results.join(",")
+    )
+}
