@@ -1,0 +1,143 @@
+//! A provider on a real socket: plays what `koboshi-sim` would, breaks anywhere, and counts what it is asked.
+//!
+//! It has a thread and a port of its own, and its HTTP is written by hand, because a server library would never reset a
+//! connection in the middle of a chunk. An attempt is counted when its request has come in whole. Plays that have no
+//! end (silence, a stall) last until the client goes.
+
+mod count;
+mod http;
+mod serve;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use koboshi_sim::{Ask, Play};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+pub use self::count::Seen;
+use self::count::Shared;
+use self::serve::{Command, serve};
+
+/// A provider on a free port of this machine, gone with the test.
+#[derive(Debug)]
+pub struct Upstream {
+    port: u16,
+    shared: Arc<Shared>,
+    commands: UnboundedSender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Upstream {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// There is no free port or no thread.
+    #[must_use]
+    pub fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::new(Shared::new());
+        let (commands, received) = unbounded_channel();
+        let served = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("upstream".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(serve(listener, served, received));
+            })
+            .unwrap();
+        Self { port, shared, commands, thread: Some(thread) }
+    }
+
+    /// Its base address, `http://127.0.0.1:…/v1`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How often this model, parameters included, was asked.
+    #[must_use]
+    pub fn calls(&self, model: &str) -> u64 {
+        self.shared.lock().calls.get(model).copied().unwrap_or(0)
+    }
+
+    /// How often any model was asked.
+    #[must_use]
+    pub fn all_calls(&self) -> u64 {
+        self.shared.lock().calls.values().sum()
+    }
+
+    /// What was asked, in order; the last hundred thousand.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Seen> {
+        self.shared.lock().requests.iter().cloned().collect()
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn open_connections(&self) -> u64 {
+        self.shared.open()
+    }
+
+    /// How many plays the client left before their end; one that has no end is always left.
+    #[must_use]
+    pub fn cancelled(&self) -> u64 {
+        self.shared.lock().cancelled
+    }
+
+    /// Counts and requests begin anew, and with them everything that goes by count (`times=1`, `flap`).
+    pub fn reset_counts(&self) {
+        self.shared.reset();
+    }
+
+    /// Plays something else for this model: the sim's play with another header, or a play of one's own.
+    pub fn set(&self, model: &str, play: impl Fn(&Ask<'_>) -> Play + Send + Sync + 'static) {
+        self.shared.lock().plays.insert(model.to_owned(), Arc::new(play));
+    }
+
+    /// Nobody listens any more: new connections are refused, open ones live on.
+    pub fn stop_listening(&self) {
+        self.tell(Command::StopListening);
+    }
+
+    /// Listens on the same port again.
+    pub fn listen_again(&self) {
+        self.tell(Command::ListenAgain);
+    }
+
+    /// Closes every connection that waits for a request, as servers do after a while.
+    pub fn stale(&self) {
+        self.tell(Command::Stale);
+    }
+
+    /// Connections that wait for a request now are reset when one arrives, unread and uncounted: the race that a
+    /// client with a pool loses now and then.
+    pub fn stale_on_use(&self) {
+        self.tell(Command::StaleOnUse);
+    }
+
+    /// Gives a command and waits until it is done.
+    fn tell(&self, command: fn(mpsc::Sender<()>) -> Command) {
+        let (done, heard) = mpsc::channel();
+        assert!(self.commands.send(command(done)).is_ok(), "the upstream's thread has died");
+        heard.recv().expect("the upstream's thread has died");
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::End);
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || std::thread::panicking(), "the upstream's thread has died");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Accepting connections and performing plays on them.
+
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use koboshi_sim::{Ask, End, Head, Play, embed, names, play};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+
+use super::count::Shared;
+use super::http::{Request, Wire};
+
+/// What a test tells the upstream to do; the sender is told when it is done.
+pub(super) enum Command {
+    StopListening(mpsc::Sender<()>),
+    ListenAgain(mpsc::Sender<()>),
+    Stale(mpsc::Sender<()>),
+    StaleOnUse(mpsc::Sender<()>),
+    End,
+}
+
+/// Serves until it is told to end.
+pub(super) async fn serve(
+    listener: std::net::TcpListener,
+    shared: Arc<Shared>,
+    mut commands: UnboundedReceiver<Command>,
+) {
+    let address = listener.local_addr().unwrap();
+    let mut listener = Some(TcpListener::from_std(listener).unwrap());
+    let (stale, _) = watch::channel(());
+    loop {
+        let command = tokio::select! {
+            command = commands.recv() => command,
+            accepted = accept(listener.as_ref()) => {
+                tokio::spawn(connection(Wire::new(accepted), Arc::clone(&shared), stale.subscribe()));
+                continue;
+            }
+        };
+        let done = match command {
+            None | Some(Command::End) => return,
+            Some(Command::StopListening(done)) => {
+                listener = None;
+                done
+            }
+            Some(Command::ListenAgain(done)) => {
+                if listener.is_none() {
+                    listener = Some(TcpListener::bind(address).await.unwrap());
+                }
+                done
+            }
+            Some(Command::StaleOnUse(done)) => {
+                shared.doom();
+                done
+            }
+            Some(Command::Stale(done)) => {
+                let idle = shared.idle();
+                let _ = stale.send(());
+                while shared.idle().intersection(&idle).next().is_some() {
+                    tokio::task::yield_now().await;
+                }
+                done
+            }
+        };
+        // Whoever asked may be gone.
+        let _ = done.send(());
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
+    match listener {
+        // An error concerns one connection that was gone before it was accepted.
+        Some(listener) => loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                return stream;
+            }
+        },
+        None => std::future::pending().await,
+    }
+}
+
+async fn connection(mut wire: Wire, shared: Arc<Shared>, mut stale: watch::Receiver<()>) {
+    let guard = shared.begin();
+    loop {
+        // What was said while it was busy did not concern it.
+        stale.mark_unchanged();
+        guard.rests();
+        let awake = tokio::select! {
+            awake = wire.wakes() => awake,
+            _ = stale.changed() => false,
+        };
+        let may_live = guard.wakes();
+        if !awake {
+            return;
+        }
+        if !may_live {
+            return wire.reset().await;
+        }
+        let Ok(Some(request)) = wire.request().await else { return };
+        let keeps = request.keeps;
+        wire = match answer(wire, &request, &shared, guard.id).await {
+            Some(wire) if keeps => wire,
+            _ => return,
+        };
+    }
+}
+
+/// Answers a request. The connection comes back if it can be used again.
+async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64) -> Option<Wire> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let post = request.method == "POST";
+    if post && (path.ends_with("/chat/completions") || path.ends_with("/embeddings")) {
+        let (model, tally, other) = shared.count(request, connection);
+        let ask = Ask { model: &model, body: &request.body, tally };
+        let play = match other {
+            Some(other) => other(&ask),
+            None if path.ends_with("/embeddings") => embed(&ask),
+            None => play(&ask),
+        };
+        let (fate, wire) = perform(wire, play).await;
+        if fate == Fate::Left {
+            shared.cancel();
+        }
+        return wire;
+    }
+    let mut wire = wire;
+    let (status, body) = if request.method == "GET" && path.ends_with("/models") {
+        let models: Vec<_> = names()
+            .iter()
+            .map(|name| json!({"id": name.example, "object": "model", "owned_by": "sim"}))
+            .collect();
+        (200, json!({"object": "list", "data": models}))
+    } else {
+        let says = format!("Unknown request URL: {} {path}.", request.method);
+        (
+            404,
+            json!({"error": {"message": says, "type": "invalid_request_error", "param": null, "code": "unknown_url"}}),
+        )
+    };
+    let body = body.to_string();
+    let head = head(status, &[("content-type", "application/json".to_owned())], &Framing::Length(body.len()));
+    wire.write(format!("{head}{body}").as_bytes()).await.ok()?;
+    Some(wire)
+}
+
+/// How a play came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// As it was written.
+    Played,
+    /// The client left before.
+    Left,
+}
+
+async fn perform(mut wire: Wire, play: Play) -> (Fate, Option<Wire>) {
+    let Play { head, beats, end } = play;
+    match head {
+        Head::Silence => {
+            wire.gone().await;
+            (Fate::Left, None)
+        }
+        Head::Reset { after } => {
+            if !wire.pause(after).await {
+                return (Fate::Left, None);
+            }
+            wire.reset().await;
+            (Fate::Played, None)
+        }
+        Head::Answer { after, status, headers } => {
+            if !wire.pause(after).await {
+                return (Fate::Left, None);
+            }
+            match body(&mut wire, status, &headers, beats, end).await {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return (Fate::Left, None),
+            }
+            match end {
+                End::Clean => (Fate::Played, Some(wire)),
+                End::Cut => {
+                    wire.reset().await;
+                    (Fate::Played, None)
+                }
+                End::Stall => {
+                    wire.gone().await;
+                    (Fate::Left, None)
+                }
+            }
+        }
+    }
+}
+
+/// Sends head and body; false if the client left.
+async fn body(
+    wire: &mut Wire,
+    status: u16,
+    headers: &[(&'static str, String)],
+    beats: koboshi_sim::Beats,
+    end: End,
+) -> io::Result<bool> {
+    let streams = headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
+    if !streams && end == End::Clean {
+        // A whole body goes out with its length, as servers do.
+        let mut whole = Vec::new();
+        let mut pause = Duration::ZERO;
+        for beat in beats {
+            pause += beat.after;
+            whole.extend_from_slice(&beat.bytes);
+        }
+        if !wire.pause(pause).await {
+            return Ok(false);
+        }
+        let mut out = head(status, headers, &Framing::Length(whole.len())).into_bytes();
+        out.extend(whole);
+        wire.write(&out).await?;
+        return Ok(true);
+    }
+    wire.write(head(status, headers, &Framing::Chunked).as_bytes()).await?;
+    for beat in beats {
+        if !wire.pause(beat.after).await {
+            return Ok(false);
+        }
+        let mut chunk = format!("{:x}\r\n", beat.bytes.len()).into_bytes();
+        chunk.extend_from_slice(&beat.bytes);
+        chunk.extend_from_slice(b"\r\n");
+        wire.write(&chunk).await?;
+    }
+    if end == End::Clean {
+        wire.write(b"0\r\n\r\n").await?;
+    }
+    Ok(true)
+}
+
+enum Framing {
+    Length(usize),
+    Chunked,
+}
+
+fn head(status: u16, headers: &[(&'static str, String)], framing: &Framing) -> String {
+    let reason = match status {
+        200 => "OK",
+        400..500 => "Client Error",
+        _ => "Server Error",
+    };
+    let mut head = format!("HTTP/1.1 {status} {reason}\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    match framing {
+        Framing::Length(length) => head.push_str(&format!("content-length: {length}\r\n\r\n")),
+        Framing::Chunked => head.push_str("transfer-encoding: chunked\r\n\r\n"),
+    }
+    head
+}
