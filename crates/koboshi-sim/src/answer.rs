@@ -119,8 +119,9 @@ fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64) ->
         Shape::Object => Some(example(&parsed_text(OBJECT), print.seed())),
         Shape::Schema(schema) => Some(example(&parsed(Some(schema)), print.seed())),
     };
-    if let Some(object) = object {
-        return Speech::of(pieces(&object.to_string(), PIECE), most);
+    if let Some(object) = object.map(|object| object.to_string()) {
+        let rest = request.prefill().and_then(|begun| object.strip_prefix(begun)).unwrap_or(&object);
+        return Speech::of(pieces(rest, PIECE), most);
     }
     let tongue = Tongue::of(request.last_user());
     let talk = || Talk::new(print.seed(), tongue, &tool::mention(request), chunks);

@@ -174,7 +174,8 @@ impl<'a> Stage<'a> {
             _ => plan.manner.latency,
         };
         let filtered = match plan.fall {
-            Fall::Filter { after } => Some(after),
+            // The first frame of a stream has no text: the same words come before the filter either way.
+            Fall::Filter { after } => Some(after.saturating_sub(1)),
             _ => None,
         };
         let body = match plan.fall {
@@ -201,6 +202,11 @@ impl<'a> Stage<'a> {
     fn answer(&self, after: Duration, kind: &'static str, beats: Beats, end: End) -> Play {
         let mut headers = self.headers(kind);
         headers.extend(rate_headers(10_000, 9_999, "6ms"));
+        headers.extend([
+            ("x-ratelimit-limit-tokens", "30000000".to_owned()),
+            ("x-ratelimit-remaining-tokens", "29999000".to_owned()),
+            ("x-ratelimit-reset-tokens", "2ms".to_owned()),
+        ]);
         Play { head: Head::Answer { after, status: 200, headers }, beats, end }
     }
 

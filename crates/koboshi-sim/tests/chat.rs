@@ -117,10 +117,15 @@ fn an_answer_in_json_follows_its_schema() {
     }, "required": ["name", "tags"], "additionalProperties": false});
     let format =
         json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
-    let told = got("ok", &with(streaming(user("hello")), json!({"response_format": format})));
+    let told = got("ok", &with(streaming(user("hello")), json!({"response_format": &format})));
     let value: Value = serde_json::from_str(&told.text()).unwrap();
     assert!(jsonschema::is_valid(&schema, &value), "{value}");
     assert!(told.chunks().len() > 4, "in pieces");
+    let begun = json!({"messages": [
+        {"role": "user", "content": "hello"}, {"role": "assistant", "content": told.text()[..9]},
+    ]});
+    let rest = got("ok", &with(begun, json!({"response_format": format})));
+    assert_eq!(format!("{}{}", &told.text()[..9], rest.text()), told.text());
 }
 
 #[test]

@@ -279,7 +279,9 @@ fn the_filter_ends_an_answer_in_the_middle() {
         let whole = got("ok", &user("hello")).text();
         assert!(whole.starts_with(&told.text()) && told.text().len() < whole.len());
     }
-    assert!(got("filter", &streaming(user("hello"))).is_done());
+    let stream = got("filter?after=6", &streaming(user("hello")));
+    assert_eq!(stream.text(), got("filter?after=6", &user("hello")).text());
+    assert!(stream.is_done());
 }
 
 #[test]
