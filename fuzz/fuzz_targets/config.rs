@@ -12,6 +12,10 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             assert!(config.breaker.validate().is_ok());
             assert!(config.gate.validate().is_ok());
             assert!(config.cooldown.validate().is_ok());
+            assert!(config.guard.policy.validate().is_ok());
+            assert!(config.serve.is_loopback() || !config.keys.is_empty());
+            assert!(config.routes.values().all(|route| (1..=16).contains(&route.chain.len())));
+            let _ = koboshi_config::schema::differences(&config);
         }
         Err(problems) => assert!(problems.iter().all(|problem| problem.place.is_some())),
     }

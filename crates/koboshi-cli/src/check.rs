@@ -74,10 +74,12 @@ fn good(
         return Ok(());
     }
     writeln!(out, "\nWhat differs from the defaults:")?;
-    let wide = |text: fn(&Difference) -> String| changes.iter().map(|one| text(one).len()).max().unwrap_or(0);
-    let (keys, values) = (wide(|one| one.path.to_owned()), wide(|one| one.value.clone()));
+    let wide = |text: fn(&Difference) -> String| {
+        changes.iter().map(|one| text(one).chars().count()).max().unwrap_or(0)
+    };
+    let (keys, values) = (wide(|one| one.path.clone()), wide(|one| one.value.clone()));
     for change in &changes {
-        let (path, value, default) = (change.path, &change.value, &change.default);
+        let (path, value, default) = (&change.path, &change.value, &change.default);
         writeln!(out, "  {path:<keys$}  {value:<values$}  (default {default})")?;
     }
     Ok(())

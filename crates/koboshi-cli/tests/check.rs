@@ -70,6 +70,16 @@ fn a_good_file_says_what_it_changes() {
 }
 
 #[test]
+fn a_gateway_is_shown_entry_by_entry() {
+    let text = "serve: {hosts: [koboshi.example]}\nkeys: {alice: {sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}}\nproviders:\n  mira: {kind: openai, base_url: http://localhost:8080/v1, keys: ['${KEY}', '${KEY}2'], timeouts: {first: 1m}}\nroutes:\n  gpt-4.1: ['mira/{model}', sim/ok]\nguard: {tools: {dice: {free: true}}}\n";
+    let path = scratch("gateway.yaml", text);
+    let folder = std::path::Path::new(&path).parent().unwrap().display().to_string();
+    let out = run_in(&folder, &["check", "gateway.yaml"], &[("KEY", "hunter2")]);
+    assert!(!out.text.contains("hunter2") && !out.text.contains("9f86"), "{}", out.text);
+    insta::assert_snapshot!("gateway", said(&out));
+}
+
+#[test]
 fn the_example_and_no_file_are_all_defaults() {
     insta::assert_snapshot!("example", said(&run_in("examples", &["check"], &[])));
     insta::assert_snapshot!("no-file", said(&run_in("docs", &["check"], &[("HOME", "/home/me")])));

@@ -7,6 +7,7 @@
 //! shown, and control characters are replaced, so that a file cannot drive the terminal of whoever checks it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use koboshi::redact::{Redactor, shorten};
@@ -14,7 +15,7 @@ use koboshi::redact::{Redactor, shorten};
 use crate::tree::Spot;
 
 /// More problems than this are counted, not kept: nobody reads them.
-const MOST: usize = 100;
+pub(crate) const MOST: usize = 100;
 /// A longer line is cut around the place.
 const LINE_CHARS: usize = 100;
 /// A longer value is shortened where it is quoted.
@@ -99,10 +100,15 @@ pub struct Problems {
 
 impl Problems {
     /// Sorts them by place; those of the first one's file come first.
-    pub(crate) fn new(mut list: Vec<Problem>) -> Self {
+    pub(crate) fn new(list: Vec<Problem>) -> Self {
+        Self::with_more(list, 0)
+    }
+
+    /// The same with others that were only counted.
+    pub(crate) fn with_more(mut list: Vec<Problem>, more: usize) -> Self {
         let first = list.first().map(|problem| problem.file.clone()).unwrap_or_default();
         list.sort_by_key(|problem| (problem.file != first, problem.place));
-        let left_out = list.len().saturating_sub(MOST);
+        let left_out = list.len().saturating_sub(MOST).saturating_add(more);
         list.truncate(MOST);
         Self { list, left_out, unreadable: false }
     }
@@ -169,11 +175,41 @@ static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
+    /// Bytes that are never shown, in order.
+    hidden: Vec<Range<usize>>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) fn new(name: &'a str, text: &'a str) -> Self {
-        Self { name, text }
+        Self { name, text, hidden: Vec::new() }
+    }
+
+    /// A text of which these places are never shown.
+    pub(crate) fn hiding(name: &'a str, text: &'a str, spots: &[Spot]) -> Self {
+        let mut hidden: Vec<Range<usize>> = spots
+            .iter()
+            .filter_map(|spot| {
+                let start = spot.start.unwrap_or_else(|| start_of_line(text, spot.line));
+                let rest = text.get(start..)?;
+                let chars = usize::try_from(spot.chars).unwrap_or(usize::MAX);
+                let end = rest.char_indices().nth(chars).map_or(text.len(), |(end, _)| start + end);
+                Some(start..end)
+            })
+            .collect();
+        hidden.sort_by_key(|range| range.start);
+        Self { name, text, hidden }
+    }
+
+    /// A line, with marks in place of what must not be shown.
+    fn line(&self, number: u64) -> Option<String> {
+        let start = start_of_line(self.text, number);
+        let line = self.text.get(start..)?.split_inclusive('\n').next()?.trim_end_matches(['\r', '\n']);
+        let mut hidden = self.hidden.iter().skip_while(|range| range.end <= start).peekable();
+        let mask = |(at, c): (usize, char)| {
+            while hidden.next_if(|range| range.end <= start + at).is_some() {}
+            if hidden.peek().is_some_and(|range| range.contains(&(start + at))) { '*' } else { c }
+        };
+        Some(line.char_indices().map(mask).collect())
     }
 
     /// A problem at a place of the text. With `hide`, the line is not shown from that place on.
@@ -185,12 +221,11 @@ impl<'a> Source<'a> {
         hint: Option<String>,
         hide: Option<Place>,
     ) -> Problem {
-        let line = usize::try_from(spot.line.saturating_sub(1)).unwrap_or(usize::MAX);
-        let line = self.text.lines().nth(line);
+        let line = self.line(spot.line);
         let shown = match hide {
             Some(hide) if hide.line != spot.line => None,
-            Some(hide) => line.map(|line| self.show_until(line, hide)),
-            None => line.map(|line| self.show(line, spot)),
+            Some(hide) => line.map(|line| self.show_until(&line, hide)),
+            None => line.map(|line| self.show(&line, spot)),
         };
         Problem {
             file: self.name.to_owned(),
@@ -235,6 +270,17 @@ impl<'a> Source<'a> {
         }
         Shown { line: printable(&format!("{lead}{tail}")), marks: Some((blank(&lead), marks)) }
     }
+}
+
+/// Where a line begins, in bytes.
+fn start_of_line(text: &str, number: u64) -> usize {
+    let above = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    text.split_inclusive('\n').take(above).map(str::len).sum()
+}
+
+/// A name as it can be shown: people put keys into all places.
+pub(crate) fn safe(name: &str) -> String {
+    printable(&REDACTOR.redact(name)).replace('\n', " ")
 }
 
 /// Characters before a column.

@@ -12,6 +12,47 @@ use koboshi::guard::GuardPolicy;
 
 use crate::secret::Secret;
 
+/// The built-in provider that falls on command. It is always there.
+pub const SIM: &str = "sim";
+
+/// Providers that are taken from the environment when the file names none. Then chains may name any of them.
+pub const WELL_KNOWN: &[&str] = &[
+    "openai", "anthropic", "gemini", "deepseek", "groq", "mistral", "openrouter", "xai", "together", "ollama",
+];
+
+/// Stable names of the values of an enum, as the file writes them.
+macro_rules! names {
+    ($type:ident: $($variant:ident $name:literal),+) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+            /// Their names.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Stable name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+
+            /// The value with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+        }
+    };
+}
+
+names!(KeepAlive: Comment "comment", Frame "frame", Off "off");
+names!(ProviderKind: Openai "openai", Deepseek "deepseek", Ollama "ollama", Sim "sim");
+names!(Commit: First "first", Complete "complete");
+names!(GuardMode: Enforce "enforce", Observe "observe", Off "off");
+names!(CacheMode: Off "off", Fallback "fallback", Serve "serve");
+names!(LogFormat: Pretty "pretty", Json "json");
+
 /// Where the gateway listens, and what one client may ask of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeConfig {
@@ -66,6 +107,14 @@ impl Default for ServeConfig {
     }
 }
 
+impl ServeConfig {
+    /// Whether only programs of this machine can reach it. Elsewhere a gateway without keys refuses to start.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback()
+    }
+}
+
 /// What keeps a silent stream open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -81,7 +130,7 @@ pub enum KeepAlive {
 /// A key that a client may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientKey {
-    /// SHA-256 of the key, 64 hexadecimal digits. The key itself is nowhere.
+    /// SHA-256 of the key, 64 hexadecimal digits, small letters. The key itself is nowhere.
     pub sha256: String,
     /// Whose it is; the key's name where nothing is said.
     pub tenant: Option<String>,
@@ -90,7 +139,7 @@ pub struct ClientKey {
 /// Who may ask and change what the gateway knows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AdminConfig {
-    /// SHA-256 of the key. Without one, only callers on the loopback address are let in.
+    /// SHA-256 of the key, 64 hexadecimal digits, small letters. Without one, only callers on the loopback address are let in.
     pub sha256: Option<String>,
 }
 
@@ -109,6 +158,14 @@ pub struct ProviderConfig {
     pub timeouts: Timeouts,
 }
 
+impl ProviderConfig {
+    /// A provider of this kind at its usual address, without keys.
+    #[must_use]
+    pub fn new(kind: ProviderKind) -> Self {
+        Self { kind, base_url: None, keys: Vec::new(), account: None, timeouts: Timeouts::default() }
+    }
+}
+
 /// Which interface a provider has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -121,22 +178,6 @@ pub enum ProviderKind {
     Ollama,
     /// The built-in provider that falls on command.
     Sim,
-}
-
-impl ProviderKind {
-    /// Every kind.
-    pub const ALL: &[Self] = &[Self::Openai, Self::Deepseek, Self::Ollama, Self::Sim];
-
-    /// Stable name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::Deepseek => "deepseek",
-            Self::Ollama => "ollama",
-            Self::Sim => "sim",
-        }
-    }
 }
 
 /// How long things may take; what is not said comes from the kind of provider and model.
@@ -204,7 +245,7 @@ pub struct ModelConfig {
 /// The loop guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardConfig {
-    /// What it may do.
+    /// What it may do where a route does not say otherwise. `policy.observe` always agrees with it.
     pub mode: GuardMode,
     /// Whether depth may stop a turn in the gateway; coding agents make far more than twenty calls.
     pub enforce_depth: bool,

@@ -6,11 +6,15 @@
 //!
 //! No thread and no clock: the caller says when to look again.
 
+mod at;
+mod broken;
 pub mod check;
 pub mod config;
+mod cross;
 pub mod file;
 pub mod gateway;
 pub mod load;
+mod mask;
 mod near;
 mod policy;
 mod read;
@@ -21,3 +25,17 @@ mod tree;
 
 pub use config::Config;
 pub use load::load;
+
+/// The file that a beginner starts from: short, commented, with the key of one provider from the environment.
+///
+/// ```
+/// let config = koboshi_config::load("koboshi.yaml", koboshi_config::init_text(), &|name| {
+///     (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned())
+/// })?;
+/// assert_eq!(config.routes["gpt-*"].chain.len(), 2);
+/// # Ok::<(), koboshi_config::check::Problems>(())
+/// ```
+#[must_use]
+pub fn init_text() -> &'static str {
+    include_str!("init.yaml")
+}

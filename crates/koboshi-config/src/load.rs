@@ -1,22 +1,24 @@
 //! From text to a config that can be used, or everything that is wrong with it.
 //!
 //! The tree of the file is walked against the table of keys; each value is read on its own, so one mistake does not hide the
-//! next. Then the values are put into the defaults in the order of the table, and the core's policies are asked
-//! whether the whole makes sense. A value that could not be read leaves its default in place for that, and complaints that
-//! only follow from it are not made.
+//! next. Then the values are put into the defaults in the order of the table, keys are held against each other (`cross`)
+//! and the core's policies are asked whether the whole makes sense (`policy`). A value that could not be read leaves its
+//! default in place for that, and complaints that only follow from it are not made.
 //!
 //! No file is touched here; see [`load_file`](crate::file::load_file) for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::check::{Problem, Problems, Source};
+use crate::at::{At, Id};
+use crate::broken::broken_yaml;
+use crate::check::{MOST, Problem, Problems, Source};
 use crate::config::Config;
-use crate::near::nearest;
-use crate::policy;
+use crate::near::{hint_for_unknown, meant};
 use crate::read::{Reader, Wrong};
-use crate::schema::{EXCLUSIVE, KEYS, Key, Shape, Value};
+use crate::schema::{Entries, KEYS, Key, MOST_ENTRIES, Shape, Value};
 use crate::tree::{self, Node, Raw, Spot};
+use crate::{cross, mask, policy};
 
 /// A longer text is no config: it is refused unread.
 pub const LARGEST: usize = 1024 * 1024;
@@ -54,34 +56,32 @@ pub(crate) fn load_located(
         return Err(Problems::new(vec![too_large(name)]));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let source = Source::new(name, text);
-    let root = tree::parse(text).map_err(|broken| Problems::new(vec![broken_yaml(&source, &broken)]))?;
+    let root = tree::parse(text)
+        .map_err(|broken| Problems::new(vec![broken_yaml(&Source::new(name, text), &broken)]))?;
+    let secrets = root.as_ref().map(mask::secrets).unwrap_or_default();
+    let source = Source::hiding(name, text, &secrets);
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-    let reader = Reader { source: &source, lookup, folder };
     let mut walk = Walk {
-        reader,
+        reader: Reader { source: &source, lookup, folder },
         given: BTreeMap::new(),
+        entries: BTreeMap::new(),
         failed: BTreeSet::new(),
         problems: Vec::new(),
-        rules: Vec::new(),
+        more: 0,
     };
     if let Some(root) = &root {
-        walk.section("", root);
+        walk.section(None, root);
     }
-    walk.contradictions();
-    let mut config = Config::default();
-    for key in KEYS.iter() {
-        if let Some(given) = walk.given.get(key.path) {
-            key.set(&mut config, given.value.clone());
-        }
-    }
-    walk.needs(&config);
+    let config = walk.config();
+    let crossed = cross::check(&config, &mut walk);
+    walk.problems.extend(crossed);
     let sense = policy::check(&mut config.clone(), &walk);
     walk.problems.extend(sense);
     if walk.problems.is_empty() {
-        Ok(Loaded { config, rules: walk.rules })
+        let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
+        Ok(Loaded { config, rules })
     } else {
-        Err(Problems::new(walk.problems))
+        Err(Problems::with_more(walk.problems, walk.more))
     }
 }
 
@@ -96,162 +96,261 @@ pub(crate) fn too_large(name: &str) -> Problem {
 /// A value that the file gives.
 #[derive(Debug)]
 pub(crate) struct Given {
+    pub(crate) at: At,
     pub(crate) spot: Spot,
+    /// Where the parts of a list stand.
+    pub(crate) parts: Vec<Spot>,
     value: Value,
 }
 
 /// The walk over the tree, and what it found.
 pub(crate) struct Walk<'a> {
     reader: Reader<'a>,
-    given: BTreeMap<&'static str, Given>,
-    /// Keys whose value could not be read.
-    failed: BTreeSet<&'static str>,
+    given: BTreeMap<Id, Given>,
+    /// Entries by the path of their row and by their name, with the place of that.
+    entries: BTreeMap<&'static str, BTreeMap<String, (At, Spot)>>,
+    /// Keys whose value could not be read, and sections of which not all could.
+    failed: BTreeSet<Id>,
     problems: Vec<Problem>,
-    rules: Vec<Spot>,
+    /// Problems that were only counted.
+    more: usize,
 }
 
 impl Walk<'_> {
     fn report(&mut self, path: &str, wrong: Wrong) {
+        // The walk goes through the file from top to bottom: what comes now would not be listed.
+        if self.problems.len() >= MOST {
+            self.more += 1;
+            return;
+        }
         let Wrong { spot, message, hint, hide } = wrong;
         self.problems.push(self.reader.source.problem(spot, path, message, hint, hide));
     }
 
-    /// A problem at a place of the file.
-    pub(crate) fn problem(&self, spot: Spot, path: &str, message: String, hint: Option<String>) -> Problem {
-        let secret = Key::find(path).is_some_and(|key| matches!(key.shape, Shape::Secret { .. }));
-        self.reader.source.problem(spot, path, message, hint, secret.then_some(spot.place()))
+    fn complain(&mut self, path: &str, spot: Spot, message: String, hint: Option<String>) {
+        self.report(path, Wrong { spot, message, hint, hide: None });
     }
 
-    /// Where the file gives this key.
-    pub(crate) fn spot(&self, path: &str) -> Option<Spot> {
-        self.given.get(path).map(|given| given.spot)
+    /// A problem of a key, at a place of the file.
+    pub(crate) fn problem(&self, at: &At, spot: Spot, message: String, hint: Option<String>) -> Problem {
+        let secret = matches!(at.key.shape, Shape::Secret { .. } | Shape::Secrets { .. });
+        self.reader.source.problem(spot, &at.shown, message, hint, secret.then_some(spot.place()))
     }
 
-    /// Whether the file gives this key, but not in a way that could be read.
-    pub(crate) fn failed(&self, path: &str) -> bool {
-        self.failed.contains(path)
+    /// What the file gives for a key.
+    pub(crate) fn given(&self, path: &'static str, entry: &str) -> Option<&Given> {
+        self.given.get(&(path, entry.to_owned()))
     }
 
-    fn section(&mut self, path: &str, node: &Node) {
+    /// What the file gives for a key of the table, entry by entry.
+    pub(crate) fn all_given(&self, path: &'static str) -> impl Iterator<Item = &Given> {
+        let from = (path, String::new());
+        self.given.range(from..).take_while(move |(id, _)| id.0 == path).map(|(_, given)| given)
+    }
+
+    /// The entries of a row, with the places of their names.
+    pub(crate) fn entries(&self, row: &str) -> impl Iterator<Item = &(At, Spot)> {
+        self.entries.get(row).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// A value as it can be quoted in a message.
+    pub(crate) fn quote(&self, value: &str) -> String {
+        self.reader.source.quote(value)
+    }
+
+    /// Whether the file gives this key, but not in a way that could be read; for a section, any entry of it.
+    pub(crate) fn failed(&self, path: &'static str, entry: &str) -> bool {
+        self.failed.contains(&(path, entry.to_owned()))
+    }
+
+    /// Says that nothing can be said about a key any more.
+    pub(crate) fn give_up(&mut self, path: &'static str) {
+        self.failed.insert((path, String::new()));
+    }
+
+    /// The defaults with the values of the file, in the order of the table.
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        for key in KEYS.iter() {
+            if let Shape::Entry(entries) = &key.shape {
+                for (at, _) in self.entries(key.path) {
+                    (entries.add)(&mut config, &at.entry);
+                }
+            }
+            for given in self.all_given(key.path) {
+                key.set(&mut config, &given.at.entry, given.value.clone());
+            }
+        }
+        config
+    }
+
+    fn section(&mut self, at: Option<&At>, node: &Node) {
+        let path = at.map_or("", |at| at.key.path);
         let entries = match &node.value {
             Raw::Null => return,
             Raw::Map(entries) => entries,
-            other => return self.no_section(path, node, other),
+            other => return self.no_section(at, node, other),
         };
+        let row = Key::of_section(path).find(|key| matches!(key.shape, Shape::Entry(_)));
         let mut seen: BTreeMap<String, Spot> = BTreeMap::new();
         for (name_node, value) in entries {
             let spot = name_node.spot;
             let Some(name) = key_name(&name_node.value) else {
-                let message = "a key must be a word".to_owned();
-                self.report(path, Wrong { spot, message, hint: None, hide: None });
+                let path = at.map_or("", |at| &at.shown);
+                self.complain(path, spot, "a key must be a word".to_owned(), None);
                 continue;
             };
-            let full = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             if let Some(first) = seen.get(&name) {
-                let message = format!(
-                    "`{}` is set twice; the first time in line {}",
-                    self.reader.source.quote(&full),
-                    first.line
-                );
-                let hint = Some("keep one of the two".to_owned());
-                self.report(&full, Wrong { spot, message, hint, hide: None });
+                let full = At::join(at, &self.quote(&name));
+                let message = format!("`{full}` is set twice; the first time in line {}", first.line);
+                self.complain(&full, spot, message, Some("keep one of the two".to_owned()));
                 continue;
             }
             seen.insert(name.clone(), spot);
-            match Key::find(&full) {
-                Some(key) => self.key(key, spot, value),
-                None => self.unknown(path, &name, spot),
+            match (row, Key::of_section(path).find(|key| key.name() == name)) {
+                (Some(row), _) => self.entry(at, row, (name_node, &name), value),
+                (None, Some(key)) => self.key(&At::within(at, key), spot, value),
+                (None, None) => self.unknown(at, &name, spot),
             }
         }
     }
 
-    fn key(&mut self, key: &'static Key, spot: Spot, node: &Node) {
-        if key.is_section() {
-            return self.section(key.path, node);
+    /// An entry under a name of the user's choice.
+    fn entry(&mut self, section: Option<&At>, row: &'static Key, name: (&Node, &str), value: &Node) {
+        let Shape::Entry(entries) = &row.shape else { return };
+        let (Node { spot, value: raw }, name) = name;
+        let at = At::entry(section, row, name, &self.quote(name));
+        let count = self.entries.get(row.path).map_or(0, BTreeMap::len);
+        let wrong = match raw {
+            Raw::Text(_) if !(entries.name.holds)(name) => Some((
+                format!("the name of `{}` must be {}", at.shown, entries.name.said),
+                (entries.name.hint)(name).map(str::to_owned),
+            )),
+            Raw::Text(_) if count >= MOST_ENTRIES => Some((
+                format!("there are more than {MOST_ENTRIES} entries here"),
+                Some("what only differs in its name can share an entry with `*`".to_owned()),
+            )),
+            Raw::Text(_) => None,
+            _ => Some((
+                format!("the name of `{}` must be text", at.shown),
+                Some("put it in quotes".to_owned()),
+            )),
+        };
+        if let Some((message, hint)) = wrong {
+            // One complaint about too many is enough.
+            if count < MOST_ENTRIES || !self.failed(row.path, "") {
+                self.complain(&at.shown, *spot, message, hint);
+            }
+            self.give_up(row.path);
+            return;
         }
-        match self.reader.value(key, node) {
+        self.entries.entry(row.path).or_default().insert(name.to_owned(), (at.clone(), *spot));
+        let short = entries.short.and_then(|short| Key::of_section(row.path).find(|key| key.name() == short));
+        match (short, &value.value) {
+            (Some(key), Raw::List(_)) => self.key(&At::within(Some(&at), key), *spot, value),
+            _ => self.section(Some(&at), value),
+        }
+        self.required(&at, entries, *spot);
+    }
+
+    fn required(&mut self, at: &At, entries: &Entries, spot: Spot) {
+        if self.failed(at.key.path, &at.entry) {
+            return;
+        }
+        for key in entries.required.iter().filter_map(|name| child(at.key, name)) {
+            if self.given(key.path, &at.entry).is_none() && !self.failed(key.path, &at.entry) {
+                let message = format!("`{}` has no `{}`", at.shown, key.name());
+                let hint = Some(format!("it must have one: {}", key.range_text()));
+                self.complain(&at.shown, spot, message, hint);
+            }
+        }
+    }
+
+    fn key(&mut self, at: &At, spot: Spot, node: &Node) {
+        if at.key.is_section() {
+            return self.section(Some(at), node);
+        }
+        match self.reader.value(at, node) {
             Ok(value) => {
-                if let (Shape::Paths { .. }, Raw::List(nodes)) = (&key.shape, &node.value) {
-                    self.rules = nodes.iter().map(|node| node.spot).collect();
-                }
-                self.given.insert(key.path, Given { spot: node.spot, value });
+                let parts = match &node.value {
+                    Raw::List(nodes) => nodes.iter().map(|node| node.spot).collect(),
+                    _ => Vec::new(),
+                };
+                self.given.insert(at.id(), Given { at: at.clone(), spot: node.spot, parts, value });
             }
             Err(mut wrong) => {
                 // A value that is not there has its place in the next line: the key is what people look for.
                 if matches!(node.value, Raw::Null) {
                     wrong.spot = spot;
                 }
-                self.failed.insert(key.path);
-                self.report(key.path, wrong);
+                self.failed.insert(at.id());
+                self.report(&at.shown, wrong);
             }
         }
     }
 
-    fn no_section(&mut self, path: &str, node: &Node, value: &Raw) {
-        let key = Key::find(path);
-        let word = key.and_then(|key| match key.shape {
+    fn no_section(&mut self, at: Option<&At>, node: &Node, value: &Raw) {
+        let described = self.reader.describe(node);
+        let names = |path: &str| -> String {
+            let names: Vec<&str> = Key::of_section(path).map(Key::name).filter(|name| *name != "*").collect();
+            names.join(", ")
+        };
+        let Some(at) = at else {
+            let message = format!("the file must be a list of `key: value` lines, not {described}");
+            return self.complain("", node.spot, message, Some(format!("its keys are {}", names(""))));
+        };
+        let word = match at.key.shape {
             Shape::Section { word } => word.map(|stand| stand.word),
             _ => None,
-        });
-        if let (Some(key), Some(word), Raw::Text(text)) = (key, word, value)
+        };
+        if let (Some(word), Raw::Text(text)) = (word, value)
             && word == text
         {
-            self.given.insert(key.path, Given { spot: node.spot, value: Value::Word(word) });
+            let given =
+                Given { at: at.clone(), spot: node.spot, parts: Vec::new(), value: Value::Word(word) };
+            self.given.insert(at.id(), given);
             return;
         }
-        let names: Vec<&str> = Key::of_section(path).map(Key::name).collect();
-        let described = self.reader.describe(node);
-        let message = match (path, word) {
-            ("", _) => format!("the file must be a list of `key: value` lines, not {described}"),
-            (_, Some(word)) => format!("`{path}` must be `{word}` or hold keys, not {described}"),
-            (_, None) => format!("`{path}` is a section: it must hold keys, not {described}"),
+        self.failed.insert(at.id());
+        let short = match &at.key.shape {
+            Shape::Entry(entries) => entries.short,
+            _ => None,
         };
-        let hint = Some(format!("its keys are {}", names.join(", ")));
-        self.report(path, Wrong { spot: node.spot, message, hint, hide: None });
+        let shown = &at.shown;
+        let message = match (word, short) {
+            (Some(word), _) => format!("`{shown}` must be `{word}` or hold keys, not {described}"),
+            (_, Some(_)) => format!("`{shown}` must be a list or hold keys, not {described}"),
+            _ => format!("`{shown}` is a section: it must hold keys, not {described}"),
+        };
+        let hint = match (short, value, names(at.key.path)) {
+            (Some(_), Raw::Text(text), _) => format!("write `[\"{}\"]`", self.quote(text)),
+            (_, _, names) if names.is_empty() => {
+                "write a name of your choice, a colon, and its keys below".to_owned()
+            }
+            (_, _, names) => format!("its keys are {names}"),
+        };
+        self.complain(shown, node.spot, message, Some(hint));
     }
 
-    fn unknown(&mut self, section: &str, name: &str, spot: Spot) {
-        let quoted = self.reader.source.quote(name);
+    fn unknown(&mut self, section: Option<&At>, name: &str, spot: Spot) {
+        let quoted = self.quote(name);
         let message = match section {
-            "" => format!("unknown key `{quoted}`"),
-            _ => format!("unknown key `{quoted}` in `{section}`"),
+            None => format!("unknown key `{quoted}`"),
+            Some(section) => format!("unknown key `{quoted}` in `{}`", section.shown),
         };
-        let hint = Some(hint_for_unknown(section, name));
-        let path = if section.is_empty() { quoted } else { format!("{section}.{quoted}") };
-        self.report(&path, Wrong { spot, message, hint, hide: None });
+        let path = section.map_or("", |section| section.key.path);
+        let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
+        // That a misspelt key is missing need not be said too.
+        let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
+        if let Some(key) = meant(path, name) {
+            self.failed.insert((key.path, entry));
+        }
+        self.complain(&At::join(section, &quoted), spot, message, hint);
     }
+}
 
-    /// Two keys that set the same thing: the later one of the file is the one that is too much.
-    fn contradictions(&mut self) {
-        let mut found = Vec::new();
-        for (one, two, what) in EXCLUSIVE {
-            let (Some(first), Some(second)) = (self.spot(one), self.spot(two)) else { continue };
-            let ((first, one), (second, two)) =
-                if first <= second { ((first, one), (second, two)) } else { ((second, two), (first, one)) };
-            let message = format!("`{two}` sets {what}, and so does `{one}` in line {}", first.line);
-            found.push(self.problem(second, two, message, Some("keep one of the two".to_owned())));
-        }
-        self.problems.extend(found);
-    }
-
-    /// Keys that are read only together with another one.
-    fn needs(&mut self, config: &Config) {
-        let has_redis = matches!(config.store.place, crate::config::StorePlace::Redis { .. });
-        if let (Some(spot), false, false) = (self.spot("store.prefix"), has_redis, self.failed("store.redis"))
-        {
-            let message = "`store.prefix` is read only together with `store.redis`".to_owned();
-            let hint = Some("set `store.redis`, or take `prefix` out".to_owned());
-            self.problems.push(self.problem(spot, "store.prefix", message, hint));
-        }
-        let (rate, length) = ("breaker.window.slow.rate", "breaker.window.slow.longer_than");
-        if let (Some(spot), None, false) = (self.spot(rate), self.spot(length), self.failed(length)) {
-            let message = format!("`{rate}` is set, but not from when on a call is slow");
-            let hint = Some(format!("set `{length}` too, such as `30s`"));
-            self.problems.push(self.problem(spot, rate, message, hint));
-            // The core would say the same in its own words.
-            self.failed.insert(length);
-        }
-    }
+fn child(row: &Key, name: &str) -> Option<&'static Key> {
+    Key::of_section(row.path).find(|key| key.name() == name)
 }
 
 fn key_name(key: &Raw) -> Option<String> {
@@ -261,74 +360,5 @@ fn key_name(key: &Raw) -> Option<String> {
         Raw::Number(number) => Some(number.to_string()),
         Raw::Flag(flag) => Some(flag.to_string()),
         Raw::Null | Raw::List(_) | Raw::Map(_) => None,
-    }
-}
-
-fn hint_for_unknown(section: &str, name: &str) -> String {
-    if name == "<<" {
-        return "merge keys are not read here: write the keys out".to_owned();
-    }
-    let known: Vec<&str> = Key::of_section(section).map(Key::name).collect();
-    if let Some(near) = nearest(name, known.iter().copied()) {
-        return format!("did you mean `{near}`?");
-    }
-    // Right name, wrong place: most often the indentation.
-    let elsewhere = |name: &str| -> Vec<String> {
-        KEYS.iter().filter(|key| key.name() == name).take(3).map(|key| format!("`{}`", key.path)).collect()
-    };
-    match (elsewhere(name), nearest(name, KEYS.iter().map(Key::name))) {
-        (places, _) if !places.is_empty() => {
-            format!("there is {}: is the indentation right?", places.join(" and "))
-        }
-        (_, Some(near)) => format!("did you mean {}?", elsewhere(near).join(" or ")),
-        _ => format!("known here: {}", known.join(", ")),
-    }
-}
-
-/// What the library says of broken YAML, what that most often means, and what to do.
-const BROKEN: &[(&str, &str, &str)] = &[
-    ("tab", "a tab is used as indentation", "YAML is indented with spaces: replace the tab"),
-    (
-        "did not find expected key",
-        "the indentation does not fit the lines above",
-        "keys of one section begin in the same column; a quote that is not closed above does this too",
-    ),
-    (
-        "indentation",
-        "the indentation does not fit, or a quote above is not closed",
-        "close the quote, or begin the keys of one section in the same column",
-    ),
-    (
-        "mapping values are not allowed",
-        "a second `: ` in one line",
-        "put a value that holds `: ` in quotes, or the second key in a line of its own",
-    ),
-    ("unclosed", "a bracket or quote is not closed", "close it, or put the whole value in quotes"),
-    (
-        "multiple yaml documents", "a second document begins here",
-        "one file holds one config: take the `---` line above out",
-    ),
-    ("unexpected character", "a character that cannot begin a value", "put the value in quotes"),
-    (
-        "unknown anchor", "an alias (`*name`) without its anchor (`&name`)",
-        "put a value that begins with `*` in quotes",
-    ),
-    ("budget", TOO_MUCH, "is this the right file?"),
-    ("limit", TOO_MUCH, "is this the right file?"),
-];
-const TOO_MUCH: &str = "too deep, too many values or too many aliases for a config";
-
-fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
-    let said = broken.message.to_lowercase();
-    let (message, hint) = match BROKEN.iter().find(|(part, _, _)| said.contains(part)) {
-        Some((_, message, hint)) => ((*message).to_owned(), *hint),
-        None => (
-            format!("this is not YAML: {}", crate::check::printable(&broken.message)),
-            "quotes, brackets and indentation are what most often goes wrong",
-        ),
-    };
-    match broken.spot {
-        Some(spot) => source.problem(spot, "", message, Some(hint.to_owned()), None),
-        None => Problem::of_file(source.name, message, Some(hint.to_owned())),
     }
 }

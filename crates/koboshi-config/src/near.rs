@@ -1,5 +1,7 @@
 //! Did you mean: the name that looks most like a wrong one.
 
+use crate::schema::{KEYS, Key};
+
 /// The nearest name, if one is near enough to be meant. Swapped letters count as one mistake, and so does a `-` or a
 /// capital where we write `_`; the beginning of a
 /// name is near to it.
@@ -8,10 +10,61 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
     names
         .map(|name| (strsim::damerau_levenshtein(&wrong, name), name))
         .filter(|(distance, name)| {
-            *distance <= name.len().div_ceil(3) || (wrong.len() > 2 && name.starts_with(&wrong))
+            // Of a name of one letter nothing would be left.
+            *distance <= name.len().div_ceil(3) && *distance < name.len()
+                || (wrong.len() > 2 && name.starts_with(&wrong))
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+}
+
+/// What other programs call our keys.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("api_key", "keys"),
+    ("apikey", "keys"),
+    ("token", "keys"),
+    ("url", "base_url"),
+    ("endpoint", "base_url"),
+    ("type", "kind"),
+    ("targets", "chain"),
+    ("fallback", "chain"),
+    ("fallbacks", "chain"),
+    ("port", "listen"),
+    ("address", "listen"),
+    ("bind", "listen"),
+    ("key", "sha256"),
+    ("hash", "sha256"),
+];
+
+/// The key of a section that a wrong name means.
+pub(crate) fn meant(section: &str, name: &str) -> Option<&'static Key> {
+    let of_name = |name: &str| Key::of_section(section).find(|key| key.name() == name);
+    let other = || OTHER_WORDS.iter().filter(|(other, _)| *other == name).find_map(|(_, ours)| of_name(ours));
+    nearest(name, Key::of_section(section).map(Key::name)).and_then(of_name).or_else(other)
+}
+
+/// What to do about a key that is not in the table.
+pub(crate) fn hint_for_unknown(section: &str, name: &str) -> String {
+    if name == "<<" {
+        return "merge keys are not read here: write the keys out".to_owned();
+    }
+    if let Some(meant) = meant(section, name) {
+        return format!("did you mean `{}`?", meant.name());
+    }
+    let known: Vec<&str> = Key::of_section(section).map(Key::name).collect();
+    // Right name, wrong place: most often the indentation.
+    let elsewhere = |name: &str| -> Vec<String> {
+        let mut keys: Vec<&str> = KEYS.iter().filter(|key| key.name() == name).map(|key| key.path).collect();
+        keys.sort_by_key(|path| path.contains('*'));
+        keys.into_iter().take(3).map(|path| format!("`{path}`")).collect()
+    };
+    match (elsewhere(name), nearest(name, KEYS.iter().map(Key::name))) {
+        (places, _) if !places.is_empty() => {
+            format!("there is {}: is the indentation right?", places.join(" and "))
+        }
+        (_, Some(near)) => format!("did you mean {}?", elsewhere(near).join(" or ")),
+        _ => format!("known here: {}", known.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use koboshi::backoff::BackoffError;
 use koboshi::breaker::BreakerPolicyError;
 use koboshi::cooldown::CooldownPolicyError;
 use koboshi::gate::GatePolicyError;
+use koboshi::guard::GuardPolicyError;
 
 use crate::check::Problem;
 use crate::config::Config;
-use crate::load::Walk;
+use crate::load::{Given, Walk};
 use crate::schema::Key;
 
 /// What a policy complains of, in terms of keys.
@@ -29,59 +30,67 @@ enum What {
 
 /// Everything that does not make sense. The config is changed on the way.
 pub(crate) fn check(config: &mut Config, walk: &Walk<'_>) -> Vec<Problem> {
-    let defaults = Config::default();
     let mut found: Vec<Problem> = Vec::new();
     // Each round puts at least one key back, so there are fewer rounds than keys; a core that is never content ends it.
     for _ in 0..64 {
         let Some(complaint) = first(config) else { break };
-        let involved: Vec<&String> = match &complaint.what {
-            What::Above(low, high) => low.iter().chain(high).collect(),
-            What::Keys(keys) => keys.iter().collect(),
+        let (low, high) = match &complaint.what {
+            What::Above(low, high) => (low.as_slice(), high.as_slice()),
+            What::Keys(keys) => (keys.as_slice(), [].as_slice()),
         };
-        if !involved.iter().any(|path| walk.failed(path))
+        let involved = || low.iter().chain(high).filter_map(|path| Key::find(path));
+        if !involved().any(|key| walk.failed(key.path, ""))
             && let Some(problem) = problem(&complaint, config, walk)
             && !found.contains(&problem)
         {
             found.push(problem);
         }
         // The keys of `error_protection` are other names; putting the limit of all classes back would change the rest.
-        let own = involved.iter().filter(|path| !path.starts_with("error_protection."));
-        for key in own.filter_map(|path| Key::find(path)) {
-            if let Some(default) = key.get(&defaults) {
-                key.set(config, default);
+        for key in involved().filter(|key| !key.path.starts_with("error_protection.")) {
+            for entry in names(key, config) {
+                if let Some(default) = key.default_value() {
+                    key.set(config, &entry, default);
+                }
             }
         }
     }
     found
 }
 
+/// The names of the entries that a key is in.
+fn names(key: &Key, config: &Config) -> Vec<String> {
+    key.entries().map_or_else(|| vec![String::new()], |entries| (entries.names)(config))
+}
+
+/// The first of these keys that the file gives, in whatever entry.
+fn given<'w>(paths: &[String], walk: &'w Walk<'_>) -> Option<&'w Given> {
+    paths.iter().find_map(|path| walk.all_given(Key::find(path)?.path).next())
+}
+
 fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Problem> {
-    let given =
-        |paths: &[String]| paths.iter().find_map(|path| walk.spot(path).map(|spot| (path.clone(), spot)));
     match &complaint.what {
         What::Keys(keys) => {
-            let (path, spot) = given(keys)?;
-            let message = format!("`{path}` does not fit: {}", complaint.said);
+            let given = given(keys, walk)?;
+            let message = format!("`{}` does not fit: {}", given.at.shown, complaint.said);
             let never = complaint.said == BreakerPolicyError::NeverOpens.to_string();
             let hint =
                 never.then(|| "set it to a number, or choose the preset `window` or `both`".to_owned());
-            Some(walk.problem(spot, &path, message, hint))
+            Some(walk.problem(&given.at, given.spot, message, hint))
         }
         What::Above(low, high) => {
-            let (low_given, high_given) = (given(low), given(high));
-            let spot = low_given.as_ref().or(high_given.as_ref())?.1;
-            let side = |given: &Option<(String, _)>, paths: &[String]| {
-                let path = given.as_ref().map(|(path, _)| path.clone()).or_else(|| paths.first().cloned())?;
-                let value = Key::find(&path)?.get(config)?;
-                Some((path, value.to_string(), if given.is_some() { "" } else { " (not set in this file)" }))
+            let (low_given, high_given) = (given(low, walk), given(high, walk));
+            let shown_at = low_given.or(high_given)?;
+            let side = |given: Option<&Given>, paths: &[String]| {
+                let key = given.map(|given| given.at.key).or_else(|| Key::find(paths.first()?))?;
+                let note = if given.is_some() { "" } else { " (not set in this file)" };
+                Some((key.path, key.get(config, "")?.to_string(), note))
             };
-            let (low, low_value, low_note) = side(&low_given, low)?;
-            let (high, high_value, high_note) = side(&high_given, high)?;
+            let (low, low_value, low_note) = side(low_given, low)?;
+            let (high, high_value, high_note) = side(high_given, high)?;
             let message =
                 format!("`{low}` is {low_value}{low_note}, above `{high}`, which is {high_value}{high_note}");
             let hint = format!("set `{low}` to {high_value} or less, or `{high}` to {low_value} or more");
-            let path = if low_given.is_some() { &low } else { &high };
-            Some(walk.problem(spot, path, message, Some(hint)))
+            Some(walk.problem(&shown_at.at, shown_at.spot, message, Some(hint)))
         }
     }
 }
@@ -92,7 +101,8 @@ fn first(config: &Config) -> Option<Complaint> {
     let breaker = || config.breaker.validate().err().map(|error| of(breaker(error), error));
     let gate = || config.gate.validate().err().map(|error| of(gate(error), error));
     let cooldown = || config.cooldown.validate().err().map(|error| of(cooldown(error), error));
-    retry.or_else(breaker).or_else(gate).or_else(cooldown)
+    let guard = || config.guard.policy.validate().err().map(|error| of(guard(&error), error));
+    retry.or_else(breaker).or_else(gate).or_else(cooldown).or_else(guard)
 }
 
 fn of(what: What, error: impl std::error::Error) -> Complaint {
@@ -170,5 +180,21 @@ fn cooldown(error: CooldownPolicyError) -> What {
         Error::Margin => above(&["cooldown.margin.least"], &["cooldown.margin.most"]),
         Error::Starts => keys(&["cooldown.starts"]),
         _ => any_of("cooldown"),
+    }
+}
+
+fn guard(error: &GuardPolicyError) -> What {
+    use GuardPolicyError as Error;
+    match error {
+        Error::Low(rule) | Error::High(rule) => What::Keys(vec![
+            format!("guard.{}.limit", rule.name()),
+            format!("guard.tools.*.{}.limit", rule.name()),
+            format!("guard.tools.*.{}.act", rule.name()),
+        ]),
+        Error::Looser(looser, rule) => {
+            above(&[&format!("guard.{}.limit", rule.name())], &[&format!("guard.{looser}")])
+        }
+        Error::Window => above(&["guard.alternating_errors.limit"], &["guard.window"]),
+        _ => any_of("guard"),
     }
 }

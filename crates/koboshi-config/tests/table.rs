@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use koboshi_config::schema::{KEYS, Key, Shape, Value, differences, json_schema};
@@ -26,9 +27,34 @@ fn leaves() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| !key.is_section())
 }
 
+/// A name for an entry of a key's section; empty for keys outside of entries.
+fn entry_of(key: &Key) -> &'static str {
+    match key.path.split_once(".*").map(|(section, _)| section) {
+        None => "",
+        Some("providers") => "mira",
+        Some("routes") => "gpt-*",
+        Some("models") => "openai/*",
+        Some(_) => "grep",
+    }
+}
+
+/// A text that fits a key.
+fn a_text(key: &Key) -> &'static str {
+    match key.name() {
+        "listen" => "127.0.0.1:4242",
+        "hosts" => "koboshi.example",
+        "origins" => "https://app.example",
+        "base_url" | "otlp" => "https://host.example/v1",
+        "chain" | "simple" => "sim/ok",
+        "sha256" => "abababababababababababababababababababababababababababababababab",
+        "redis" => "redis://cache:6379",
+        _ => "MIRA",
+    }
+}
+
 /// A value that a key may have and that is not its default.
 fn another(key: &Key) -> Json {
-    let default = key.get(&Config::default()).unwrap();
+    let default = key.default_value().unwrap();
     match (&key.shape, default) {
         (Shape::Length { .. }, Value::Length(length)) => json!(format!("{}ms", length.as_millis() + 1000)),
         (Shape::Length { .. }, _) => json!("90s"),
@@ -44,8 +70,12 @@ fn another(key: &Key) -> Json {
             json!(words.iter().find(|word| **word != default).unwrap())
         }
         (Shape::Word { words, .. }, _) => json!(words[0]),
-        (Shape::Text { .. }, _) => json!("MIRA"),
-        (Shape::Secret { .. }, _) => json!("redis://cache:6379"),
+        (Shape::Choice { numbers, .. }, default) => {
+            json!(numbers.iter().find(|number| Value::Count(**number) != default).unwrap())
+        }
+        (Shape::Flag { .. }, _) => json!(true),
+        (Shape::Text { .. } | Shape::Secret { .. }, _) => json!(a_text(key)),
+        (Shape::Texts { .. } | Shape::Secrets { .. }, _) => json!([a_text(key)]),
         (Shape::Path { .. }, _) => json!("state.db"),
         (Shape::Paths { .. }, _) => json!(["mine.yaml"]),
         (shape, default) => panic!("{shape:?} {default:?}"),
@@ -55,19 +85,28 @@ fn another(key: &Key) -> Json {
 /// A file with one key, and what that key needs to be read.
 fn document(key: &Key, value: Json) -> Json {
     let mut document = json!({});
-    put(&mut document, key.path, value);
+    if let Some(entries) = key.entries() {
+        let row = key.path.split_inclusive('*').next().unwrap();
+        for name in entries.required {
+            let required = Key::find(&format!("{row}.{name}")).unwrap();
+            put(&mut document, required, another(required));
+        }
+    }
+    put(&mut document, key, value);
     match key.path {
-        "store.prefix" => put(&mut document, "store.redis", json!("redis://h")),
-        "breaker.window.slow.rate" => put(&mut document, "breaker.window.slow.longer_than", json!("1s")),
+        "store.prefix" => put(&mut document, Key::find("store.redis").unwrap(), json!("redis://h")),
+        "breaker.window.slow.rate" => {
+            put(&mut document, Key::find("breaker.window.slow.longer_than").unwrap(), json!("1s"));
+        }
         _ => {}
     }
     document
 }
 
-fn put(document: &mut Json, path: &str, value: Json) {
+fn put(document: &mut Json, key: &Key, value: Json) {
     let mut at = document;
-    for part in path.split('.') {
-        at = &mut at[part];
+    for part in key.path.split('.') {
+        at = &mut at[if part == "*" { entry_of(key) } else { part }];
     }
     *at = value;
 }
@@ -78,8 +117,16 @@ fn every_key_is_read_and_shown() {
         let text = document(key, another(key)).to_string();
         let config = loaded(&text);
         assert_ne!(config, Config::default(), "{text} changes nothing");
-        assert_ne!(key.get(&config), key.get(&Config::default()), "{text} does not reach `{}`", key.path);
-        assert!(!differences(&config).is_empty(), "{text} is not shown");
+        assert_ne!(
+            key.get(&config, entry_of(key)),
+            key.default_value(),
+            "{text} does not reach `{}`",
+            key.path
+        );
+        let path = key.path_in(entry_of(key));
+        let other_name = key.path.ends_with("_cooldown_seconds");
+        let shown = differences(&config).iter().any(|one| one.path == path);
+        assert!(shown || other_name, "{text} is not shown");
     }
 }
 
@@ -89,12 +136,38 @@ fn off_turns_off_what_can_be_off() {
         let may_be_off =
             matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. });
         let result = load("a.yaml", &document(key, json!("off")).to_string(), &|_| None);
-        match key.shape {
+        match &key.shape {
             Shape::Path { .. } | Shape::Text { .. } => {}
+            Shape::Word { words, .. } if words.contains(&"off") => assert!(result.is_ok(), "{}", key.path),
+            Shape::Flag { words: true, .. } => {
+                assert_eq!(key.get(&result.unwrap(), ""), Some(Value::Flag(false)), "{}", key.path);
+                continue;
+            }
             _ => assert_eq!(result.is_ok(), may_be_off, "{}", key.path),
         }
         if may_be_off {
-            assert_eq!(key.get(&result.unwrap()), Some(Value::Off), "{}", key.path);
+            assert_eq!(key.get(&result.unwrap(), entry_of(key)), Some(Value::Off), "{}", key.path);
+        }
+    }
+}
+
+#[test]
+fn every_word_is_read_and_comes_back() {
+    for key in leaves() {
+        let words: Vec<Json> = match &key.shape {
+            Shape::Word { words, .. } => words.iter().map(|word| json!(word)).collect(),
+            Shape::Choice { numbers, .. } => numbers.iter().map(|number| json!(number)).collect(),
+            _ => continue,
+        };
+        for word in words {
+            let config = loaded(&document(key, word.clone()).to_string());
+            let said = key.get(&config, entry_of(key)).unwrap().to_string();
+            assert_eq!(
+                json!(said),
+                json!(word.as_str().map_or(word.to_string(), str::to_owned)),
+                "{}",
+                key.path
+            );
         }
     }
 }
@@ -111,19 +184,21 @@ fn sections_come_before_their_keys_and_paths_are_unique() {
 
 /// Whether the core takes a value that the table would refuse.
 fn core_takes(key: &Key, value: Value) -> bool {
-    let mut config = Config::default();
-    key.set(&mut config, value);
+    let text = document(key, another(key)).to_string();
+    let mut config = if key.entries().is_some() { loaded(&text) } else { Config::default() };
+    key.set(&mut config, entry_of(key), value);
     config.remedy.backoff.validate().is_ok()
         && config.breaker.validate().is_ok()
         && config.gate.validate().is_ok()
         && config.cooldown.validate().is_ok()
+        && config.guard.policy.validate().is_ok()
 }
 
 #[test]
 fn the_ranges_of_the_table_are_those_of_the_core() {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let judged = |key: &&Key| {
-        ["retry.", "breaker.", "gate.", "cooldown."].iter().any(|part| key.path.starts_with(part))
+        ["retry.", "breaker.", "gate.", "cooldown.", "guard."].iter().any(|part| key.path.starts_with(part))
     };
     let mut checked = 0;
     for key in leaves().filter(judged) {
@@ -176,10 +251,38 @@ fn the_example_shows_every_default() {
     }
 }
 
+/// The example with all that is commented out in the gateway's sections.
+fn example_with_entries() -> String {
+    let text = read("examples/koboshi.yaml");
+    let (gateway, rest) = text.split_once("# Pauses between attempts").unwrap();
+    let (_, telling) = rest.split_once("# What is written to the log.").unwrap();
+    let uncommented = |line: &str| match line.split_once("# ") {
+        Some((indent, rest)) if !indent.is_empty() && indent.trim().is_empty() => format!("{indent}{rest}\n"),
+        _ => format!("{line}\n"),
+    };
+    gateway.lines().chain(telling.lines()).map(uncommented).collect()
+}
+
+#[test]
+fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
+    let text = example_with_entries();
+    let lookup = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned());
+    let config = load("koboshi.yaml", &text, &lookup).unwrap_or_else(|problems| panic!("{problems}"));
+    let shown: BTreeSet<String> = differences(&config).into_iter().map(|one| one.path).collect();
+    let names = ["alice", "openai", "*", "ollama/my-model*", "poll_job", "random"];
+    for key in leaves().filter(|key| key.entries().is_some()) {
+        let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
+        let found = names.iter().any(|name| shown.contains(&key.path_in(name)));
+        assert!(found || is_rule, "examples/koboshi.yaml does not show `{}`", key.path);
+    }
+}
+
 // ===== The schema =====
 
 fn is_valid(document: &Json) -> bool {
-    jsonschema::validator_for(&json_schema()).unwrap().is_valid(document)
+    static VALIDATOR: LazyLock<jsonschema::Validator> =
+        LazyLock::new(|| jsonschema::validator_for(&json_schema()).unwrap());
+    VALIDATOR.is_valid(document)
 }
 
 /// YAML as an editor sees it.
@@ -190,13 +293,14 @@ fn as_json(yaml: &str) -> Option<Json> {
 #[test]
 fn the_schema_in_the_documentation_is_this_one() {
     let written: Json = serde_json::from_str(&read("docs/koboshi.schema.json")).unwrap();
-    assert_eq!(written, json_schema(), "run: koboshi check --schema > docs/koboshi.schema.json");
+    assert!(written == json_schema(), "run: koboshi check --schema > docs/koboshi.schema.json");
 }
 
 #[test]
 fn the_schema_takes_the_example_and_every_value_that_the_loader_takes() {
-    let example = as_json(&read("examples/koboshi.yaml")).unwrap();
-    assert!(is_valid(&example));
+    for example in [read("examples/koboshi.yaml"), example_with_entries()] {
+        assert!(is_valid(&as_json(&example).unwrap()));
+    }
     for key in leaves() {
         for document in
             [document(key, another(key)), json!({}), json!({"store": "memory"}), json!({"retry": null})]
@@ -210,8 +314,10 @@ fn the_schema_takes_the_example_and_every_value_that_the_loader_takes() {
 #[test]
 fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     // These need the whole file, the environment or the disk to be seen.
-    const BEYOND: &[&str] =
-        &["missing-variable", "missing-rules", "said-twice", "above-the-cap", "missing-rules"];
+    const BEYOND: &[&str] = &[
+        "missing-variable", "missing-rules", "said-twice", "above-the-cap", "unknown-provider",
+        "open-to-all", "same-key",
+    ];
     let mut refused = 0;
     for entry in std::fs::read_dir(repository("crates/koboshi-cli/tests/broken-configs")).unwrap() {
         let path = entry.unwrap().path();
@@ -235,24 +341,146 @@ const ADDRESSES: &[&str] = &[
     "rediss://h:1/0", "valkeys://h", "unix://run/r.sock", "unix:///", "http://h", "h:6379", "",
 ];
 
+const HASH: &str = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";
+const LONG: &str = concat!(
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+);
+
 #[test]
 fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
-    let samples = [
-        ("code_prefix", ["KBS", "a1", "", "1A", "K B", "ABCDEFGHIJKLMNOPQ"].as_slice()),
+    let samples: &[(&str, &[&str])] = &[
+        ("code_prefix", &["KBS", "a1", "", "1A", "K B", "ABCDEFGHIJKLMNOPQ"]),
         ("store.redis", ADDRESSES),
         ("store.prefix", &["a:", "{tag}", "", "a b", "a\tb"]),
         (
             "request.patience",
             &["0s", "1h30m", "1h 30m", "1.5s", "30", "", "1 hour", "-1s", "1h ", "s", "5 s"],
         ),
+        (
+            "serve.listen",
+            &[
+                "127.0.0.1:4141", "[::1]:0", "127.0.0.1:65535", "127.0.0.1:65536", "127.0.0.1:041",
+                "127.0.0.1", "localhost:4141", ":4141", "4141", "256.0.0.1:1", "127.0.0.01:1", "127.0.0.1:",
+                "::1:4141", "",
+            ],
+        ),
+        (
+            "providers.*.base_url",
+            &[
+                "https://api.example/v1", "http://h", "http://h/", "http://[::1]:11434/v1",
+                "http://h_1.local:80/a%20b", "https://u:p@h", "https://h?x=1", "https://h/#a", "ftp://h",
+                "HTTPS://h", "https://", "https:///v1", "https://h:", "https://h:70000", "https://h:080",
+                "https://h/a b", "https://日本", "h/v1", "", "https://[::1", "https://h]:1", "https://a:b:1",
+            ],
+        ),
+        ("trace.otlp", &["http://localhost:4318", "localhost:4318"]),
+        (
+            "keys.*.sha256",
+            &[HASH, "", "sk-123", "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
+        ),
+        (
+            "keys.*.tenant",
+            &["a", "Alice and Bob", "日本", "", " a", "a ", "a\tb", "a\u{202e}b", "\u{feff}", LONG],
+        ),
+        (
+            "degrade.simple",
+            &["sim/ok", "sim/rate-429?retry_after=2&p=0.3", "openrouter/meta/llama-3", "{model}/x", "sim"],
+        ),
     ];
     for (path, texts) in samples {
         let key = Key::find(path).unwrap();
-        for text in texts {
+        for text in *texts {
             let document = document(key, json!(text));
+            let taken = load("a.yaml", &document.to_string(), &|_| None);
+            // Whether a provider is there is no matter of form.
+            let taken = taken.is_ok()
+                || taken.is_err_and(|all| all.iter().all(|one| one.message.contains("names the provider")));
+            assert_eq!(taken, is_valid(&document), "{document}");
+        }
+    }
+}
+
+#[test]
+fn schema_and_loader_agree_on_the_form_of_parts() {
+    let samples: &[(&str, &[&str])] = &[
+        ("serve.hosts", &["a.example", "A", "[::1]", "h:1", "https://h", "*.h", "", "a b"]),
+        (
+            "serve.origins",
+            &[
+                "https://a.example", "http://localhost:3000", "chrome-extension://abcdef", "https://a/",
+                "https://a/b", "a.example", "*", "null", "://a", "HTTPS://a",
+            ],
+        ),
+        ("providers.*.keys", &["sk-1", "!~", "", "a b", "a\n", "é"]),
+        (
+            "routes.*.chain",
+            &[
+                "sim/ok", "sim/{model}", "sim/x-{model}:free", "sim/{model}{model}", "sim/{modl}", "sim/a}",
+                "sim/", "sim", "/ok", "Sim/ok", "{model}", "{model}/x", "sim/a b", "-sim/ok", "sim/日本",
+                "*/ok",
+            ],
+        ),
+    ];
+    for (path, texts) in samples {
+        let key = Key::find(path).unwrap();
+        for text in *texts {
+            let document = document(key, json!([text]));
             let taken = load("a.yaml", &document.to_string(), &|_| None).is_ok();
             assert_eq!(taken, is_valid(&document), "{document}");
         }
+    }
+}
+
+#[test]
+fn schema_and_loader_agree_on_entries() {
+    let many: serde_json::Map<String, Json> =
+        (0..1001).map(|n| (format!("m{n}"), json!(["sim/ok"]))).collect();
+    let few: serde_json::Map<String, Json> = many.clone().into_iter().take(1000).collect();
+    let parts = |count: usize| json!({"routes": {"m": vec!["sim/ok"; count]}});
+    for (document, good) in [
+        (json!({"routes": {"gpt-4.1": ["sim/ok"], "*": {"chain": ["sim/ok"], "commit": "complete"}}}), true),
+        (json!({"routes": few}), true),
+        (json!({"routes": many}), false),
+        (parts(16), true),
+        (parts(17), false),
+        (parts(0), false),
+        (json!({"routes": {"m": {}}}), false),
+        (json!({"routes": {"m": null}}), false),
+        (json!({"routes": {"m": "sim/ok"}}), false),
+        (json!({"routes": {" m": ["sim/ok"]}}), false),
+        (json!({"routes": {"": ["sim/ok"]}}), false),
+        (json!({"routes": {LONG: ["sim/ok"]}}), false),
+        (json!({"routes": null, "providers": {}, "models": {"sim/*": null}}), true),
+        (json!({"providers": {"a_b-1": {"kind": "openai"}, "0": {"kind": "sim"}}}), true),
+        (json!({"providers": {"-a": {"kind": "openai"}}}), false),
+        (json!({"providers": {"a.b": {"kind": "openai"}}}), false),
+        (json!({"providers": {"a": {"keys": []}}}), false),
+        (json!({"providers": {"a": {"kind": "openai", "keys": "x"}}}), false),
+        (json!({"models": {"gpt-4o": {}}}), false),
+        (json!({"models": {"*/gpt-4o*": {"tools": false}}}), true),
+        (json!({"keys": {"alice": {"tenant": "a"}}}), false),
+        (
+            json!({"guard": {"tools": {"my tool": {"free": true, "cycle": "off", "same_call": {"limit": 9}}}}}),
+            true,
+        ),
+        (json!({"guard": {"tools": {"x": {"depth": {"limit": 3}}}}}), false),
+        (json!({"guard": {"depth": "off", "width": {"act": "note"}}}), true),
+        (json!({"tool_calls": {"repair": "on"}}), true),
+        (json!({"tool_calls": {"repair": "yes"}}), false),
+        (json!({"degrade": {"status": 503}}), true),
+        (json!({"degrade": {"status": 500}}), false),
+        (json!({"retry.attempts": 3}), false),
+    ] {
+        let taken = load("a.yaml", &document.to_string(), &|_| None);
+        let head: String = document.to_string().chars().take(200).collect();
+        assert_eq!(
+            taken.is_ok(),
+            good,
+            "{head} {}",
+            taken.err().map(|all| all.to_string()).unwrap_or_default()
+        );
+        assert_eq!(is_valid(&document), good, "{head}");
     }
 }
 

@@ -6,8 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::length::LENGTH;
 use super::range::{ENDLESS, Range};
-use super::{EXCLUSIVE, Form, Key, Shape, Value};
-use crate::config::Config;
+use super::{EXCLUSIVE, Entries, Form, Key, MOST_ENTRIES, Shape, Value};
 
 /// A text with a variable in it: what it will look like is not known yet.
 const VARIABLE: &str = r"\$\{";
@@ -26,6 +25,17 @@ pub fn json_schema() -> Json {
 
 /// A section, also one whose keys are all commented out.
 fn section(path: &str) -> Json {
+    if let Some((row, entries)) = Key::of_section(path).find_map(|key| match &key.shape {
+        Shape::Entry(entries) => Some((key, entries)),
+        _ => None,
+    }) {
+        return json!({
+            "type": ["object", "null"],
+            "maxProperties": MOST_ENTRIES,
+            "propertyNames": {"pattern": entries.name.pattern},
+            "additionalProperties": property(row),
+        });
+    }
     let properties: Map<String, Json> =
         Key::of_section(path).map(|key| (key.name().to_owned(), property(key))).collect();
     let mut schema =
@@ -42,10 +52,25 @@ fn section(path: &str) -> Json {
     schema
 }
 
+/// One entry: its keys, or the value of the key that may stand for it.
+fn entry(row: &Key, entries: &Entries) -> Json {
+    let mut keys = section(row.path);
+    if let (Some(object), false) = (keys.as_object_mut(), entries.required.is_empty()) {
+        object.insert("type".to_owned(), json!("object"));
+        object.insert("required".to_owned(), json!(entries.required));
+    }
+    let short = Key::of_section(row.path).find(|key| Some(key.name()) == entries.short);
+    match short {
+        Some(short) => json!({"anyOf": [property(short), keys]}),
+        None => keys,
+    }
+}
+
 fn property(key: &Key) -> Json {
     let mut schema = match &key.shape {
         Shape::Section { word: Some(stand) } => json!({"anyOf": [{"const": stand.word}, section(key.path)]}),
         Shape::Section { word: None } => section(key.path),
+        Shape::Entry(entries) => entry(key, entries),
         Shape::Length { off, .. } => or_off(json!({"type": "string", "pattern": LENGTH}), *off),
         Shape::Seconds { range, .. } => {
             json!({"type": "integer", "minimum": range.least.as_secs(), "maximum": range.most.as_secs()})
@@ -58,9 +83,15 @@ fn property(key: &Key) -> Json {
             or_off(schema, *off)
         }
         Shape::Number { range, .. } => number(*range),
-        Shape::Flag { .. } => json!({"type": "boolean"}),
+        Shape::Choice { numbers, .. } => json!({"enum": numbers}),
+        Shape::Flag { words: false, .. } => json!({"type": "boolean"}),
+        Shape::Flag { words: true, .. } => json!({"enum": [true, false, "on", "off"]}),
         Shape::Word { words, .. } => json!({"enum": words}),
         Shape::Text { form, .. } | Shape::Secret { form, .. } => text(*form),
+        Shape::Texts { form, range, .. } | Shape::Secrets { form, range, .. } => {
+            let types = if range.least == 0 { json!(["array", "null"]) } else { json!("array") };
+            json!({"type": types, "minItems": range.least, "maxItems": range.most, "items": text(*form)})
+        }
         Shape::Path { .. } => json!({"type": "string", "minLength": 1}),
         Shape::Paths { .. } => {
             json!({"type": ["array", "null"], "items": {"type": "string", "minLength": 1}})
@@ -77,23 +108,20 @@ fn property(key: &Key) -> Json {
 
 fn description(key: &Key) -> String {
     match &key.shape {
-        Shape::Section { .. } => key.meaning.to_owned(),
+        Shape::Section { .. } | Shape::Entry(_) => key.meaning.to_owned(),
         _ => format!("{} ({})", key.meaning, key.range_text().replace('`', "")),
     }
 }
 
 fn default(key: &Key) -> Option<Json> {
-    Some(match key.get(&Config::default())? {
-        Value::Off
-            if matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. }) =>
-        {
-            json!("off")
-        }
+    Some(match key.default_value()? {
+        Value::Off if key.may_be_off() => json!("off"),
         Value::Off => return None,
         Value::Count(count) => json!(count),
         Value::Number(number) => json!(number),
         Value::Flag(flag) => json!(flag),
-        Value::Paths(_) => json!([]),
+        Value::Texts(texts) => json!(texts),
+        Value::Secrets(_) | Value::Paths(_) => json!([]),
         other => json!(other.to_string()),
     })
 }

@@ -5,45 +5,55 @@
 //! and what `koboshi check` says differs from the defaults. So there are no serde structs of the file: they
 //! would be a second list, and serde stops at the first mistake.
 //!
+//! Some sections hold entries under names of the user's choice. Their row ends in `*` (`providers.*`), and so do the paths
+//! of their keys (`providers.*.base_url`); at most one `*` is in a path. Whoever reads or sets such a key says
+//! the name too; for all other keys the name is empty.
+//!
 //! Ranges are the core's: the table repeats them so that an editor can show them, and a test asks each policy's
 //! `validate()` whether it agrees. What depends on two keys at once is left to `validate()` alone.
 
+mod differ;
 mod json;
 mod keys;
 mod length;
 mod range;
+mod said;
+mod value;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use koboshi::wait::print_duration;
-
 use crate::config::Config;
 use crate::secret::Secret;
 
+pub use differ::{Difference, differences};
 pub use json::json_schema;
 pub use keys::KEYS;
 pub(crate) use length::parse_length;
 pub use range::Range;
+pub(crate) use said::{either, print_length};
+pub use value::Value;
 
 /// One key of the file.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands, such as `breaker.open.first`.
+    /// Where it stands, such as `breaker.open.first`; `*` stands for a name of the user's choice.
     pub path: &'static str,
     /// What its value looks like, and where it goes.
     pub shape: Shape,
     /// What it means, in one sentence without a full stop.
     pub meaning: &'static str,
+    /// What holds when nothing is set and the config has no value for that, in a few words.
+    pub unset: &'static str,
 }
 
-/// A field of the config: how it is read and set. None is `off`, or not set at all.
+/// A field of the config: how it is read and set, with the name of the entry. None is `off`, or not set at all.
 pub struct Field<T> {
     /// Reads it.
-    pub get: fn(&Config) -> Option<T>,
-    /// Sets it.
-    pub set: fn(&mut Config, Option<T>),
+    pub get: fn(&Config, &str) -> Option<T>,
+    /// Sets it. An entry that is not there stays away.
+    pub set: fn(&mut Config, &str, Option<T>),
 }
 
 impl<T> fmt::Debug for Field<T> {
@@ -57,8 +67,24 @@ impl<T> fmt::Debug for Field<T> {
 pub struct Stand {
     /// The word.
     pub word: &'static str,
-    pub(crate) set: fn(&mut Config),
+    pub(crate) set: fn(&mut Config, &str),
 }
+
+/// Entries of a section under names of the user's choice.
+#[derive(Debug, Clone, Copy)]
+pub struct Entries {
+    /// What a name must look like.
+    pub name: Form,
+    /// Keys that every entry must have.
+    pub required: &'static [&'static str],
+    /// The key whose value may be written in place of the whole entry; it holds a list.
+    pub short: Option<&'static str>,
+    pub(crate) names: fn(&Config) -> Vec<String>,
+    pub(crate) add: fn(&mut Config, &str),
+}
+
+/// No section holds more entries than this.
+pub const MOST_ENTRIES: usize = 1000;
 
 /// What a value looks like.
 #[derive(Debug)]
@@ -68,6 +94,8 @@ pub enum Shape {
         /// The word, if there is one.
         word: Option<Stand>,
     },
+    /// Keys of its own, under a name of the user's choice.
+    Entry(Entries),
     /// A length of time with its unit.
     Length {
         /// From and to.
@@ -93,6 +121,13 @@ pub enum Shape {
         /// The field.
         field: Field<u64>,
     },
+    /// One of a few whole numbers.
+    Choice {
+        /// The numbers.
+        numbers: &'static [u64],
+        /// The field.
+        field: Field<u64>,
+    },
     /// A number.
     Number {
         /// From and to.
@@ -102,6 +137,8 @@ pub enum Shape {
     },
     /// `true` or `false`.
     Flag {
+        /// Whether the words `on` and `off` may be written too.
+        words: bool,
         /// The field.
         field: Field<bool>,
     },
@@ -119,12 +156,30 @@ pub enum Shape {
         /// The field.
         field: Field<String>,
     },
+    /// A list of texts, in which variables are filled in.
+    Texts {
+        /// What each must look like.
+        form: Form,
+        /// How many.
+        range: Range<u64>,
+        /// The field.
+        field: Field<Vec<String>>,
+    },
     /// Text that is never shown, in which variables are filled in.
     Secret {
         /// What it must look like.
         form: Form,
         /// The field.
         field: Field<Secret>,
+    },
+    /// A list of texts that are never shown, in which variables are filled in.
+    Secrets {
+        /// What each must look like.
+        form: Form,
+        /// How many.
+        range: Range<u64>,
+        /// The field.
+        field: Field<Vec<Secret>>,
     },
     /// A path, relative to the folder of the file; variables are filled in.
     Path {
@@ -152,58 +207,8 @@ pub struct Form {
     pub hint: fn(&str) -> Option<&'static str>,
 }
 
-/// A value of any shape.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// Off, or not set.
-    Off,
-    /// A length of time.
-    Length(Duration),
-    /// A whole number.
-    Count(u64),
-    /// A number.
-    Number(f64),
-    /// Yes or no.
-    Flag(bool),
-    /// One of a few words.
-    Word(&'static str),
-    /// Text.
-    Text(String),
-    /// Text that is never shown.
-    Secret(Secret),
-    /// A path.
-    Path(PathBuf),
-    /// Paths.
-    Paths(Vec<PathBuf>),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Off => f.write_str("off"),
-            Self::Length(length) => f.write_str(&print_length(*length)),
-            Self::Count(count) => write!(f, "{count}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Flag(flag) => write!(f, "{flag}"),
-            Self::Word(word) => f.write_str(word),
-            Self::Text(text) => f.write_str(text),
-            Self::Secret(secret) => write!(f, "{secret}"),
-            Self::Path(path) => write!(f, "{}", path.display()),
-            Self::Paths(paths) => {
-                let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-                write!(f, "[{}]", paths.join(", "))
-            }
-        }
-    }
-}
-
-/// A length as it is written in the file: `1m30s`.
-pub(crate) fn print_length(length: Duration) -> String {
-    print_duration(length).replace(' ', "")
-}
-
 impl Key {
-    /// The key at a path.
+    /// The key at a path of the table.
     #[must_use]
     pub fn find(path: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.path == path)
@@ -226,104 +231,35 @@ impl Key {
         self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
     }
 
+    /// Its path with the name of an entry in it.
+    #[must_use]
+    pub fn path_in(&self, entry: &str) -> String {
+        self.path.replacen('*', entry, 1)
+    }
+
     /// Whether it holds keys and no value.
     #[must_use]
     pub fn is_section(&self) -> bool {
-        matches!(self.shape, Shape::Section { .. })
+        matches!(self.shape, Shape::Section { .. } | Shape::Entry(_))
     }
 
-    /// The value that a config has for it; none for a section.
+    /// The entries that it is a key of, or that it is the row of.
     #[must_use]
-    pub fn get(&self, config: &Config) -> Option<Value> {
-        let value = match &self.shape {
-            Shape::Section { .. } => return None,
-            Shape::Length { field, .. } => (field.get)(config).map(Value::Length),
-            Shape::Seconds { field, .. } => (field.get)(config).map(|length| Value::Count(length.as_secs())),
-            Shape::Count { field, .. } => (field.get)(config).map(Value::Count),
-            Shape::Number { field, .. } => (field.get)(config).map(Value::Number),
-            Shape::Flag { field } => (field.get)(config).map(Value::Flag),
-            Shape::Word { field, .. } => (field.get)(config).map(Value::Word),
-            Shape::Text { field, .. } => (field.get)(config).map(Value::Text),
-            Shape::Secret { field, .. } => (field.get)(config).map(Value::Secret),
-            Shape::Path { field } => (field.get)(config).map(Value::Path),
-            Shape::Paths { field } => (field.get)(config).map(Value::Paths),
-        };
-        Some(value.unwrap_or(Value::Off))
+    pub fn entries(&self) -> Option<&'static Entries> {
+        let (before, _) = self.path.split_once('*')?;
+        KEYS.iter().find_map(|key| match &key.shape {
+            Shape::Entry(entries) if key.path.strip_suffix('*') == Some(before) => Some(entries),
+            _ => None,
+        })
     }
 
-    /// Gives a config this value; one of another shape changes nothing.
-    pub fn set(&self, config: &mut Config, value: Value) {
-        match (&self.shape, value) {
-            (Shape::Section { word: Some(stand) }, Value::Word(_)) => (stand.set)(config),
-            (Shape::Length { field, .. }, Value::Length(length)) => (field.set)(config, Some(length)),
-            (Shape::Length { field, .. }, Value::Off) => (field.set)(config, None),
-            (Shape::Seconds { field, .. }, Value::Count(count)) => {
-                (field.set)(config, Some(Duration::from_secs(count)));
-            }
-            (Shape::Count { field, .. }, Value::Count(count)) => (field.set)(config, Some(count)),
-            (Shape::Count { field, .. }, Value::Off) => (field.set)(config, None),
-            (Shape::Number { field, .. }, Value::Number(number)) => (field.set)(config, Some(number)),
-            (Shape::Flag { field }, Value::Flag(flag)) => (field.set)(config, Some(flag)),
-            (Shape::Word { field, .. }, Value::Word(word)) => (field.set)(config, Some(word)),
-            (Shape::Text { field, .. }, Value::Text(text)) => (field.set)(config, Some(text)),
-            (Shape::Secret { field, .. }, Value::Secret(secret)) => (field.set)(config, Some(secret)),
-            (Shape::Path { field }, Value::Path(path)) => (field.set)(config, Some(path)),
-            (Shape::Paths { field }, Value::Paths(paths)) => (field.set)(config, Some(paths)),
-            _ => {}
-        }
-    }
-
-    /// The default as the documentation says it.
+    /// Whether its entry must have it.
     #[must_use]
-    pub fn default_text(&self) -> String {
-        match self.get(&Config::default()) {
-            None => String::new(),
-            Some(Value::Off) if !self.may_be_off() => self.say(&Value::Off),
-            Some(value) => format!("`{value}`"),
+    pub fn is_required(&self) -> bool {
+        match Self::find(self.section()).map(|section| &section.shape) {
+            Some(Shape::Entry(entries)) => entries.required.contains(&self.name()),
+            _ => false,
         }
-    }
-
-    /// A value of this key for people: what is not set is not `off` everywhere.
-    fn say(&self, value: &Value) -> String {
-        match value {
-            Value::Off if self.path == "language" => "from the environment".to_owned(),
-            Value::Off if !self.may_be_off() => "none".to_owned(),
-            value => value.to_string(),
-        }
-    }
-
-    /// What may be written, as the documentation says it.
-    #[must_use]
-    pub fn range_text(&self) -> String {
-        let said = match &self.shape {
-            Shape::Section { word: Some(stand) } => format!("keys, or `{}`", stand.word),
-            Shape::Section { word: None } => "keys".to_owned(),
-            Shape::Length { range, .. } => range.to_string(),
-            Shape::Seconds { range, .. } => {
-                format!("{} to {} seconds", range.least.as_secs(), range.most.as_secs())
-            }
-            Shape::Count { range, .. } => range.to_string(),
-            Shape::Number { range, .. } => range.to_string(),
-            Shape::Flag { .. } => "`true` or `false`".to_owned(),
-            Shape::Word { words, .. } => either(words),
-            Shape::Text { form, .. } | Shape::Secret { form, .. } => form.said.to_owned(),
-            Shape::Path { .. } => "a path".to_owned(),
-            Shape::Paths { .. } => "a list of paths".to_owned(),
-        };
-        if self.may_be_off() { format!("{said}, or `off`") } else { said }
-    }
-
-    fn may_be_off(&self) -> bool {
-        matches!(self.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. })
-    }
-}
-
-/// The words with "or" before the last.
-pub(crate) fn either(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => quoted.concat(),
     }
 }
 
@@ -339,33 +275,3 @@ pub(crate) const EXCLUSIVE: &[(&str, &str, &str)] = &[
     ("error_protection.max_cooldown_seconds", "cooldown.quota.cap", LONGEST_REST),
 ];
 const LONGEST_REST: &str = "the longest rest of our own choice";
-
-/// One value that differs from its default.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The key.
-    pub path: &'static str,
-    /// The value, for people; a secret shows itself to nobody.
-    pub value: String,
-    /// The default, for people.
-    pub default: String,
-}
-
-/// What a config has that the defaults have not, in the order of the table. What two keys can set is said once, and of a
-/// preset that was refined only the refined keys are said.
-#[must_use]
-pub fn differences(config: &Config) -> Vec<Difference> {
-    let defaults = Config::default();
-    KEYS.iter()
-        .filter(|key| !key.path.ends_with("_cooldown_seconds"))
-        .filter_map(|key| {
-            let (value, default) = (key.get(config)?, key.get(&defaults)?);
-            let refined = key.name() == "preset" && value == Value::Off;
-            (value != default && !refined).then(|| Difference {
-                path: key.path,
-                value: key.say(&value),
-                default: key.say(&default),
-            })
-        })
-        .collect()
-}

@@ -41,8 +41,8 @@ fn with_slow(config: &mut Config, change: impl FnOnce(&mut SlowPolicy)) {
 macro_rules! window {
     ($window:ident => $get:expr, $value:ident => $set:expr) => {
         Field {
-            get: |c| c.breaker.window.and_then(|$window| $get),
-            set: |c, value| {
+            get: |c, _| c.breaker.window.and_then(|$window| $get),
+            set: |c, _, value| {
                 if let Some($value) = value {
                     with_window(c, |$window| $set);
                 }
@@ -58,8 +58,8 @@ pub(super) fn keys() -> Vec<Key> {
             "breaker.preset",
             &["consecutive", "window", "both"],
             Field {
-                get: |c| PRESETS.iter().find(|(_, policy)| *policy == c.breaker).map(|(name, _)| *name),
-                set: |c, name| {
+                get: |c, _| PRESETS.iter().find(|(_, policy)| *policy == c.breaker).map(|(name, _)| *name),
+                set: |c, _, name| {
                     if let Some((_, policy)) = PRESETS.iter().find(|preset| Some(preset.0) == name) {
                         c.breaker = *policy;
                     }
@@ -112,8 +112,8 @@ pub(super) fn keys() -> Vec<Key> {
             "breaker.window.slow.longer_than",
             SOME_LENGTH,
             Field {
-                get: |c| c.breaker.window.and_then(|window| window.slow).map(|slow| slow.longer_than),
-                set: |c, length| {
+                get: |c, _| c.breaker.window.and_then(|window| window.slow).map(|slow| slow.longer_than),
+                set: |c, _, length| {
                     if let Some(length) = length {
                         with_slow(c, |slow| slow.longer_than = length);
                     }
@@ -125,10 +125,10 @@ pub(super) fn keys() -> Vec<Key> {
             "breaker.window.slow.rate",
             RATE,
             Field {
-                get: |c| {
+                get: |c, _| {
                     Some(c.breaker.window.and_then(|window| window.slow).map_or(SLOW_RATE, |slow| slow.rate))
                 },
-                set: |c, rate| {
+                set: |c, _, rate| {
                     if let Some(rate) = rate {
                         with_slow(c, |slow| slow.rate = rate);
                     }
@@ -179,8 +179,8 @@ pub(super) fn keys() -> Vec<Key> {
             "breaker.probe.last_target_every",
             SOME_LENGTH,
             Field {
-                get: |c| c.breaker.probe.last_target_every,
-                set: |c, every| c.breaker.probe.last_target_every = every,
+                get: |c, _| c.breaker.probe.last_target_every,
+                set: |c, _, every| c.breaker.probe.last_target_every = every,
             },
             "When no other target is left, one call in each such stretch passes an open breaker",
         ),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::super::range::ENDLESS;
-use super::super::{Field, Key, Range, Shape};
+use super::super::{Field, Form, Key, Range, Shape};
+use crate::secret::Secret;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Nothing waits longer than a year.
@@ -12,6 +13,9 @@ pub(super) const YEAR: Duration = DAY.saturating_mul(365);
 pub(super) const INSTANT: Duration = Duration::from_millis(1);
 pub(super) const ANY_LENGTH: Range<Duration> = Range::of(Duration::ZERO, YEAR);
 pub(super) const SOME_LENGTH: Range<Duration> = Range::of(INSTANT, YEAR);
+/// What one request may take.
+pub(super) const UP_TO_A_DAY: Range<Duration> = Range::of(INSTANT, DAY);
+pub(super) const AT_MOST_A_DAY: Range<Duration> = Range::of(Duration::ZERO, DAY);
 pub(super) const ANY_COUNT: Range<u64> = Range::of(0, u32::MAX as u64);
 pub(super) const SOME_COUNT: Range<u64> = Range::of(1, u32::MAX as u64);
 pub(super) const GROWTH: Range<f64> = Range::of(1.0, ENDLESS);
@@ -22,8 +26,8 @@ pub(super) const RATE: Range<f64> = Range::above(0.0, 1.0);
 macro_rules! at {
     ($($name:ident).+) => {
         $crate::schema::Field {
-            get: |c| Some(c.$($name).+),
-            set: |c, value| {
+            get: |c, _| Some(c.$($name).+),
+            set: |c, _, value| {
                 if let Some(value) = value {
                     c.$($name).+ = value;
                 }
@@ -36,8 +40,8 @@ macro_rules! at {
 macro_rules! count_at {
     ($($name:ident).+) => {
         $crate::schema::Field {
-            get: |c| Some(u64::from(c.$($name).+)),
-            set: |c, value| {
+            get: |c, _| Some(u64::from(c.$($name).+)),
+            set: |c, _, value| {
                 if let Some(value) = value {
                     c.$($name).+ = $crate::schema::keys::build::narrow(value);
                 }
@@ -50,21 +54,132 @@ macro_rules! count_at {
 macro_rules! optional_count_at {
     ($($name:ident).+) => {
         $crate::schema::Field {
-            get: |c| c.$($name).+.map(u64::from),
-            set: |c, value| c.$($name).+ = value.map($crate::schema::keys::build::narrow),
+            get: |c, _| c.$($name).+.map(u64::from),
+            set: |c, _, value| c.$($name).+ = value.map($crate::schema::keys::build::narrow),
         }
     };
 }
 
-pub(super) use {at, count_at, optional_count_at};
+/// A word of an enum by the name of its field.
+macro_rules! word_at {
+    ($type:ident, $($name:ident).+) => {
+        $crate::schema::Field {
+            get: |c, _| Some(c.$($name).+.name()),
+            set: |c, _, word| {
+                if let Some(value) = word.and_then($type::from_name) {
+                    c.$($name).+ = value;
+                }
+            },
+        }
+    };
+}
+
+/// A field of an entry that may not be set.
+macro_rules! of_entry {
+    ($map:ident, $($name:ident).+) => {
+        $crate::schema::Field {
+            get: |c, entry| c.$map.get(entry).and_then(|one| one.$($name).+.clone()),
+            set: |c, entry, value| {
+                if let Some(one) = c.$map.get_mut(entry) {
+                    one.$($name).+ = value;
+                }
+            },
+        }
+    };
+}
+
+/// A field of an entry that always has a value.
+macro_rules! always_of_entry {
+    ($map:ident, $($name:ident).+) => {
+        $crate::schema::Field {
+            get: |c, entry| c.$map.get(entry).map(|one| one.$($name).+.clone()),
+            set: |c, entry, value| {
+                if let (Some(one), Some(value)) = (c.$map.get_mut(entry), value) {
+                    one.$($name).+ = value;
+                }
+            },
+        }
+    };
+}
+
+/// The names of entries, and how one is added.
+macro_rules! entries {
+    ($map:ident, $empty:expr, $form:expr, required: $required:expr, short: $short:expr) => {
+        $crate::schema::Shape::Entry($crate::schema::Entries {
+            name: $form,
+            required: $required,
+            short: $short,
+            names: |c| c.$map.keys().cloned().collect(),
+            add: |c, name| {
+                c.$map.entry(name.to_owned()).or_insert_with(|| $empty);
+            },
+        })
+    };
+}
+
+/// How long a provider or a model may take: a section of an entry and its keys.
+macro_rules! timeouts {
+    ($map:ident, $section:literal, $unset:literal) => {
+        [
+            $crate::schema::keys::build::section(
+                concat!($section, ".timeouts"),
+                "How long it may take, the bounds of one attempt",
+            ),
+            $crate::schema::keys::build::length(
+                concat!($section, ".timeouts.connect"),
+                $crate::schema::keys::build::UP_TO_A_DAY,
+                $crate::schema::keys::build::of_entry!($map, timeouts.connect),
+                "Until a connection stands",
+            )
+            .unset($unset),
+            $crate::schema::keys::build::length(
+                concat!($section, ".timeouts.first"),
+                $crate::schema::keys::build::UP_TO_A_DAY,
+                $crate::schema::keys::build::of_entry!($map, timeouts.first),
+                "Until a stream's first content",
+            )
+            .unset($unset),
+            $crate::schema::keys::build::length(
+                concat!($section, ".timeouts.idle"),
+                $crate::schema::keys::build::UP_TO_A_DAY,
+                $crate::schema::keys::build::of_entry!($map, timeouts.idle),
+                "Between two pieces of a stream",
+            )
+            .unset($unset),
+            $crate::schema::keys::build::length(
+                concat!($section, ".timeouts.whole"),
+                $crate::schema::keys::build::UP_TO_A_DAY,
+                $crate::schema::keys::build::of_entry!($map, timeouts.whole),
+                "Until an answer that is not streamed begins",
+            )
+            .unset($unset),
+            $crate::schema::keys::build::length(
+                concat!($section, ".timeouts.total"),
+                $crate::schema::keys::build::UP_TO_A_DAY,
+                $crate::schema::keys::build::of_entry!($map, timeouts.total),
+                "Until the end",
+            )
+            .unset($unset),
+        ]
+    };
+}
+
+pub(super) use {always_of_entry, at, count_at, entries, of_entry, optional_count_at, timeouts, word_at};
 
 /// Ranges end before this matters.
 pub(super) fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+impl Key {
+    /// Says what holds when nothing is set.
+    pub(super) fn unset(self, words: &'static str) -> Self {
+        Self { unset: words, ..self }
+    }
+}
+
 pub(super) const fn section(path: &'static str, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Section { word: None }, meaning }
+    Key { path, shape: Shape::Section { word: None }, meaning, unset: "none" }
 }
 
 pub(super) const fn length(
@@ -73,7 +188,7 @@ pub(super) const fn length(
     field: Field<Duration>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Length { range, off: false, field }, meaning }
+    Key { path, shape: Shape::Length { range, off: false, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn optional_length(
@@ -82,11 +197,16 @@ pub(super) const fn optional_length(
     field: Field<Duration>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Length { range, off: true, field }, meaning }
+    Key { path, shape: Shape::Length { range, off: true, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn seconds(path: &'static str, field: Field<Duration>, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Seconds { range: Range::of(Duration::from_secs(1), YEAR), field }, meaning }
+    Key {
+        path,
+        shape: Shape::Seconds { range: Range::of(Duration::from_secs(1), YEAR), field },
+        meaning,
+        unset: "none",
+    }
 }
 
 pub(super) const fn count(
@@ -95,7 +215,7 @@ pub(super) const fn count(
     field: Field<u64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Count { range, off: false, field }, meaning }
+    Key { path, shape: Shape::Count { range, off: false, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn optional_count(
@@ -104,7 +224,7 @@ pub(super) const fn optional_count(
     field: Field<u64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Count { range, off: true, field }, meaning }
+    Key { path, shape: Shape::Count { range, off: true, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn number(
@@ -113,11 +233,11 @@ pub(super) const fn number(
     field: Field<f64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Number { range, field }, meaning }
+    Key { path, shape: Shape::Number { range, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn flag(path: &'static str, field: Field<bool>, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Flag { field }, meaning }
+    Key { path, shape: Shape::Flag { words: false, field }, meaning, unset: "none" }
 }
 
 pub(super) const fn word(
@@ -126,5 +246,28 @@ pub(super) const fn word(
     field: Field<&'static str>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Word { words, field }, meaning }
+    Key { path, shape: Shape::Word { words, field }, meaning, unset: "none" }
+}
+
+pub(super) const fn text(path: &'static str, form: Form, field: Field<String>, meaning: &'static str) -> Key {
+    Key { path, shape: Shape::Text { form, field }, meaning, unset: "none" }
+}
+
+pub(super) const fn texts(
+    path: &'static str,
+    form: Form,
+    range: Range<u64>,
+    field: Field<Vec<String>>,
+    meaning: &'static str,
+) -> Key {
+    Key { path, shape: Shape::Texts { form, range, field }, meaning, unset: "none" }
+}
+
+pub(super) const fn secret(
+    path: &'static str,
+    form: Form,
+    field: Field<Secret>,
+    meaning: &'static str,
+) -> Key {
+    Key { path, shape: Shape::Secret { form, field }, meaning, unset: "none" }
 }

@@ -3,8 +3,13 @@
 
 mod breaker;
 mod build;
+mod forms;
+mod guard;
+mod providers;
 mod requests;
 mod rests;
+mod routes;
+mod serve;
 mod store;
 
 use std::sync::LazyLock;
@@ -15,10 +20,26 @@ use build::word;
 
 /// Every key of the file, sections before their keys, in the order of the documentation.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    [requests::keys(), breaker::keys(), rests::gate(), rests::cooldown(), store::keys(), top()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        serve::serve(),
+        serve::keys(),
+        providers::providers(),
+        routes::routes(),
+        providers::models(),
+        routes::tool_calls(),
+        guard::keys(),
+        routes::degrade(),
+        requests::keys(),
+        breaker::keys(),
+        rests::gate(),
+        rests::cooldown(),
+        store::keys(),
+        serve::telling(),
+        top(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 });
 
 fn top() -> Vec<Key> {
@@ -27,24 +48,26 @@ fn top() -> Vec<Key> {
             path: "rules",
             shape: Shape::Paths {
                 field: Field {
-                    get: |c| Some(c.rules.clone()),
-                    set: |c, paths| c.rules = paths.unwrap_or_default(),
+                    get: |c, _| Some(c.rules.clone()),
+                    set: |c, _, paths| c.rules = paths.unwrap_or_default(),
                 },
             },
             meaning: "Rule files of your own, in order (see rules.md)",
+            unset: "none",
         },
         word(
             "language",
             &["en", "ja"],
             Field {
-                get: |c| c.language.map(Language::name),
-                set: |c, name| {
+                get: |c, _| c.language.map(Language::name),
+                set: |c, _, name| {
                     c.language =
                         [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name);
                 },
             },
             "Language of texts for people",
-        ),
+        )
+        .unset("from the environment"),
         Key {
             path: "code_prefix",
             shape: Shape::Text {
@@ -59,8 +82,8 @@ fn top() -> Vec<Key> {
                     hint: |_| None,
                 },
                 field: Field {
-                    get: |c| Some(c.code_prefix.clone()),
-                    set: |c, text| {
+                    get: |c, _| Some(c.code_prefix.clone()),
+                    set: |c, _, text| {
                         if let Some(text) = text {
                             c.code_prefix = text;
                         }
@@ -68,6 +91,7 @@ fn top() -> Vec<Key> {
                 },
             },
             meaning: "What the codes of faults begin with, as in `KBS-3001`",
+            unset: "none",
         },
     ]
 }

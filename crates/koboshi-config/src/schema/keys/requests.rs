@@ -28,10 +28,10 @@ pub(super) fn keys() -> Vec<Key> {
             "retry.preset",
             &["service", "network", "stream"],
             Field {
-                get: |c| {
+                get: |c, _| {
                     PRESETS.iter().find(|(_, policy)| *policy == c.remedy.backoff).map(|(name, _)| *name)
                 },
-                set: |c, name| {
+                set: |c, _, name| {
                     if let Some((_, policy)) = PRESETS.iter().find(|preset| Some(preset.0) == name) {
                         c.remedy.backoff = *policy;
                     }
@@ -62,13 +62,13 @@ pub(super) fn keys() -> Vec<Key> {
             "retry.jitter",
             &["none", "full", "equal", "decorrelated"],
             Field {
-                get: |c| {
+                get: |c, _| {
                     JITTERS
                         .iter()
                         .find(|(_, jitter)| *jitter == c.remedy.backoff.jitter)
                         .map(|(name, _)| *name)
                 },
-                set: |c, name| {
+                set: |c, _, name| {
                     if let Some((_, jitter)) = JITTERS.iter().find(|jitter| Some(jitter.0) == name) {
                         c.remedy.backoff.jitter = *jitter;
                     }

@@ -110,8 +110,8 @@ pub(super) fn cooldown() -> Vec<Key> {
         seconds(
             "error_protection.max_cooldown_seconds",
             Field {
-                get: |c| Some(c.cooldown.error.cap),
-                set: |c, most| {
+                get: |c, _| Some(c.cooldown.error.cap),
+                set: |c, _, most| {
                     if let Some(most) = most {
                         limit_rests(&mut c.cooldown, most);
                     }

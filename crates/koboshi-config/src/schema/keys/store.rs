@@ -71,19 +71,20 @@ pub(super) fn keys() -> Vec<Key> {
         Key {
             path: "store",
             shape: Shape::Section {
-                word: Some(Stand { word: "memory", set: |c| c.store.place = StorePlace::Memory }),
+                word: Some(Stand { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
             },
             meaning: "Where what was learned is kept: in a file that the processes of one user share, unless `path` or `redis` is set",
+            unset: "none",
         },
         Key {
             path: "store.path",
             shape: Shape::Path {
                 field: Field {
-                    get: |c| match &c.store.place {
+                    get: |c, _| match &c.store.place {
                         StorePlace::File(path) => Some(path.clone()),
                         _ => None,
                     },
-                    set: |c, path| {
+                    set: |c, _, path| {
                         if let Some(path) = path {
                             c.store.place = StorePlace::File(path);
                         }
@@ -91,6 +92,7 @@ pub(super) fn keys() -> Vec<Key> {
                 },
             },
             meaning: "A file that the processes of one machine share; this or `redis`",
+            unset: "none",
         },
         Key {
             path: "store.redis",
@@ -102,11 +104,11 @@ pub(super) fn keys() -> Vec<Key> {
                     hint: about_address,
                 },
                 field: Field {
-                    get: |c| match &c.store.place {
+                    get: |c, _| match &c.store.place {
                         StorePlace::Redis { url, .. } => Some(url.clone()),
                         _ => None,
                     },
-                    set: |c, url| {
+                    set: |c, _, url| {
                         if let Some(url) = url {
                             let prefix = StorePlace::DEFAULT_PREFIX.to_owned();
                             c.store.place = StorePlace::Redis { url, prefix };
@@ -115,6 +117,7 @@ pub(super) fn keys() -> Vec<Key> {
                 },
             },
             meaning: "A Redis or Valkey server that a fleet shares; take the password from a variable",
+            unset: "none",
         },
         Key {
             path: "store.prefix",
@@ -129,11 +132,11 @@ pub(super) fn keys() -> Vec<Key> {
                     hint: |_| None,
                 },
                 field: Field {
-                    get: |c| match &c.store.place {
+                    get: |c, _| match &c.store.place {
                         StorePlace::Redis { prefix, .. } => Some(prefix.clone()),
                         _ => Some(StorePlace::DEFAULT_PREFIX.to_owned()),
                     },
-                    set: |c, text| {
+                    set: |c, _, text| {
                         if let (StorePlace::Redis { prefix, .. }, Some(text)) = (&mut c.store.place, text) {
                             *prefix = text;
                         }
@@ -141,6 +144,7 @@ pub(super) fn keys() -> Vec<Key> {
                 },
             },
             meaning: "What every key in the shared server begins with; only with `redis`",
+            unset: "none",
         },
         section("store.journal", "How far the journal reaches back; the first limit that is reached holds"),
         count(

@@ -1,0 +1,217 @@
+//! Keys of the file held against each other: what clashes, what is missing, and names that nobody has.
+//!
+//! Only what the file itself can answer. What a policy of the core has to say about its values is asked in
+//! [`policy`](crate::policy). A complaint that only follows from a value that could not be read is not made.
+
+use std::collections::BTreeMap;
+
+use crate::at::At;
+use crate::check::{MOST, Problem};
+use crate::config::{Config, StorePlace};
+use crate::gateway::{ProviderKind, SIM, WELL_KNOWN};
+use crate::load::{Given, Walk};
+use crate::near::nearest;
+use crate::schema::EXCLUSIVE;
+use crate::tree::Spot;
+
+/// Everything that does not fit together.
+pub(crate) fn check(config: &Config, walk: &mut Walk<'_>) -> Vec<Problem> {
+    let mut found = contradictions(walk);
+    found.extend(prefix_without_server(config, walk));
+    found.extend(rate_without_length(walk));
+    found.extend(open_to_everybody(config, walk));
+    found.extend(hashes_twice(config, walk));
+    found.extend(providers(config, walk));
+    found.extend(targets(config, walk));
+    found.extend(models(config, walk));
+    found
+}
+
+/// Two keys that set the same thing: the later one of the file is the one that is too much.
+fn contradictions(walk: &Walk<'_>) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (one, two, what) in EXCLUSIVE {
+        let (Some(one), Some(two)) = (walk.given(one, ""), walk.given(two, "")) else { continue };
+        let (first, second) = if one.spot <= two.spot { (one, two) } else { (two, one) };
+        let (late, early, line) = (&second.at.shown, &first.at.shown, first.spot.line);
+        let message = format!("`{late}` sets {what}, and so does `{early}` in line {line}");
+        found.push(walk.problem(&second.at, second.spot, message, Some("keep one of the two".to_owned())));
+    }
+    found
+}
+
+fn prefix_without_server(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
+    let prefix = walk.given("store.prefix", "")?;
+    if matches!(config.store.place, StorePlace::Redis { .. }) || walk.failed("store.redis", "") {
+        return None;
+    }
+    let message = "`store.prefix` is read only together with `store.redis`".to_owned();
+    let hint = Some("set `store.redis`, or take `prefix` out".to_owned());
+    Some(walk.problem(&prefix.at, prefix.spot, message, hint))
+}
+
+fn rate_without_length(walk: &mut Walk<'_>) -> Option<Problem> {
+    let (rate, length) = ("breaker.window.slow.rate", "breaker.window.slow.longer_than");
+    let given = walk.given(rate, "")?;
+    if walk.given(length, "").is_some() || walk.failed(length, "") {
+        return None;
+    }
+    let message = format!("`{rate}` is set, but not from when on a call is slow");
+    let hint = Some(format!("set `{length}` too, such as `30s`"));
+    let problem = walk.problem(&given.at, given.spot, message, hint);
+    // The core would say the same in its own words.
+    walk.give_up(length);
+    Some(problem)
+}
+
+/// Whoever can reach the gateway spends the keys of its owner.
+fn open_to_everybody(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
+    let listen = walk.given("serve.listen", "")?;
+    let has_keys = !config.keys.is_empty() || walk.failed("keys.*", "") || walk.failed("keys", "");
+    if config.serve.is_loopback() || has_keys {
+        return None;
+    }
+    let address = config.serve.listen;
+    let message = format!(
+        "`serve.listen` is {address}, which others can reach, and there are no `keys`: the gateway refuses to start"
+    );
+    let hint = "add a client's key to `keys`, or listen on `127.0.0.1`".to_owned();
+    Some(walk.problem(&listen.at, listen.spot, message, Some(hint)))
+}
+
+/// With one hash under two names, nobody can tell whose request it was.
+fn hashes_twice(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    let mut all: Vec<(&Given, &str)> = walk
+        .all_given("keys.*.sha256")
+        .filter_map(|given| Some((given, config.keys.get(&given.at.entry)?.sha256.as_str())))
+        .collect();
+    all.extend(walk.given("admin.sha256", "").zip(config.admin.sha256.as_deref()));
+    all.sort_by_key(|(given, _)| given.spot);
+    let mut seen: BTreeMap<&str, &Given> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (given, hash) in all {
+        let Some(first) = seen.get(hash) else {
+            seen.insert(hash, given);
+            continue;
+        };
+        let (late, early, line) = (&given.at.shown, &first.at.shown, first.spot.line);
+        let message = format!("`{late}` is the same key as `{early}` in line {line}");
+        let hint = Some("give each its own key, so that one can be taken back alone".to_owned());
+        found.push(walk.problem(&given.at, given.spot, message, hint));
+    }
+    found
+}
+
+/// What a provider has, but cannot use.
+fn providers(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (at, _) in walk.entries("providers.*") {
+        let name = at.entry.as_str();
+        let Some(provider) = config.providers.get(name) else { continue };
+        let (kind, url) = (walk.given("providers.*.kind", name), walk.given("providers.*.base_url", name));
+        let is_sim = kind.is_some() && provider.kind == ProviderKind::Sim;
+        if let (SIM, Some(kind), false) = (name, kind, is_sim) {
+            let message = format!("`{SIM}` is the name of the built-in provider, so its kind is `{SIM}`");
+            let hint = Some("choose another name for this provider".to_owned());
+            found.push(walk.problem(&kind.at, kind.spot, message, hint));
+        }
+        for given in [url, walk.given("providers.*.keys", name)].into_iter().flatten().filter(|_| is_sim) {
+            let message = format!("`{}` is not read for the kind `{SIM}`", given.at.shown);
+            found.push(walk.problem(&given.at, given.spot, message, Some("take it out".to_owned())));
+        }
+        let whole = provider.base_url.as_deref().map(|url| url.trim_end_matches('/'));
+        if let (Some(given), Some(true)) = (url, whole.map(|url| url.ends_with("/chat/completions"))) {
+            let message = format!("`{}` goes too far: `/chat/completions` is added to it", given.at.shown);
+            found.push(walk.problem(&given.at, given.spot, message, Some("leave it out".to_owned())));
+        }
+    }
+    found
+}
+
+/// Chains and simple models whose provider is not there.
+fn targets(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    if walk.failed("providers.*", "") || walk.failed("providers", "") {
+        return Vec::new();
+    }
+    let mut named: Vec<(&At, Spot, &str)> = Vec::new();
+    for given in walk.all_given("routes.*.chain") {
+        let chain =
+            config.routes.get(&given.at.entry).map(|route| route.chain.as_slice()).unwrap_or_default();
+        named.extend(given.parts.iter().zip(chain).map(|(spot, target)| (&given.at, *spot, target.as_str())));
+    }
+    for given in walk.all_given("routes.*.simple") {
+        let simple = config.routes.get(&given.at.entry).and_then(|route| route.simple.as_deref());
+        named.extend(simple.map(|target| (&given.at, given.spot, target)));
+    }
+    if let (Some(given), Some(simple)) = (walk.given("degrade.simple", ""), &config.degrade.simple) {
+        named.push((&given.at, given.spot, simple));
+    }
+    let known: Vec<&str> = match config.providers.is_empty() {
+        true => WELL_KNOWN.iter().copied().chain([SIM]).collect(),
+        false => config.providers.keys().map(String::as_str).chain([SIM]).collect(),
+    };
+    let unknown = named.into_iter().filter_map(|(at, spot, target)| {
+        let (provider, _) = target.split_once('/')?;
+        (!known.contains(&provider)).then_some((at, spot, provider))
+    });
+    // More are not shown, and each is held against every name.
+    unknown
+        .take(MOST)
+        .map(|(at, spot, provider)| unknown_provider(config, walk, &known, (at, spot, provider)))
+        .collect()
+}
+
+fn unknown_provider(
+    config: &Config,
+    walk: &Walk<'_>,
+    known: &[&str],
+    (at, spot, provider): (&At, Spot, &str),
+) -> Problem {
+    let from_environment = config.providers.is_empty();
+    let quoted = walk.quote(provider);
+    let place = if from_environment { "none of the well-known ones" } else { "not in `providers`" };
+    let message = format!("`{}` names the provider `{quoted}`, which is {place}", at.shown);
+    let hint = match nearest(provider, known.iter().copied()) {
+        Some(near) if from_environment => {
+            format!("did you mean `{near}`? Those are {}; others must be in `providers`", some(known))
+        }
+        None if from_environment => format!("those are {}; others must be in `providers`", some(known)),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", some(known)),
+    };
+    walk.problem(at, spot, message, Some(hint))
+}
+
+/// The first of many names.
+fn some(names: &[&str]) -> String {
+    let more = if names.len() > 12 { " and others" } else { "" };
+    format!("{}{more}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
+}
+
+/// Entries of `models` for a provider that nobody has. A well-known one may be there for another time.
+fn models(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    if walk.failed("providers.*", "") || walk.failed("providers", "") {
+        return Vec::new();
+    }
+    let known: Vec<&str> =
+        config.providers.keys().map(String::as_str).chain(WELL_KNOWN.iter().copied()).chain([SIM]).collect();
+    let unknown = walk.entries("models.*").filter_map(|(at, spot)| {
+        let (provider, _) = at.entry.split_once('/')?;
+        (!provider.contains('*') && !known.contains(&provider)).then_some((at, *spot, provider))
+    });
+    unknown
+        .take(MOST)
+        .map(|(at, spot, provider)| {
+            let message = format!(
+                "`{}` is about the provider `{}`, which is not there",
+                at.shown,
+                walk.quote(provider)
+            );
+            let hint = match nearest(provider, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "name one of `providers`, or write `*` for any".to_owned(),
+            };
+            walk.problem(at, spot, message, Some(hint))
+        })
+        .collect()
+}

@@ -1,0 +1,48 @@
+//! What a config has that the defaults have not.
+
+use super::{KEYS, Key, Shape, Value};
+use crate::check::{printable, safe};
+use crate::config::Config;
+
+/// One value that differs from its default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The key, with the name of its entry in it.
+    pub path: String,
+    /// The value, for people; a secret shows itself to nobody.
+    pub value: String,
+    /// The default, for people.
+    pub default: String,
+}
+
+/// What a config has that the defaults have not, in the order of the table, entry by entry. What two keys can set is said
+/// once, and of a preset that was refined only the refined keys are said.
+#[must_use]
+pub fn differences(config: &Config) -> Vec<Difference> {
+    let plain = |key: &&Key| key.entries().is_none() && !key.path.ends_with("_cooldown_seconds");
+    let mut found = Vec::new();
+    for key in KEYS.iter() {
+        match &key.shape {
+            Shape::Entry(entries) => {
+                for name in (entries.names)(config) {
+                    let of_entry = |one: &&Key| {
+                        one.path.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.'))
+                    };
+                    found.extend(KEYS.iter().filter(of_entry).filter_map(|key| of_key(key, config, &name)));
+                }
+            }
+            _ => found.extend(Some(key).filter(plain).and_then(|key| of_key(key, config, ""))),
+        }
+    }
+    found
+}
+
+fn of_key(key: &Key, config: &Config, entry: &str) -> Option<Difference> {
+    let (value, default) = (key.get(config, entry)?, key.default_value()?);
+    let refined = key.name() == "preset" && value == Value::Off;
+    (value != default && !refined).then(|| Difference {
+        path: key.path_in(&safe(entry)),
+        value: printable(&key.say(&value)).replace('\n', " "),
+        default: key.say(&default),
+    })
+}

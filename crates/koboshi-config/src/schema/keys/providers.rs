@@ -1,0 +1,97 @@
+//! `providers` and `models`: whom to ask, and what they can do.
+
+use super::super::{Field, Key, Range, Shape};
+use super::build::{always_of_entry, count, entries, flag, of_entry, section, text, timeouts, word};
+use super::forms::{KEY, MODELS, NAME, PROVIDER, URL};
+use crate::gateway::{ModelConfig, ProviderConfig, ProviderKind};
+
+/// Tokens: a number that must fit into what the dialects can say.
+const TOKENS: Range<u64> = Range::of(1, u32::MAX as u64);
+
+pub(super) fn providers() -> Vec<Key> {
+    let mut keys = vec![
+        section(
+            "providers",
+            "Whom to ask, each under a name of your choice; without any, the well-known ones whose keys are in the environment",
+        ),
+        Key {
+            path: "providers.*",
+            shape: entries!(
+                providers,
+                ProviderConfig::new(ProviderKind::Openai),
+                PROVIDER,
+                required: &["kind"],
+                short: None
+            ),
+            meaning: "One provider",
+            unset: "none",
+        },
+        word(
+            "providers.*.kind",
+            ProviderKind::NAMES,
+            Field {
+                get: |c, name| c.providers.get(name).map(|one| one.kind.name()),
+                set: |c, name, word| {
+                    if let (Some(one), Some(kind)) =
+                        (c.providers.get_mut(name), word.and_then(ProviderKind::from_name))
+                    {
+                        one.kind = kind;
+                    }
+                },
+            },
+            "Which interface it has; most have OpenAI's",
+        ),
+        text(
+            "providers.*.base_url",
+            URL,
+            of_entry!(providers, base_url),
+            "Where it is, up to what comes before `/chat/completions`",
+        )
+        .unset("the vendor's usual address"),
+        Key {
+            path: "providers.*.keys",
+            shape: Shape::Secrets {
+                form: KEY,
+                range: Range::of(0, 100),
+                field: always_of_entry!(providers, keys),
+            },
+            meaning: "Its keys, used in turn; take them from variables",
+            unset: "none",
+        },
+        text(
+            "providers.*.account",
+            NAME,
+            of_entry!(providers, account),
+            "The account that the keys belong to, for what the store remembers",
+        )
+        .unset("the provider's name"),
+    ];
+    keys.extend(timeouts!(providers, "providers.*", "by kind and model"));
+    keys
+}
+
+pub(super) fn models() -> Vec<Key> {
+    let mut keys = vec![
+        section("models", "What models can do, by `provider/model`; `*` stands for anything"),
+        Key {
+            path: "models.*",
+            shape: entries!(models, ModelConfig::default(), MODELS, required: &[], short: None),
+            meaning: "One model, or all that the pattern matches",
+            unset: "none",
+        },
+        count("models.*.context", TOKENS, of_entry!(models, context), "Tokens of input and output together"),
+        count("models.*.output", TOKENS, of_entry!(models, output), "Tokens of output"),
+        flag("models.*.tools", of_entry!(models, tools), "Calls tools"),
+        flag("models.*.images", of_entry!(models, images), "Sees images"),
+        flag("models.*.json", of_entry!(models, json), "Answers in JSON when told so"),
+        flag(
+            "models.*.prefill",
+            of_entry!(models, prefill),
+            "Goes on from the beginning of an answer that it is given",
+        ),
+        flag("models.*.reasoning", of_entry!(models, reasoning), "Thinks before it answers"),
+    ];
+    keys = keys.into_iter().map(|key| key.unset("built-in table")).collect();
+    keys.extend(timeouts!(models, "models.*", "those of the provider"));
+    keys
+}
