@@ -239,12 +239,13 @@ impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Fill<'_, T> {
     }
 }
 
-/// Fills `whole` from a text that must be one JSON object.
-pub(crate) fn fill<'a, T: Fields<'a>>(whole: &mut T, text: &'a str) -> Result<(), Malformed> {
+/// What a text says that must be one JSON object.
+pub(crate) fn filled<'a, T: Fields<'a>>(text: &'a str) -> Result<T, Malformed> {
+    let mut whole = T::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    let is_object = Fill(whole).deserialize(&mut reader).map_err(|error| Malformed::of(&error))?;
+    let is_object = Fill(&mut whole).deserialize(&mut reader).map_err(|error| Malformed::of(&error))?;
     reader.end().map_err(|error| Malformed::of(&error))?;
-    if is_object { Ok(()) } else { Err(Malformed::NotAnObject) }
+    if is_object { Ok(whole) } else { Err(Malformed::NotAnObject) }
 }
 
 /// An object, or nothing.
@@ -309,5 +310,47 @@ impl<'a, T: Deserialize<'a>> Deserialize<'a> for List<T> {
 
 /// The text of a raw JSON string, `None` for any other value.
 pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<Text<'_>>(raw.get()).ok().and_then(|text| text.0)
+    match serde_json::from_str::<Text<'_>>(raw.get()) {
+        Ok(Text(text)) => text,
+        Err(_) => {
+            let whole = without_halves(raw.get())?;
+            serde_json::from_str::<Text<'_>>(&whole).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
+        }
+    }
+}
+
+/// The same JSON with `\ufffd` in place of halves of characters (`\ud83d` without its other half), if there are any; no place
+/// moves. Servers that cut texts by UTF-16 length send such halves, and the clients of most languages take them.
+pub(crate) fn without_halves(text: &str) -> Option<String> {
+    let mut whole = text.as_bytes().to_vec();
+    let mut at = 0;
+    let mut any = false;
+    while let Some(found) = whole.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        at += found;
+        let length = match (half(&whole, at), half(&whole, at + 6)) {
+            (Some(true), Some(false)) => 12,
+            (Some(_), _) => {
+                if let Some(digits) = whole.get_mut(at + 2..at + 6) {
+                    digits.copy_from_slice(b"fffd");
+                    any = true;
+                }
+                6
+            }
+            // Whatever is escaped here, it is not the beginning of an escape.
+            (None, _) => 2,
+        };
+        at += length;
+    }
+    if any { String::from_utf8(whole).ok() } else { None }
+}
+
+/// Whether half a character is written here: the first half or the second.
+fn half(text: &[u8], at: usize) -> Option<bool> {
+    let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let number = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    match number {
+        0xd800..0xdc00 => Some(true),
+        0xdc00..0xe000 => Some(false),
+        _ => None,
+    }
 }

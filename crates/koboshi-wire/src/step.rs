@@ -51,6 +51,33 @@ impl Step<'_> {
     }
 }
 
+impl Step<'_> {
+    /// The same, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Step<'static> {
+        let calls = self.calls.into_iter().map(|call| CallPiece {
+            id: owned(call.id),
+            name: owned(call.name),
+            arguments: owned(call.arguments),
+            ..call
+        });
+        let finish =
+            self.finish.into_iter().map(|(choice, reason)| (choice, Cow::Owned(reason.into_owned())));
+        Step {
+            id: owned(self.id),
+            model: owned(self.model),
+            text: owned(self.text),
+            calls: calls.collect(),
+            finish: finish.collect(),
+            ..self
+        }
+    }
+}
+
+pub(crate) fn owned(text: Option<Cow<'_, str>>) -> Option<Cow<'static, str>> {
+    text.map(|text| Cow::Owned(text.into_owned()))
+}
+
 /// A piece of a tool call. The first one of a call has its id and name, the arguments come in pieces to be joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallPiece<'a> {

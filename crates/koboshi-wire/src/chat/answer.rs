@@ -11,9 +11,9 @@ use serde::de::MapAccess;
 
 use super::said::{Said, Spent};
 use crate::Malformed;
-use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, fill, skip};
+use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip, without_halves};
 use crate::splice::{Splices, place, quoted};
-use crate::step::Usage;
+use crate::step::{Usage, owned};
 
 /// An answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,21 @@ pub struct Whole<'a> {
     pub usage: Option<Usage>,
     /// It carries an error object, or a choice ended for an error.
     pub error: bool,
+}
+
+impl Whole<'_> {
+    /// The same, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Whole<'static> {
+        Whole {
+            id: owned(self.id),
+            model: owned(self.model),
+            created: self.created,
+            choices: self.choices.into_iter().map(Choice::into_owned).collect(),
+            usage: self.usage,
+            error: self.error,
+        }
+    }
 }
 
 /// One choice of an answer.
@@ -57,6 +72,17 @@ impl Choice<'_> {
     pub fn has_content(&self) -> bool {
         self.text.is_some() || self.reasoning || self.refusal || self.audio || !self.calls.is_empty()
     }
+
+    fn into_owned(self) -> Choice<'static> {
+        let calls = self.calls.into_iter().map(|call| Call {
+            id: owned(call.id),
+            name: owned(call.name),
+            arguments: Cow::Owned(call.arguments.into_owned()),
+            span: call.span,
+            free_text: call.free_text,
+        });
+        Choice { text: owned(self.text), calls: calls.collect(), finish: owned(self.finish), ..self }
+    }
 }
 
 /// A tool call of an answer.
@@ -80,8 +106,19 @@ pub struct Call<'a> {
 /// It is not a JSON object.
 pub fn read(body: &[u8]) -> Result<Whole<'_>, Malformed> {
     let text = std::str::from_utf8(body)?;
-    let mut answer = Answer::default();
-    fill(&mut answer, text)?;
+    match filled::<Answer<'_>>(text) {
+        Ok(answer) => Ok(whole(answer, body)),
+        Err(error) => match without_halves(text) {
+            // Places are the same in both.
+            Some(text) => {
+                filled::<Answer<'_>>(&text).map(|answer| whole(answer, text.as_bytes()).into_owned())
+            }
+            None => Err(error),
+        },
+    }
+}
+
+fn whole<'a>(answer: Answer<'a>, body: &[u8]) -> Whole<'a> {
     let mut whole = Whole {
         id: answer.id,
         model: answer.model,
@@ -94,7 +131,7 @@ pub fn read(body: &[u8]) -> Result<Whole<'_>, Malformed> {
         whole.error |= found.error || found.finish.as_deref() == Some("error");
         whole.choices.push(choice(found, place, body));
     }
-    Ok(whole)
+    whole
 }
 
 fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::said::{Said, Spent};
 use crate::Malformed;
-use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, fill, otherwise, skip};
+use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, otherwise, skip, without_halves};
 use crate::step::{CallPiece, Step};
 
 /// What this data says.
@@ -33,9 +33,13 @@ pub fn read(data: &str) -> Result<Step<'_>, Malformed> {
         // An event without data is no event; some servers send one as a sign of life.
         return Ok(Step::default());
     }
-    let mut chunk = Chunk::default();
-    fill(&mut chunk, trimmed)?;
-    Ok(chunk.0)
+    match filled::<Chunk<'_>>(trimmed) {
+        Ok(Chunk(step)) => Ok(step),
+        Err(error) => match without_halves(trimmed) {
+            Some(whole) => filled::<Chunk<'_>>(&whole).map(|Chunk(step)| step.into_owned()),
+            None => Err(error),
+        },
+    }
 }
 
 #[derive(Default)]

@@ -6,7 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, List, Object, Text, Truth, otherwise, skip, text_of};
+use crate::lenient::{Fields, List, Object, Text, Truth, otherwise, skip, text_of, without_halves};
+use crate::step::owned;
 
 /// One part of a content.
 #[derive(Debug, Default)]
@@ -106,19 +107,19 @@ pub(crate) fn text(content: &RawValue) -> Option<Cow<'_, str>> {
     if !is_list(content) {
         return text_of(content);
     }
-    let mut all = None;
-    for part in parts(content) {
-        if let Some(text) = part.text() {
-            join(&mut all, text, "\n");
-        }
+    match of_parts(content.get()) {
+        Ok(text) => text,
+        Err(_) => owned(of_parts(&without_halves(content.get())?).ok()?),
     }
-    all
 }
 
-/// The parts of a content that is a list.
-fn parts(content: &RawValue) -> impl Iterator<Item = Part<'_>> {
-    let List(parts) = serde_json::from_str::<List<Object<Part<'_>>>>(content.get()).unwrap_or_default();
-    parts.into_iter().map(|Object(part)| part)
+fn of_parts(list: &str) -> serde_json::Result<Option<Cow<'_, str>>> {
+    let List(parts) = serde_json::from_str::<List<Object<Part<'_>>>>(list)?;
+    let mut all = None;
+    for text in parts.into_iter().filter_map(|Object(part)| part.text()) {
+        join(&mut all, text, "\n");
+    }
+    Ok(all)
 }
 
 /// Whether a content is a list of parts.

@@ -245,10 +245,10 @@ impl<'a> ChatRequest<'a> {
     /// that a conversation can be known again without an id.
     #[must_use]
     pub fn opening(&self) -> &'a [u8] {
-        let first = self.messages.iter().find(|message| message.role == Role::User);
+        let of_user = self.messages.iter().find(|message| message.role == Role::User);
         let body = self.top.body.as_bytes();
-        let content = first.and_then(|message| message.content).and_then(|raw| place(body, raw.get()));
-        let end = content.map_or_else(|| self.end_of_messages(), |content| content.end);
+        let last = of_user.or(self.messages.first()).and_then(|message| place(body, message.last?.get()));
+        let end = last.map_or(self.start, |value| value.end);
         body.get(self.start..end).unwrap_or_default()
     }
 

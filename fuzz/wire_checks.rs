@@ -1,0 +1,206 @@
+//! What must hold of the wire readers for any bytes at all. The fuzz targets call these for hours; the ordinary tests
+//! (`crates/koboshi-wire/tests/any_bytes.rs`) call the same for a moment, on stable Rust.
+
+use bytes::Bytes;
+use koboshi_wire::chat::write::WholeCall;
+use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
+use koboshi_wire::sse::{Frame, Framer};
+use serde_json::Value;
+
+/// Any stream in any blocks: nothing is lost or changed, and the frames say what the standard says. The first byte chooses
+/// how the rest is cut.
+pub(crate) fn sse(data: &[u8]) {
+    let (cut, stream) = data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest));
+    let whole = frames(stream, stream.len().max(1));
+    let pieces = frames(stream, cut % 17 + 1);
+    for (frames, _) in [&whole, &pieces] {
+        let joined: Vec<u8> = frames.iter().flat_map(|frame| frame.raw().to_vec()).collect();
+        assert_eq!(joined, stream, "nothing is lost, nothing is added");
+    }
+    assert_eq!(said(&whole.0), said(&pieces.0), "where blocks are cut means nothing");
+    assert_eq!(said(&whole.0), by_the_standard(stream));
+    assert!(whole.1 <= 1, "one block gives all its frames before the end");
+    never_too_long(stream, cut);
+}
+
+/// All frames of a stream in blocks of this size, and how many came only at the end.
+fn frames(stream: &[u8], size: usize) -> (Vec<Frame>, usize) {
+    let mut framer = Framer::new(usize::MAX);
+    let mut frames = Vec::new();
+    for block in stream.chunks(size) {
+        let block = Bytes::copy_from_slice(block);
+        framer.push(block.clone());
+        while let Some(frame) = framer.next_frame() {
+            let frame = frame.expect("no limit");
+            if let Some(at) = frame.at() {
+                assert_eq!(block.slice(at), frame.raw(), "it stands where it says");
+            }
+            frames.push(frame);
+        }
+    }
+    let pending = framer.pending();
+    let rest = framer.finish();
+    assert_eq!(rest.as_ref().map_or(0, |frame| frame.raw().len()), pending);
+    let at_the_end = usize::from(rest.is_some());
+    frames.extend(rest);
+    (frames, at_the_end)
+}
+
+/// Name and data of every frame that has data.
+fn said(frames: &[Frame]) -> Vec<(Option<String>, String)> {
+    let mut said = Vec::new();
+    for frame in frames {
+        let data = match frame.data() {
+            Ok(data) => data.map(String::from),
+            Err(error) => Some(error.to_string()),
+        };
+        assert!(data.is_none() || !frame.is_comment());
+        said.extend(data.map(|data| (frame.event().map(str::to_owned), data)));
+    }
+    said
+}
+
+/// The same by the simplest reading of the standard: all line ends made equal, line after line.
+fn by_the_standard(stream: &[u8]) -> Vec<(Option<String>, String)> {
+    let stream = stream.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stream);
+    let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
+    for (at, byte) in stream.iter().enumerate() {
+        match byte {
+            b'\n' if at > 0 && stream[at - 1] == b'\r' => {}
+            b'\n' | b'\r' => lines.push(Vec::new()),
+            other => lines.last_mut().expect("one line").push(*other),
+        }
+    }
+    let mut said = Vec::new();
+    for event in lines.split(Vec::is_empty) {
+        let values = |name: &[u8]| -> Vec<Vec<u8>> {
+            let of_name = event.iter().filter_map(|line| {
+                let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+                let value = line.get(colon + 1..).unwrap_or_default();
+                (&line[..colon] == name).then(|| value.strip_prefix(b" ").unwrap_or(value).to_vec())
+            });
+            of_name.collect()
+        };
+        let name = values(b"event").pop().and_then(|name| String::from_utf8(name).ok());
+        let data = values(b"data");
+        if !data.is_empty() {
+            let bad = data.iter().find_map(|line| std::str::from_utf8(line).err());
+            let text = match bad {
+                Some(error) => koboshi_wire::Malformed::from(error).to_string(),
+                None => String::from_utf8(data.join(&b'\n')).expect("all lines are text"),
+            };
+            said.push((name.filter(|name| !name.is_empty()), text));
+        }
+    }
+    said
+}
+
+/// With a limit, however blocks are cut: the same frames, then the same refusal, and what is held stays within it.
+fn never_too_long(stream: &[u8], longest: usize) {
+    let read = |size: usize| {
+        let mut framer = Framer::new(longest);
+        let (mut said, mut refused) = (Vec::new(), false);
+        for block in stream.chunks(size) {
+            framer.push(Bytes::copy_from_slice(block));
+            while let Some(frame) = framer.next_frame() {
+                assert!(!refused, "nothing comes after a refusal");
+                match frame {
+                    Ok(frame) => {
+                        // The `\n` of a last `\r\n` is not counted.
+                        assert!(frame.raw().len() <= longest + 1);
+                        said.push(frame);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.longest, longest);
+                        refused = true;
+                    }
+                }
+            }
+            assert!(framer.pending() <= longest);
+        }
+        (self::said(&said), refused)
+    };
+    assert_eq!(read(1), read(stream.len().max(1)));
+}
+
+/// Any text as the data of a frame: read or refused, and borrowed parts are what a slow reading finds.
+pub(crate) fn chat_chunk(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let read = chunk::read(&text);
+    let trimmed = text.trim_ascii();
+    let value: Option<Value> = serde_json::from_str(trimmed).ok();
+    match read {
+        Ok(step) if !step.done && !trimmed.is_empty() => {
+            // A slow reading may refuse what this one passes over: nesting, and numbers out of range.
+            let Some(value) = value else { return };
+            assert!(value.is_object());
+            let choices = value.get("choices").and_then(Value::as_array).map_or(0, Vec::len);
+            assert_eq!(step.choices as usize, choices);
+            assert!(step.text.as_deref() != Some("") && step.id.as_deref() != Some(""));
+            assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
+            assert!(step.has_content() || (step.calls.is_empty() && step.text.is_none()));
+        }
+        Ok(_) => {}
+        Err(_) => assert!(!value.is_some_and(|value| value.is_object()), "every object can be read"),
+    }
+    if let Ok(whole) = answer::read(data) {
+        arguments_can_be_replaced(data, &whole);
+    }
+}
+
+fn arguments_can_be_replaced(data: &[u8], whole: &answer::Whole<'_>) {
+    let body = Bytes::copy_from_slice(data);
+    let calls = whole.choices.iter().flat_map(|choice| &choice.calls);
+    let changes: Vec<_> =
+        calls.filter_map(|call| Some((call.span.clone()?, "{\"mended\":\"\n\"}"))).collect();
+    let mended = answer::with_arguments(&body, &changes);
+    let again = answer::read(&mended).expect("a splice leaves JSON");
+    for call in again.choices.iter().flat_map(|choice| &choice.calls).filter(|call| call.span.is_some()) {
+        assert_eq!(call.arguments, "{\"mended\":\"\n\"}");
+    }
+    let same = answer::with_arguments(&body, &[]);
+    assert_eq!(same.as_ptr(), body.as_ptr(), "nothing to change, nothing copied");
+}
+
+/// Any bytes as a request: refused in words, or read; and whatever is then changed, it is a request again.
+pub(crate) fn chat_request(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    if let Ok(model) = embeddings::model(&body) {
+        let changed = embeddings::with_model(&body, "other");
+        assert_eq!(embeddings::model(&changed).as_deref(), Ok("other"));
+        assert_eq!(embeddings::model(&embeddings::with_model(&changed, &model)), Ok(model));
+    }
+    let request = match ChatRequest::parse(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            assert!(error.to_string().len() < 400, "what is said is bounded");
+            return;
+        }
+    };
+    let needs = request.needs();
+    assert!(needs.input_tokens <= 1001 * body.len() as u64);
+    let (turn, calls) = (request.turn(), request.calls());
+    assert!(calls.iter().all(|call| call.turn == turn));
+    assert!(calls.windows(2).all(|two| two[0].batch <= two[1].batch));
+    assert!(request.opening().len() <= body.len());
+    let _ = (request.last_user_text(), request.metadata("mode"), request.tools().count());
+    assert_eq!(Rewrite::of(&request, &body).finish().as_ptr(), body.as_ptr(), "no wish, no copy");
+    changes_hold(&request, &body);
+}
+
+fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
+    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken" };
+    let mut rewrite = Rewrite::of(request, body);
+    rewrite.model("a \"model\"").stream(!request.stream()).include_usage().tool_choice_none().parallel_off();
+    rewrite.append_to_last_tool_result("note\n\u{1f}").prefill("so \"far");
+    rewrite.append_exchange(&[Corrected { call, correction: "no JSON" }]);
+    let changed = rewrite.finish();
+    let again = ChatRequest::parse(&changed).expect("a changed request is a request");
+    assert_eq!(again.model(), "a \"model\"");
+    assert_eq!(again.stream(), !request.stream());
+    assert_eq!(again.include_usage(), again.stream());
+    let grown = again.messages().len() - request.messages().len();
+    assert!((2..=3).contains(&grown));
+    assert_eq!(again.tools().count(), request.tools().count());
+    assert!(again.metadata("mode") == request.metadata("mode"));
+}
