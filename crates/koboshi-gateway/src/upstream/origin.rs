@@ -7,12 +7,12 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 
 /// The address of a provider, checked once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Inner {
     secure: bool,
     host: String,

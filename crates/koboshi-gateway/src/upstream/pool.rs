@@ -35,7 +35,6 @@ const OLDEST_IDLE: Duration = Duration::from_secs(50);
 const MOST_STREAMS: u32 = 100;
 
 type Payload = Full<Bytes>;
-type Place = (bool, String, u16);
 
 /// A connection for one request at a time.
 struct Idle {
@@ -61,21 +60,21 @@ struct Shelf {
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
-    shelves: RefCell<HashMap<Place, Shelf>>,
+    shelves: RefCell<HashMap<Origin, Shelf>>,
 }
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
 pub(crate) enum Home {
-    Http1 { line: http1::SendRequest<Payload>, absolute: bool, pool: Rc<Pool>, place: Place },
+    Http1 { line: http1::SendRequest<Payload>, absolute: bool, pool: Rc<Pool>, origin: Origin },
     Http2(#[expect(dead_code, reason = "counts down when it is dropped")] Stream),
 }
 
 impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
-        if let Self::Http1 { line, absolute, pool, place } = self {
+        if let Self::Http1 { line, absolute, pool, origin } = self {
             let mut shelves = pool.shelves.borrow_mut();
-            let idle = &mut shelves.entry(place).or_default().idle;
+            let idle = &mut shelves.entry(origin).or_default().idle;
             if idle.len() < MOST_IDLE {
                 idle.push(Idle { line, since: Instant::now(), absolute });
             }
@@ -127,44 +126,46 @@ impl Pool {
         connect_limit: Duration,
         make: impl Fn(bool) -> Request<Payload>,
     ) -> Result<Response<Body>, Box<Fault>> {
-        let place = (origin.is_secure(), origin.host().to_owned(), origin.port());
-        while let Some(line) = self.ready_line(&place).await {
-            match self.send_on(line, &place, true, &make).await {
+        while let Some(line) = self.ready_line(origin).await {
+            match self.send_on(line, origin, true, &make).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}
                 Sent::Failed(fault) => return Err(fault),
             }
         }
-        let line = self.open(origin, &place, connect_limit).await?;
-        match self.send_on(line, &place, false, &make).await {
+        let line = self.open(origin, connect_limit).await?;
+        match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
             Sent::Stale => Err(super::trouble::cut("the connection closed before the request was sent")),
         }
     }
 
-    async fn ready_line(&self, place: &Place) -> Option<Line> {
+    async fn ready_line(&self, origin: &Origin) -> Option<Line> {
         loop {
-            if let Some(line) = self.shared_line(place) {
+            if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().get_mut(place)?.idle.pop()?;
+            let mut idle = self.shelves.borrow_mut().get_mut(origin)?.idle.pop()?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
                 return Some(Line::Http1 { line: idle.line, absolute: idle.absolute });
             }
         }
     }
 
-    fn shared_line(&self, place: &Place) -> Option<Line> {
+    fn shared_line(&self, origin: &Origin) -> Option<Line> {
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.get_mut(place)?;
+        let shelf = shelves.get_mut(origin)?;
+        if shelf.shared.is_empty() {
+            return None;
+        }
         shelf.shared.retain(|shared| !shared.line.is_closed());
         let room = |shared: &&Shared| shared.streams.get() < shared.most.get().min(MOST_STREAMS);
         let shared = shelf.shared.iter().find(room)?;
         Some(Line::Http2(shared.line.clone(), Stream::on(&shared.streams)))
     }
 
-    async fn open(&self, origin: &Origin, place: &Place, limit: Duration) -> Result<Line, Box<Fault>> {
+    async fn open(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, absolute } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if !http2 {
@@ -196,14 +197,14 @@ impl Pool {
         });
         let stream = Stream::on(&streams);
         let mut shelves = self.shelves.borrow_mut();
-        shelves.entry(place.clone()).or_default().shared.push(Shared { line: line.clone(), streams, most });
+        shelves.entry(origin.clone()).or_default().shared.push(Shared { line: line.clone(), streams, most });
         Ok(Line::Http2(line, stream))
     }
 
     async fn send_on(
         self: &Rc<Self>,
         line: Line,
-        place: &Place,
+        origin: &Origin,
         reused: bool,
         make: &impl Fn(bool) -> Request<Payload>,
     ) -> Sent {
@@ -214,7 +215,7 @@ impl Pool {
                     line,
                     absolute,
                     pool: Rc::clone(pool),
-                    place: place.clone(),
+                    origin: origin.clone(),
                 };
                 sort(sent, reused, |answer| Body::of(answer, home(self)))
             }
