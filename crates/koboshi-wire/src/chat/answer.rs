@@ -8,8 +8,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::said::{Said, Spent};
+use super::write::usage_json;
 use crate::Malformed;
 use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip, without_halves};
 use crate::splice::{Splices, place, quoted};
@@ -164,6 +167,57 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
     splices.apply(body)
 }
 
+/// The answer with another cost: what all attempts together cost.
+#[must_use]
+pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
+    let mut known = Cost::default();
+    let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
+    if fill(&mut known, text).is_err() {
+        return body.clone();
+    }
+    let json = usage_json(usage);
+    match known.0.and_then(|raw| place(body, raw.get())) {
+        Some(range) => {
+            let mut splices = Splices::default();
+            splices.replace(range, json);
+            splices.apply(body)
+        }
+        None => with_field(body, "usage", &json),
+    }
+}
+
+/// The answer with what Koboshi has to say of it.
+#[must_use]
+pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
+    with_field(body, "koboshi", koboshi.to_string().as_bytes())
+}
+
+/// The answer with one more field in front of the others; an answer always has others.
+fn with_field(body: &Bytes, name: &str, json: &[u8]) -> Bytes {
+    let Some(brace) = body.iter().position(|byte| *byte == b'{') else { return body.clone() };
+    let mut field = quoted(name).into_bytes();
+    field.push(b':');
+    field.extend_from_slice(json);
+    field.push(b',');
+    let mut splices = Splices::default();
+    splices.insert(brace + 1, field);
+    splices.apply(body)
+}
+
+/// Where the cost stands.
+#[derive(Default)]
+struct Cost<'a>(Option<&'a RawValue>);
+
+impl<'a> Fields<'a> for Cost<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "usage" => self.0 = Some(map.next_value()?),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
 #[derive(Default)]
 struct Answer<'a> {
     id: Option<Cow<'a, str>>,
@@ -210,5 +264,32 @@ impl<'a> Fields<'a> for Found<'a> {
             _ => skip(map)?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn cost_and_note_change_nothing_else() {
+        let usage = Usage { input: 7, output: 5, ..Usage::default() };
+        for (body, rest) in [
+            (r#"{ "id": "a", "usage": {"prompt_tokens": 1}, "x": 1 }"#, r#", "x": 1 }"#),
+            (r#"{"id":"a","usage":null,"x":1}"#, r#","x":1}"#),
+            (r#"{"id":"a","x":1}"#, r#""id":"a","x":1}"#),
+        ] {
+            let body = Bytes::from_static(body.as_bytes());
+            let changed = with_note(&with_usage(&body, &usage), &json!({"source": "simple"}));
+            let text = std::str::from_utf8(&changed).unwrap();
+            assert!(text.ends_with(rest), "{text}");
+            let value: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(value["usage"]["total_tokens"], 12, "{text}");
+            assert_eq!(value["koboshi"]["source"], "simple", "{text}");
+            assert_eq!(text.matches("\"usage\"").count(), 1, "{text}");
+        }
+        let page = Bytes::from_static(b"<html>");
+        assert_eq!(with_note(&with_usage(&page, &usage), &json!({})), page);
     }
 }

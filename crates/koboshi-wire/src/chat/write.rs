@@ -148,6 +148,11 @@ fn whole(head: &Head, message: Message<'_>, reason: &str, usage: &Usage, koboshi
     json(Vec::new(), &answer).into()
 }
 
+/// A cost as it stands in an answer.
+pub(crate) fn usage_json(usage: &Usage) -> Vec<u8> {
+    json(Vec::new(), &Spent::of(usage))
+}
+
 /// One event of a stream.
 fn frame(value: &impl Serialize) -> Bytes {
     let mut text = json(b"data: ".to_vec(), value);
