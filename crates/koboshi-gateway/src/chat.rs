@@ -12,14 +12,15 @@ use koboshi::fault::{Fault, Kind};
 use koboshi_wire::chat::request::Role;
 use koboshi_wire::chat::{ChatRequest, Needs};
 
+use crate::attempt::Shape;
 use crate::capability::Lack;
 use crate::core::Core;
 use crate::degrade;
 use crate::flow::Tap;
 use crate::guard;
-use crate::journey::{Ended, Shape};
+use crate::journey::Ended;
 use crate::plan::{Plan, Route};
-use crate::relay::Stream;
+use crate::relay::{Relayed, Stream};
 use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
 use crate::story::Story;
@@ -60,7 +61,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         return send_error(&core, &tap, told).await;
     };
     let needs = request.needs();
-    let targets = match chain(&core, &plan, &story, &route, &request, &needs, own_key.is_some()) {
+    let targets = match chain(&core, &plan, &story, &route, &request, &needs, own_key.as_ref()) {
         Ok(targets) => targets,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
@@ -86,7 +87,6 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
             interface: "/chat/completions",
             streams: request.stream(),
             most_output: request.max_output().unwrap_or(1024),
-            own_key: own_key.as_ref(),
         },
         commit: route.commit,
         steer: guarded.steer,
@@ -104,18 +104,20 @@ async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Res
     let mut journey = run.journey();
     let mut stream = Stream::new(run, tap);
     let relayed = stream.relay(&mut journey).await;
-    run.disclose(|facts| facts.attempts = journey.attempts);
-    if relayed.is_ok() {
+    run.disclose(|facts| facts.tried(&journey));
+    if relayed? == Relayed::Whole {
         served(run);
-        lesser.keep_text(run, &stream.sent, &stream.names.model);
+        if stream.is_plain {
+            lesser.keep_text(run, &stream.sent, &stream.names.model);
+        }
     }
-    relayed
+    Ok(())
 }
 
 async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
     let mut journey = run.journey();
     let answered = run.answer(&mut journey).await;
-    run.disclose(|facts| facts.attempts = journey.attempts);
+    run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
     served(run);
     tap.head(reply::head(200, "application/json", run.story, &run.facts()));
@@ -141,6 +143,7 @@ async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<
     let world = &run.core.world;
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
     let filtered = ended.fault.kind == Kind::ContentFiltered;
+    run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
     if deserves && !filtered && lesser.give(run, tap, &ended).await {
         return;
     }
@@ -167,20 +170,20 @@ fn chain(
     route: &Route,
     request: &ChatRequest<'_>,
     needs: &Needs,
-    own_key: bool,
+    own_key: Option<&HeaderValue>,
 ) -> Result<Vec<Arc<Target>>, Box<Fault>> {
     let world = &core.world;
     let mut lack = None;
     let mut targets: Vec<Arc<Target>> = Vec::new();
     for (provider, model) in &route.links {
-        for target in world.targets.of(world, plan, provider, model) {
+        for target in world.targets.of(world, plan, provider, model, own_key) {
             match target.can.lacks(needs) {
                 Some(found) => lack = lack.or(Some(found)),
                 None => targets.push(target),
             }
         }
         // The client's own key goes to the vendor it was meant for, and to nobody else.
-        if own_key {
+        if own_key.is_some() {
             break;
         }
     }

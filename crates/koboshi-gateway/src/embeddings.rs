@@ -7,10 +7,11 @@ use koboshi::fault::{Fault, Kind};
 use koboshi::remedy::Remedy;
 use koboshi_wire::chat::embeddings;
 
+use crate::attempt::Shape;
 use crate::chat::{Intake, send_error};
 use crate::core::Core;
 use crate::flow::Tap;
-use crate::journey::{Journey, Shape};
+use crate::journey::Journey;
 use crate::reply::{self, Disclosure};
 use crate::unary::read_whole;
 
@@ -39,15 +40,16 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         return send_error(&core, &tap, told).await;
     };
     let links = route.links.iter().take(if own_key.is_some() { 1 } else { usize::MAX });
-    let targets: Vec<_> =
-        links.flat_map(|(provider, model)| world.targets.of(world, &plan, provider, model)).collect();
+    let targets: Vec<_> = links
+        .flat_map(|(provider, model)| world.targets.of(world, &plan, provider, model, own_key.as_ref()))
+        .collect();
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
-    let shape = Shape { interface: "/embeddings", streams: false, most_output: 0, own_key: own_key.as_ref() };
+    let shape = Shape { interface: "/embeddings", streams: false, most_output: 0 };
     let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);
     let mut facts = Disclosure::default();
     let ended = loop {
         let opened = journey.open(&shape, &mut |target| embeddings::with_model(&body, &target.model)).await;
-        facts.attempts = journey.attempts;
+        facts.tried(&journey);
         let mut open = match opened {
             Ok(open) => open,
             Err(ended) => break ended,

@@ -15,7 +15,8 @@ use koboshi_wire::chat::{Corrected, answer};
 use koboshi_wire::step::{CallPiece, Usage};
 use serde_json::json;
 
-use crate::journey::{Ended, Journey, Open, Shape};
+use crate::attempt::Shape;
+use crate::journey::{Ended, Journey, Open};
 use crate::log::Level;
 use crate::run::{Run, Turn};
 use crate::unary::read_whole;
@@ -34,6 +35,8 @@ pub(crate) struct ToolCall {
     pub(crate) free_text: bool,
     /// The arguments are not the upstream's own.
     pub(crate) changed: bool,
+    /// The answer that it came with was cut by the output limit, and this call was its last.
+    pub(crate) cut: bool,
     pub(crate) lineage: Lineage,
 }
 
@@ -91,8 +94,8 @@ enum Looked {
     Fine,
     /// This one must be asked for again.
     Reask(usize, String),
-    /// This one cannot be mended.
-    Hopeless(Box<Fault>),
+    /// One cannot be mended.
+    Hopeless,
 }
 
 impl Run<'_> {
@@ -102,17 +105,17 @@ impl Run<'_> {
         journey: &mut Journey<'_>,
         mut open: Open,
         calls: &mut [ToolCall],
-        mut finish: Finish,
+        finish: Finish,
         usage: &mut Usage,
     ) -> Result<Open, Unsettled> {
+        if let Some(last) = calls.last_mut() {
+            last.cut = finish == Finish::Cut;
+        }
         loop {
-            let (at, correction) = match self.look(calls, finish) {
+            let (at, correction) = match self.look(calls) {
                 Looked::Fine => return Ok(open),
                 Looked::Reask(at, correction) => (at, correction),
-                Looked::Hopeless(fault) => {
-                    journey.after(open, fault.clone());
-                    return Err(Unsettled::Ended(journey.give_up(fault)));
-                }
+                Looked::Hopeless => return Err(hopeless(journey, open)),
             };
             let remedy = journey.after(open, broken_call());
             match remedy {
@@ -137,11 +140,11 @@ impl Run<'_> {
             match replaced {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
-                    finish = ended;
                     open = next;
                     if let Some(call) = calls.get_mut(at) {
                         call.arguments = arguments;
                         call.changed = true;
+                        call.cut = ended == Finish::Cut;
                     }
                 }
                 Err(fault) => {
@@ -157,16 +160,13 @@ impl Run<'_> {
     }
 
     /// Judges every call; mends what has one reading.
-    fn look(&self, calls: &mut [ToolCall], finish: Finish) -> Looked {
+    fn look(&self, calls: &mut [ToolCall]) -> Looked {
         let world = &self.core.world;
-        let most = calls.len();
-        for at in 0..most {
-            let Some(call) = calls.get_mut(at) else { break };
+        for (at, call) in calls.iter_mut().enumerate() {
             if call.free_text {
                 continue;
             }
-            // Only the last call of an answer can have been cut by the output limit.
-            let finish = if at + 1 == most { finish } else { Finish::Done };
+            let finish = if call.cut { Finish::Cut } else { Finish::Done };
             let schema = self.schema(&call.name);
             let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
             match &verdict {
@@ -200,7 +200,7 @@ impl Run<'_> {
                     let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
                     return Looked::Reask(at, correction);
                 }
-                _ => return Looked::Hopeless(broken_call()),
+                _ => return Looked::Hopeless,
             }
         }
         Looked::Fine
@@ -245,6 +245,19 @@ impl Run<'_> {
             choice.calls.iter().find(named).or_else(|| choice.calls.first()).ok_or_else(broken_call)?;
         let finish = choice.finish.as_deref().map_or(Finish::Unknown, Finish::of);
         Ok((call.arguments.clone().into_owned(), finish, whole.usage.unwrap_or_default()))
+    }
+}
+
+/// This model will not mend its call; another may make a good one.
+fn hopeless(journey: &mut Journey<'_>, open: Open) -> Unsettled {
+    let place = open.place;
+    match journey.after(open, broken_call()) {
+        Remedy::Elsewhere => Unsettled::Elsewhere,
+        remedy @ Remedy::Reask => {
+            journey.leave(place, remedy);
+            Unsettled::Elsewhere
+        }
+        _ => Unsettled::Ended(journey.give_up(broken_call())),
     }
 }
 

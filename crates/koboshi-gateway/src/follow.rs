@@ -3,6 +3,7 @@
 //! An answer is whole when every choice that began has its finish reason. The terminal mark alone proves nothing, and its absence harms
 //! nobody: a healthy answer without it is finished for the client at once.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,8 +13,9 @@ use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::{Step, Usage};
 use tokio::time::{Instant, timeout_at};
 
+use crate::attempt::Limits;
 use crate::firewall::{ToolCall, collect};
-use crate::journey::{Journey, Limits, Open};
+use crate::journey::{Journey, Open};
 use crate::relay::Stream;
 use crate::reply::stream_head;
 use crate::resume::{Passed, Resume};
@@ -35,6 +37,8 @@ const AFTER_THE_END: Duration = Duration::from_secs(1);
 pub(crate) enum Pass {
     /// A frame as it came.
     Raw(Bytes),
+    /// A frame with a piece of a tool call as it came, and what else stands in it: needed if the calls must be written anew.
+    Call { raw: Bytes, text: Option<String>, finish: Option<String> },
     /// Text in a frame of our own.
     Text(String),
     /// The end in a frame of our own.
@@ -49,11 +53,12 @@ pub(crate) struct Followed {
     pub(crate) held: Vec<Pass>,
     pub(crate) finishes: Vec<(u32, String)>,
     pub(crate) usage: Option<Usage>,
+    /// The text in what is held.
+    pub(crate) text: String,
     held_bytes: usize,
     has_content: bool,
     /// Choices that have begun, as bits.
     begun: u128,
-    done: bool,
 }
 
 impl Followed {
@@ -64,12 +69,12 @@ impl Followed {
 
     fn hold(&mut self, pass: Pass) -> Result<(), Stop> {
         self.held_bytes += match &pass {
-            Pass::Raw(bytes) => bytes.len(),
+            Pass::Raw(raw) | Pass::Call { raw, .. } => raw.len(),
             Pass::Text(text) | Pass::Finish(text) => text.len() + 200,
         };
         let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
         if self.held_bytes > most {
-            return Err(Stop::Fault(Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))));
+            return Err(too_long().into());
         }
         self.held.push(pass);
         Ok(())
@@ -92,8 +97,19 @@ impl From<Box<Fault>> for Stop {
 
 /// What a frame was.
 enum Looked {
-    Go,
+    /// Nothing for the client, or nothing yet.
+    Quiet,
+    /// This goes out now.
+    Pass(Pass),
+    /// The last one.
     End,
+}
+
+/// The block that is being read, and the frames of it that go on as they are, as one piece.
+#[derive(Default)]
+struct Passing {
+    block: Bytes,
+    run: Option<Range<usize>>,
 }
 
 impl Stream<'_, '_> {
@@ -101,68 +117,80 @@ impl Stream<'_, '_> {
     pub(crate) async fn follow(
         &mut self,
         open: &mut Open,
+        resume: Option<&mut Resume>,
+        journey: &Journey<'_>,
+    ) -> Result<Followed, Stop> {
+        self.begin();
+        let mut passing = Passing::default();
+        let followed = self.frames(open, resume, journey, &mut passing).await;
+        // What passed the gate before a fall counts as seen, so it must go out.
+        self.flush(&mut passing).await;
+        followed
+    }
+
+    async fn frames(
+        &mut self,
+        open: &mut Open,
         mut resume: Option<&mut Resume>,
         journey: &Journey<'_>,
+        passing: &mut Passing,
     ) -> Result<Followed, Stop> {
         let mut framer = Framer::new(LONGEST_FRAME);
         let mut answer = Followed::default();
-        let mut block = Bytes::new();
-        // Frames of this block that go on as they are, as one piece.
-        let mut run: Option<std::ops::Range<usize>> = None;
+        let resumed = resume.is_some();
         loop {
             while let Some(frame) = framer.next_frame() {
-                let frame =
-                    frame.map_err(|_| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long")))?;
+                let frame = frame.map_err(|_| too_long())?;
                 let before = self.committed;
-                let looked = self.look(&frame, open, resume.as_deref_mut(), journey, &mut answer)?;
-                if let Some(Looked::End) = looked.1 {
-                    self.flush(&block, &mut run).await;
-                    return self.end(resume.is_some(), answer);
-                }
-                match looked.0 {
-                    Some(Pass::Raw(raw)) => {
+                match self.look(&frame, open, resume.as_deref_mut(), journey, &mut answer)? {
+                    Looked::Quiet => {}
+                    Looked::End => return self.end(resumed, answer),
+                    Looked::Pass(pass) => {
                         if !before {
                             self.release(&mut answer).await;
                         }
-                        match (frame.at(), &mut run) {
-                            (Some(at), Some(run)) if run.end == at.start => run.end = at.end,
-                            (Some(at), None) => run = Some(at),
-                            (at, _) => {
-                                self.flush(&block, &mut run).await;
-                                match at {
-                                    Some(at) => run = Some(at),
-                                    None => self.pass(Pass::Raw(raw)).await,
-                                }
-                            }
-                        }
+                        self.pass_frame(pass, frame.at(), passing).await;
                     }
-                    Some(pass) => {
-                        self.flush(&block, &mut run).await;
-                        if !before {
-                            self.release(&mut answer).await;
-                        }
-                        self.pass(pass).await;
-                    }
-                    None => {}
                 }
             }
-            self.flush(&block, &mut run).await;
-            match self.read(open, &answer).await? {
-                Some(next) => {
-                    block = next.clone();
-                    framer.push(next);
-                }
-                None => {
-                    if let Some(frame) = framer.finish() {
-                        let (pass, _) =
-                            self.look(&frame, open, resume.as_deref_mut(), journey, &mut answer)?;
-                        if let Some(pass) = pass {
-                            self.release(&mut answer).await;
-                            self.pass(pass).await;
-                        }
-                    }
-                    return self.end(resume.is_some(), answer);
-                }
+            self.flush(passing).await;
+            let first = passing.block.is_empty();
+            let Some(block) = self.read(open, &answer).await? else { break };
+            if first && is_no_event(&block) {
+                return Err(Stop::Fault(journey.no_stream(open, block).await));
+            }
+            passing.block = block.clone();
+            framer.push(block);
+        }
+        if let Some(frame) = framer.finish()
+            && let Looked::Pass(pass) = self.look(&frame, open, resume, journey, &mut answer)?
+        {
+            self.release(&mut answer).await;
+            self.pass(pass).await;
+        }
+        self.end(resumed, answer)
+    }
+
+    /// Nothing of an attempt that was not seen counts for the next one.
+    fn begin(&mut self) {
+        if !self.committed {
+            self.names.id.clear();
+            self.names.model.clear();
+            self.beyond_text = false;
+        }
+    }
+
+    /// Passes a frame on; raw ones that stand side by side go out together.
+    async fn pass_frame(&mut self, pass: Pass, at: Option<Range<usize>>, passing: &mut Passing) {
+        match (pass, at, &mut passing.run) {
+            (Pass::Raw(_), Some(at), Some(run)) if run.end == at.start => run.end = at.end,
+            (Pass::Raw(_), Some(at), _) => {
+                self.flush(passing).await;
+                passing.run = Some(at);
+            }
+            (pass, ..) => {
+                self.flush(passing).await;
+                self.pass(pass).await;
             }
         }
     }
@@ -192,46 +220,24 @@ impl Stream<'_, '_> {
         resume: Option<&mut Resume>,
         journey: &Journey<'_>,
         answer: &mut Followed,
-    ) -> Result<(Option<Pass>, Option<Looked>), Stop> {
+    ) -> Result<Looked, Stop> {
         let malformed = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.malformed_chunk"));
-        let Some(data) = frame.data().map_err(|_| malformed())? else { return Ok((None, None)) };
+        let Some(data) = frame.data().map_err(|_| malformed())? else { return Ok(Looked::Quiet) };
         let step = chunk::read(&data).map_err(|_| malformed())?;
         if step.done {
-            answer.done = true;
-            return Ok((None, Some(Looked::End)));
+            return Ok(Looked::End);
         }
         if step.error {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(fault.unwrap_or_else(malformed)));
         }
         self.learn_names(&step, open);
-        let first = !answer.has_content && step.has_content();
-        if first {
-            answer.has_content = true;
-            open.saw_content();
-        }
-        for piece in &step.calls {
-            collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes)
-                .ok_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long")))?;
-            answer.begun |= bit(piece.choice);
-        }
-        if step.text.is_some() || step.reasoning || step.refusal || step.audio {
-            answer.begun |= 1;
-        }
-        answer
-            .finishes
-            .extend(step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned())));
-        if let Some(usage) = step.usage {
-            answer.usage = Some(usage);
+        self.collect(&step, open, answer)?;
+        if step.usage.is_some() && step.choices == 0 {
             // The last frame of all has nothing but the usage; ours goes out instead, with what all answers cost.
-            if step.choices == 0 {
-                return Ok((None, Some(Looked::Go)));
-            }
+            return Ok(if answer.is_whole() { Looked::End } else { Looked::Quiet });
         }
-        if let Some((_, reason)) = step.finish.first()
-            && reason == "content_filter"
-            && !self.committed
-        {
+        if step.finish.iter().any(|(_, reason)| reason == "content_filter") && !self.committed {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(
                 fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))),
@@ -239,51 +245,62 @@ impl Stream<'_, '_> {
         }
         let pass = match resume {
             Some(resume) => self.anew(&step, resume)?,
-            None => Some(Pass::Raw(frame.raw().clone())),
+            None if step.calls.is_empty() => Some(Pass::Raw(frame.raw().clone())),
+            None => Some(Pass::Call {
+                raw: frame.raw().clone(),
+                text: step.text.as_deref().map(str::to_owned),
+                finish: step.finish.first().map(|(_, reason)| reason.clone().into_owned()),
+            }),
         };
-        let Some(pass) = pass else { return Ok((None, None)) };
+        let Some(pass) = pass else { return Ok(Looked::Quiet) };
+        let text = match &pass {
+            Pass::Text(text) => text,
+            _ => step.text.as_deref().unwrap_or_default(),
+        };
         if !answer.calls.is_empty() || !self.flows() || !answer.has_content {
-            // With its text, because a frame of a changed answer is written anew.
-            let held = match (pass, &step.text) {
-                (Pass::Raw(_), Some(text)) if !answer.calls.is_empty() => {
-                    Pass::Text(text.clone().into_owned())
-                }
-                (pass, _) => pass,
-            };
-            answer.hold(held)?;
-            return Ok((None, None));
+            answer.text.push_str(text);
+            answer.hold(pass)?;
+            return Ok(Looked::Quiet);
         }
-        self.commit(journey.attempts);
-        self.remember(&step, matches!(pass, Pass::Raw(_)));
-        Ok((Some(pass), None))
+        self.sent.push_str(text);
+        self.commit(journey);
+        Ok(Looked::Pass(pass))
+    }
+
+    /// Takes what a frame brings into the answer.
+    fn collect(&mut self, step: &Step<'_>, open: &Open, answer: &mut Followed) -> Result<(), Stop> {
+        if !answer.has_content && step.has_content() {
+            answer.has_content = true;
+            open.saw_content();
+        }
+        self.beyond_text |= step.refusal || step.audio || step.other_text;
+        for piece in &step.calls {
+            collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
+            answer.begun |= bit(piece.choice);
+        }
+        if step.text.is_some() || step.reasoning || step.refusal || step.audio {
+            answer.begun |= 1;
+        }
+        let ended = step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned()));
+        answer.finishes.extend(ended);
+        answer.usage = step.usage.or(answer.usage);
+        Ok(())
     }
 
     /// A frame after a change of target, in our own words.
     fn anew(&mut self, step: &Step<'_>, resume: &mut Resume) -> Result<Option<Pass>, Stop> {
-        let differs = || Stop::Differs(cut("the second answer is not the first one"));
-        if let Some(text) = step.text.as_deref() {
-            return match resume.take(&self.sent, text) {
-                Passed::On(text) if text.is_empty() => Ok(None),
-                Passed::On(text) => {
-                    self.sent.push_str(&text);
-                    Ok(Some(Pass::Text(text)))
-                }
-                Passed::Differs => Err(differs()),
-            };
-        }
-        if !step.finish.is_empty() || !step.calls.is_empty() {
-            match resume.end(&self.sent) {
-                Passed::On(text) if !text.is_empty() => {
-                    self.sent.push_str(&text);
-                    // The end itself follows when the answer is settled.
-                    return Ok(Some(Pass::Text(text)));
-                }
-                Passed::On(_) => {}
-                Passed::Differs => return Err(differs()),
+        let mut on = String::new();
+        let text = step.text.as_deref().map(|text| resume.take(&self.sent, text));
+        let ends = !step.finish.is_empty() || !step.calls.is_empty();
+        let end = if ends { Some(resume.end(&self.sent)) } else { None };
+        for passed in [text, end].into_iter().flatten() {
+            match passed {
+                Passed::On(text) => on.push_str(&text),
+                Passed::Differs => return Err(Stop::Differs(cut("the second answer is not the first one"))),
             }
         }
-        // Thinking that belongs to another run of the model is not shown twice.
-        Ok(None)
+        // The end itself follows when the answer is settled. Thinking of another run of the model is not shown twice.
+        Ok((!on.is_empty()).then_some(Pass::Text(on)))
     }
 
     fn learn_names(&mut self, step: &Step<'_>, open: &Open) {
@@ -299,27 +316,18 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Keeps what the client has seen.
-    fn remember(&mut self, step: &Step<'_>, raw: bool) {
-        if step.refusal || step.audio || step.other_text {
-            self.beyond_text = true;
-        }
-        if raw && let Some(text) = &step.text {
-            self.sent.push_str(text);
-        }
-    }
-
     /// What was held before the commit goes out.
     async fn release(&mut self, answer: &mut Followed) {
+        self.mark().await;
         for pass in std::mem::take(&mut answer.held) {
             self.pass(pass).await;
         }
         answer.held_bytes = 0;
     }
 
-    async fn flush(&mut self, block: &Bytes, run: &mut Option<std::ops::Range<usize>>) {
-        if let Some(range) = run.take() {
-            self.pass(Pass::Raw(block.slice(range))).await;
+    async fn flush(&mut self, passing: &mut Passing) {
+        if let Some(range) = passing.run.take() {
+            self.pass(Pass::Raw(passing.block.slice(range))).await;
         }
     }
 
@@ -344,6 +352,15 @@ impl Stream<'_, '_> {
 /// An answer that its limit ended before any content is what the client asked for.
 fn ended_by_limit(answer: &Followed) -> bool {
     answer.finishes.iter().all(|(_, reason)| reason == "length")
+}
+
+/// Events begin with the name of a field or a colon; an object or a page is no stream, whatever its head says.
+fn is_no_event(block: &[u8]) -> bool {
+    matches!(block.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
+}
+
+fn too_long() -> Box<Fault> {
+    Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
 }
 
 /// The connection can be used again only if its answer was read to the end, which is often there already.

@@ -7,40 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Response};
+use http::HeaderMap;
 use jiff::Timestamp;
 use koboshi::breaker::Breaker;
 use koboshi::call::{Attempt, Call, End, Failed, Next};
-use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::gate::{Cost, Gate, Reservation};
 use koboshi::remedy::Remedy;
 use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::sleep;
 
+use crate::attempt::{Limits, Shape};
 use crate::core::Core;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::Target;
-use crate::upstream::trouble::timed_out;
-use crate::upstream::{Body, Post, Way};
-
-/// How much of an error's body is read.
-const LONGEST_ERROR: usize = 64 * 1024;
-
-/// How a request is put to a target.
-pub(crate) struct Shape<'s> {
-    pub(crate) interface: &'static str,
-    pub(crate) streams: bool,
-    /// Tokens that the answer may have.
-    pub(crate) most_output: u64,
-    /// The client's own key for the vendor, where that is allowed.
-    pub(crate) own_key: Option<&'s HeaderValue>,
-}
+use crate::upstream::Body;
 
 /// An attempt whose answer has begun.
 pub(crate) struct Open {
@@ -63,17 +48,6 @@ impl Open {
     }
 }
 
-/// When an attempt has taken too long.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// Until the first content, or until an answer that is not streamed begins.
-    pub(crate) first: Instant,
-    /// Between two pieces.
-    pub(crate) idle: Duration,
-    /// Until the end.
-    pub(crate) total: Instant,
-}
-
 /// How a journey ended that brought no answer.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -88,9 +62,9 @@ pub(crate) struct Ended {
 
 /// A request on its way.
 pub(crate) struct Journey<'j> {
-    core: &'j Core,
-    plan: &'j Plan,
-    story: &'j Story,
+    pub(crate) core: &'j Core,
+    pub(crate) plan: &'j Plan,
+    pub(crate) story: &'j Story,
     targets: &'j [Arc<Target>],
     call: Call<'j, Arc<Breaker>>,
     /// Who rested when last looked at, the soonest to be back.
@@ -113,10 +87,16 @@ impl<'j> Journey<'j> {
         Self { core, plan, story, targets, call, soonest: None, attempts: 0 }
     }
 
+    /// A part of a longer journey: so many attempts were made before.
+    pub(crate) fn after_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
     /// Asks until somebody begins to answer. `make` writes the request for a target.
     pub(crate) async fn open(
         &mut self,
-        shape: &Shape<'_>,
+        shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Bytes,
     ) -> Result<Open, Ended> {
         self.open_resuming(shape, make, false).await
@@ -125,7 +105,7 @@ impl<'j> Journey<'j> {
     /// The same, where targets that can are given the beginning of the answer. One that refuses it is asked again without.
     pub(crate) async fn open_resuming(
         &mut self,
-        shape: &Shape<'_>,
+        shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Bytes,
         resuming: bool,
     ) -> Result<Open, Ended> {
@@ -197,6 +177,12 @@ impl<'j> Journey<'j> {
         self.call.go_on(remedy);
     }
 
+    /// The request as it is goes on, but not with this target.
+    pub(crate) fn leave(&mut self, place: usize, remedy: Remedy) {
+        self.call.bar(place);
+        self.call.go_on(remedy);
+    }
+
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
         let now = self.core.world.now();
@@ -216,6 +202,11 @@ impl<'j> Journey<'j> {
     pub(crate) fn withdraw(open: Open) {
         let Open { mut reservation, .. } = open;
         reservation.seen();
+    }
+
+    /// The kind of the last fault on the way.
+    pub(crate) fn last_fault(&self) -> Option<&'static str> {
+        self.call.failures().last().map(|failed| failed.fault.kind.name())
     }
 
     /// No more attempts: what to tell.
@@ -260,77 +251,8 @@ impl<'j> Journey<'j> {
         };
         let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
         self.remember(Resting { until, parked: false });
-        crate::queue::wait(world, target, &self.story.tenant, cost, self.plan.config.remedy.request.patience)
-            .await
-    }
-
-    async fn send(
-        &mut self,
-        target: &Target,
-        shape: &Shape<'_>,
-        body: Bytes,
-        mut reservation: Reservation<Arc<Gate>>,
-    ) -> Result<
-        (Response<Body>, Limits, Reservation<Arc<Gate>>, Moment, Timestamp),
-        (Box<Fault>, Reservation<Arc<Gate>>, Timestamp),
-    > {
-        let world = &self.core.world;
-        let (began, wall) = (world.now(), world.wall());
-        if self.attempts == 0 {
-            world.meters.added.observe(began.since(self.story.began).as_secs_f64());
-        }
-        self.attempts += 1;
-        target.meters.attempts.inc();
-        let start = Instant::now();
-        let left = self.story.deadline.since(began);
-        let total = start + target.timers.total.min(left);
-        let first = if shape.streams { target.timers.first } else { target.timers.whole };
-        let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
-        let way = match (&target.provider.origin, target.provider.kind) {
-            (Some(origin), _) => Way::Server(origin),
-            (None, _) => Way::Sim(&target.model),
-        };
-        let post = Post {
-            way,
-            interface: shape.interface,
-            headers: headers(target, shape, &self.story.id),
-            body,
-            connect_limit: target.timers.connect,
-        };
-        reservation.sent();
-        match timeout_at(limits.first, self.core.upstream.send(post)).await {
-            Ok(Ok(answer)) => Ok((answer, limits, reservation, began, wall)),
-            Ok(Err(fault)) => Err((fault, reservation, wall)),
-            Err(_) => Err((timed_out(too_late(&limits)), reservation, wall)),
-        }
-    }
-
-    /// What an answer that is no success means.
-    async fn refusal(&self, mut open: Open, status: u16) -> (Open, Box<Fault>) {
-        let mut text = Vec::new();
-        let limit = open.limits.total.min(Instant::now() + open.limits.idle);
-        while text.len() < LONGEST_ERROR
-            && let Ok(Some(Ok(block))) = timeout_at(limit, open.body.next()).await
-        {
-            text.extend_from_slice(&block);
-        }
-        text.truncate(LONGEST_ERROR);
-        let fault = self.classify(&open.head, status, &String::from_utf8_lossy(&text), false);
-        (open, fault.unwrap_or_else(|| unknown(status)))
-    }
-
-    /// What the classifier says of an answer.
-    pub(crate) fn classify(
-        &self,
-        head: &HeaderMap,
-        status: u16,
-        body: &str,
-        stream: bool,
-    ) -> Option<Box<Fault>> {
-        let headers: Vec<(&str, &str)> =
-            head.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
-        let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
-        self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+        let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
+        crate::queue::wait(world, target, &self.story.tenant, cost, patience).await
     }
 
     fn note(
@@ -344,6 +266,12 @@ impl<'j> Journey<'j> {
         let world = &self.core.world;
         let now = world.now();
         let told = fault.clone();
+        let mut fault = fault;
+        // A client that could not wait proves nothing against a target, and neither does one that rests.
+        let impatient = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        if impatient || learn::rests(world, self.plan, target, &fault) {
+            fault.advice.health = false;
+        }
         let remedy = self.call.failed(attempt, fault, now);
         learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
         // Its rest is longer than this request may wait: nobody needs to look again.
@@ -393,33 +321,6 @@ impl<'j> Journey<'j> {
     }
 }
 
-/// Which limit it is that passes first.
-fn too_late(limits: &Limits) -> Sub {
-    if limits.first >= limits.total { Sub::Total } else { Sub::FirstContent }
-}
-
 fn since(until: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(now)).unwrap_or_default()
-}
-
-fn unknown(status: u16) -> Box<Fault> {
-    let mut fault = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.status"));
-    fault.status = Some(status);
-    fault
-}
-
-/// The headers of a request to a provider: nothing of the client's but what it must know.
-fn headers(target: &Target, shape: &Shape<'_>, id: &str) -> HeaderMap {
-    const JSON: HeaderValue = HeaderValue::from_static("application/json");
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(CONTENT_TYPE, JSON);
-    headers.insert(ACCEPT, if shape.streams { HeaderValue::from_static("text/event-stream") } else { JSON });
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
-    if let Some(key) = shape.own_key.or(target.bearer.as_ref()) {
-        headers.insert(AUTHORIZATION, key.clone());
-    }
-    if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert("x-request-id", id);
-    }
-    headers
 }

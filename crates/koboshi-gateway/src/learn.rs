@@ -41,6 +41,11 @@ pub(crate) fn resting(world: &World, target: &Target, now: Moment, wall: Timesta
         let until = held.until.and_then(|until| wall.checked_add(until.since(now)).ok());
         return Some(Resting { until, parked: false });
     }
+    cooling(world, target, wall)
+}
+
+/// Whether a target rests because somebody stated that it must.
+fn cooling(world: &World, target: &Target, wall: Timestamp) -> Option<Resting> {
     let mut longest: Option<Resting> = None;
     for key in target.scopes.resting() {
         let Some(cooldown) = world.ledger.cooldown(key) else { continue };
@@ -54,6 +59,14 @@ pub(crate) fn resting(world: &World, target: &Target, now: Moment, wall: Timesta
         }
     }
     longest
+}
+
+/// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
+/// open after the rest.
+pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) -> bool {
+    let begins =
+        plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
+    begins || cooling(world, target, world.wall()).is_some()
 }
 
 /// The headers of an answer say how much is left.
@@ -103,6 +116,10 @@ pub(crate) fn from_fault(
 
 fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
     let (now, wall) = (world.now(), world.wall());
+    // What a client's own key may not do says nothing about ours.
+    if target.is_borrowed {
+        return;
+    }
     match fault.kind {
         Kind::RateLimited => {
             let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);

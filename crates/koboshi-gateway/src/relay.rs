@@ -16,8 +16,9 @@ use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
 use koboshi_wire::chat::write::{self, DONE};
 use koboshi_wire::step::Usage;
+use serde_json::Value;
 
-use crate::firewall::{ToolCall, Unsettled};
+use crate::firewall::{ToolCall, Unsettled, broken_call};
 use crate::flow::Tap;
 use crate::follow::{Followed, Pass, Stop, finish_reading};
 use crate::hold::Hold;
@@ -45,6 +46,19 @@ pub(crate) struct Stream<'s, 'r> {
     /// What all answers cost together.
     pub(crate) usage: Usage,
     pub(crate) knows_usage: bool,
+    /// What is to be said of the answer as a whole, before its first frame.
+    about: Option<Value>,
+    /// It was text and nothing else, to its own end.
+    pub(crate) is_plain: bool,
+}
+
+/// How a stream ended that the client has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relayed {
+    /// Whole.
+    Whole,
+    /// With an error.
+    Broken,
 }
 
 impl<'s, 'r> Stream<'s, 'r> {
@@ -60,12 +74,20 @@ impl<'s, 'r> Stream<'s, 'r> {
             names: write::Head { created: run.story.wall.as_second(), ..write::Head::default() },
             usage: Usage::default(),
             knows_usage: false,
+            about: None,
+            is_plain: false,
         }
+    }
+
+    /// With a word about the answer as a whole.
+    pub(crate) fn about(mut self, about: Value) -> Self {
+        self.about = Some(about);
+        self
     }
 
     /// Relays until the client has a whole answer. An end is only given while nothing but the head was seen; after that the error
     /// was told in the stream.
-    pub(crate) async fn relay(&mut self, journey: &mut Journey<'_>) -> Result<(), Ended> {
+    pub(crate) async fn relay(&mut self, journey: &mut Journey<'_>) -> Result<Relayed, Ended> {
         let mut resume = None;
         loop {
             let open = self.open(journey, resume.is_some()).await;
@@ -79,9 +101,13 @@ impl<'s, 'r> Stream<'s, 'r> {
             let followed = self.follow(&mut open, resume.as_mut(), journey).await;
             let fault = match followed {
                 Ok(followed) => match self.settle(journey, open, followed, resume.is_some()).await {
-                    Ok(()) => return Ok(()),
+                    Ok(()) => return Ok(Relayed::Whole),
                     Err(Unsettled::Ended(ended)) => return self.over(ended).await,
                     Err(Unsettled::Elsewhere) => {
+                        if self.committed && !self.can_resume() {
+                            let ended = journey.give_up(broken_call());
+                            return self.over(ended).await;
+                        }
                         resume = self.committed.then(|| Resume::new(Begun::Anew));
                         continue;
                     }
@@ -120,11 +146,9 @@ impl<'s, 'r> Stream<'s, 'r> {
             };
             let opened = self.hold.during(head, journey.open_resuming(&run.shape, &mut make, resuming)).await;
             if let Ok(open) = &opened {
-                let name = open.target.name.to_string();
-                let attempts = journey.attempts;
                 run.disclose(|facts| {
-                    facts.target = Some(name);
-                    facts.attempts = attempts;
+                    facts.target = Some(open.target.name.to_string());
+                    facts.tried(journey);
                 });
             }
             opened
@@ -143,7 +167,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         followed: Followed,
         rewritten: bool,
     ) -> Result<(), Unsettled> {
-        let Followed { mut calls, held, finishes, usage, .. } = followed;
+        let Followed { mut calls, held, finishes, usage, text, .. } = followed;
         let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
         let mut sum = usage.unwrap_or_default();
         let run = self.run;
@@ -157,14 +181,19 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.usage = self.usage.plus(sum);
         self.knows_usage |= usage.is_some();
         let changed = rewritten || calls.iter().any(|call| call.changed);
-        self.commit(journey.attempts);
+        self.commit(journey);
+        self.mark().await;
         if changed && !calls.is_empty() {
-            self.write_anew(&held, &calls, &finishes).await;
+            self.write_anew(held, &calls, &finishes).await;
         } else {
             for pass in held {
                 self.pass(pass).await;
             }
         }
+        self.sent.push_str(&text);
+        self.is_plain = calls.is_empty()
+            && !self.beyond_text
+            && matches!(finishes.as_slice(), [(0, reason)] if reason == "stop");
         if self.run.request.include_usage() && self.knows_usage {
             self.tap.send(write::usage_chunk(&self.names, &self.usage)).await;
         }
@@ -177,13 +206,34 @@ impl<'s, 'r> Stream<'s, 'r> {
         Ok(())
     }
 
-    /// Frames with tool calls that were changed: the text before them, the whole calls, the end.
-    async fn write_anew(&mut self, held: &[Pass], calls: &[ToolCall], finishes: &[(u32, String)]) {
-        for pass in held {
-            if let Pass::Text(text) = pass {
-                self.tap.send(write::text_chunk(&self.names, text)).await;
+    /// Frames with tool calls that were changed: everything as it came, but the calls whole and in our own words.
+    async fn write_anew(&mut self, held: Vec<Pass>, calls: &[ToolCall], finishes: &[(u32, String)]) {
+        let last = held.iter().rposition(|pass| matches!(pass, Pass::Call { .. }));
+        for (at, pass) in held.into_iter().enumerate() {
+            let Pass::Call { text, finish, .. } = pass else {
+                self.pass(pass).await;
+                continue;
+            };
+            if let Some(text) = text {
+                self.pass(Pass::Text(text)).await;
+            }
+            if Some(at) == last {
+                self.write_calls(calls).await;
+            }
+            if let Some(reason) = finish {
+                self.pass(Pass::Finish(reason)).await;
             }
         }
+        // After a change of target no frame is kept.
+        if last.is_none() {
+            self.write_calls(calls).await;
+            if let Some((_, reason)) = finishes.first() {
+                self.pass(Pass::Finish(reason.clone())).await;
+            }
+        }
+    }
+
+    async fn write_calls(&mut self, calls: &[ToolCall]) {
         let mut rest = calls;
         while let Some(first) = rest.first() {
             let same = rest.iter().take_while(|call| call.choice == first.choice).count();
@@ -192,23 +242,27 @@ impl<'s, 'r> Stream<'s, 'r> {
             self.tap.send(write::calls_chunk_from(&self.names, first.choice, 0, &wholes)).await;
             rest = others;
         }
-        if let Some((_, reason)) = finishes.first() {
-            self.tap.send(write::finish_chunk(&self.names, reason)).await;
-        }
     }
 
     /// The client sees content from here on.
-    pub(crate) fn commit(&mut self, attempts: u32) {
+    pub(crate) fn commit(&mut self, journey: &Journey<'_>) {
         if !self.committed {
             self.committed = true;
-            self.run.disclose(|facts| facts.attempts = attempts);
+            self.run.disclose(|facts| facts.tried(journey));
             self.tap.head(stream_head(self.run.story, &self.run.facts()));
+        }
+    }
+
+    /// Says what is to be said of the answer as a whole, once.
+    pub(crate) async fn mark(&mut self) {
+        if let Some(about) = self.about.take() {
+            self.tap.send(write::role_chunk(&self.names, Some(&about))).await;
         }
     }
 
     pub(crate) async fn pass(&mut self, pass: Pass) {
         match pass {
-            Pass::Raw(bytes) => self.tap.send(bytes).await,
+            Pass::Raw(raw) | Pass::Call { raw, .. } => self.tap.send(raw).await,
             Pass::Text(text) => self.tap.send(write::text_chunk(&self.names, &text)).await,
             Pass::Finish(reason) => self.tap.send(write::finish_chunk(&self.names, &reason)).await,
         }
@@ -221,7 +275,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     /// There is no more to try. What the client has seen decides how it is told.
-    async fn over(&mut self, ended: Ended) -> Result<(), Ended> {
+    async fn over(&mut self, ended: Ended) -> Result<Relayed, Ended> {
         if !self.committed {
             return Err(ended);
         }
@@ -231,7 +285,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, &ended, &run.facts());
         run.core.world.meters.answer("broken");
         self.tap.send(told.frame).await;
-        Ok(())
+        Ok(Relayed::Broken)
     }
 }
 

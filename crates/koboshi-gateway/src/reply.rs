@@ -15,7 +15,7 @@ use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
 use serde_json::{Value, json};
 
-use crate::journey::Ended;
+use crate::journey::{Ended, Journey};
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::Target;
@@ -39,6 +39,14 @@ pub(crate) struct Disclosure {
     pub(crate) reasks: u32,
     /// How many calls were mended without asking.
     pub(crate) repaired: u32,
+}
+
+impl Disclosure {
+    /// What was tried so far.
+    pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
+        self.attempts = journey.attempts;
+        self.fault = journey.last_fault().or(self.fault);
+    }
 }
 
 /// The head of an answer.
@@ -96,7 +104,7 @@ pub(crate) fn tell(
     facts: &Disclosure,
 ) -> Told {
     let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
-    let own_credential = !plan.config.serve.passthrough;
+    let own_credential = !targets.iter().any(|target| target.is_borrowed);
     let (fault, retry_after) = (&*ended.fault, ended.retry_after);
     let status = status_of(fault, own_credential);
     let message = world.phrases.message(story.lang, fault.kind, fault.sub);

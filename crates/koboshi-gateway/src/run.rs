@@ -8,8 +8,9 @@ use koboshi::breaker::Breaker;
 use koboshi_config::gateway::Commit;
 use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite};
 
+use crate::attempt::Shape;
 use crate::core::Core;
-use crate::journey::{Journey, Shape};
+use crate::journey::Journey;
 use crate::plan::Plan;
 use crate::reply::Disclosure;
 use crate::story::Story;
@@ -33,7 +34,7 @@ pub(crate) struct Run<'r> {
     pub(crate) body: &'r Bytes,
     pub(crate) targets: &'r [Arc<Target>],
     pub(crate) breakers: &'r [Arc<Breaker>],
-    pub(crate) shape: Shape<'r>,
+    pub(crate) shape: Shape,
     pub(crate) commit: Commit,
     pub(crate) steer: Steer,
     /// Something lesser is left to give.

@@ -30,6 +30,8 @@ pub(crate) struct Target {
     pub(crate) provider: Arc<Provider>,
     pub(crate) model: Arc<str>,
     pub(crate) bearer: Option<HeaderValue>,
+    /// The key is the client's own: nothing that is learned with it is filed under ours.
+    pub(crate) is_borrowed: bool,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) can: Capability,
@@ -66,6 +68,19 @@ impl Scopes {
             model: scope(Rung::Model, &format!("{provider}/{model}")),
             provider: scope(Rung::Provider, provider),
             limits: scope(Rung::Model, &format!("{}/{model}", key.account)),
+        }
+    }
+
+    /// With a key that is not ours: only what holds for everybody.
+    fn borrowed(provider: &str, model: &str) -> Self {
+        let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
+        Self {
+            target: None,
+            key: None,
+            account: None,
+            model: scope(Rung::Model, &format!("{provider}/{model}")),
+            provider: scope(Rung::Provider, provider),
+            limits: None,
         }
     }
 
@@ -117,14 +132,21 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// The targets of a provider's model: one per key, the keys taking turns.
+    /// The targets of a provider's model: one per key, the keys taking turns; or one with the client's own key, which is
+    /// forgotten with the request.
     pub(crate) fn of(
         &self,
         world: &World,
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
+        own_key: Option<&HeaderValue>,
     ) -> Vec<Arc<Target>> {
+        if let Some(own_key) = own_key {
+            let scopes = Scopes::borrowed(&provider.name, model);
+            let target = make(world, plan, provider, model, Some(own_key.clone()), scopes, None);
+            return vec![Arc::new(Target { is_borrowed: true, ..target })];
+        }
         let turn = if provider.keys.len() > 1 { world.turn() } else { 0 };
         let count = provider.keys.len();
         let keys = (0..count).filter_map(|nth| provider.keys.get((nth + turn) % count));
@@ -166,7 +188,9 @@ impl Targets {
         {
             return Arc::clone(before);
         }
-        let target = Arc::new(make(world, plan, provider, model, key, before.as_deref()));
+        let scopes = Scopes::of(&provider.name, model, key);
+        let made = make(world, plan, provider, model, key.bearer.clone(), scopes, before.as_deref());
+        let target = Arc::new(made);
         if known.len() < MOST_TARGETS || before.is_some() {
             known.insert(id, Arc::clone(&target));
         }
@@ -179,11 +203,11 @@ fn make(
     plan: &Plan,
     provider: &Arc<Provider>,
     model: &str,
-    key: &KeyUse,
+    bearer: Option<HeaderValue>,
+    scopes: Scopes,
     before: Option<&Target>,
 ) -> Target {
     let name: Arc<str> = format!("{}/{model}", provider.name).into();
-    let scopes = Scopes::of(&provider.name, model, key);
     let can = Capability::of(&provider.name, model, &plan.config.models);
     let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
     let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
@@ -195,7 +219,8 @@ fn make(
         name,
         provider: Arc::clone(provider),
         model: model.into(),
-        bearer: key.bearer.clone(),
+        bearer,
+        is_borrowed: false,
         breaker,
         gate,
         can,

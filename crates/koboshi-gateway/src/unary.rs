@@ -77,15 +77,17 @@ impl Run<'_> {
             };
             // It was read once already, so it can be read.
             let Ok((mut calls, finish, usage)) = whole else { continue };
-            let mut usage_sum = usage.unwrap_or_default();
+            let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
                 journey.succeeded(open, usage);
                 return Ok(Answered { body });
             }
-            match self.settle_calls(journey, open, &mut calls, finish, &mut usage_sum).await {
+            match self.settle_calls(journey, open, &mut calls, finish, &mut sum).await {
                 Ok(open) => {
-                    journey.succeeded(open, Some(usage_sum));
-                    return Ok(Answered { body: with_changes(&body, &calls) });
+                    journey.succeeded(open, Some(sum));
+                    let body = with_changes(&body, &calls);
+                    let body = if usage == Some(sum) { body } else { answer::with_usage(&body, &sum) };
+                    return Ok(Answered { body });
                 }
                 Err(Unsettled::Elsewhere) => {}
                 Err(Unsettled::Ended(ended)) => return Err(ended),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::flow::Tap;
-use crate::journey::{Ended, Shape};
+use crate::journey::Ended;
 use crate::plan::{Plan, Route};
 use crate::relay::Stream;
 use crate::reply;
@@ -51,7 +51,7 @@ impl<'l> Lesser<'l> {
     ) -> Self {
         let world = &core.world;
         let simple = match &route.simple {
-            Some((provider, model)) => world.targets.of(world, plan, provider, model),
+            Some((provider, model)) => world.targets.of(world, plan, provider, model, None),
             None => Vec::new(),
         };
         let has_tools = request.tools().next().is_some();
@@ -98,7 +98,7 @@ impl<'l> Lesser<'l> {
     /// Gives something lesser. False if there is nothing.
     pub(crate) async fn give(&self, run: &Run<'_>, tap: &Tap, ended: &Ended) -> bool {
         let world = &run.core.world;
-        let why = json!({"errorCode": ended.fault.kind.code(&run.plan.config.code_prefix), "kind": ended.fault.kind.name()});
+        let why = reason(run, ended);
         if let Some(kept) = self.stale(run.core).await {
             let age = kept.age(world.now()).as_secs();
             let source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
@@ -125,7 +125,7 @@ impl<'l> Lesser<'l> {
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
         let mut facts = run.facts();
         facts.degraded = Some("simple");
-        facts.fault = Some(ended.fault.kind.name());
+        let about = json!({"source": "simple", "degraded": true, "reason": reason(run, ended)});
         let simple = Run {
             core: run.core,
             plan: run.plan,
@@ -134,25 +134,27 @@ impl<'l> Lesser<'l> {
             body: run.body,
             targets: &self.simple,
             breakers: &breakers,
-            shape: Shape { own_key: None, ..run.shape },
+            shape: run.shape,
             commit: run.commit,
             steer: Steer::clone(&run.steer),
             lesser: self.prepared.is_some(),
             facts: RefCell::new(facts),
         };
-        let mut journey = simple.journey();
+        let mut journey = simple.journey().after_attempts(run.facts().attempts);
         let given = if run.request.stream() {
-            Stream::new(&simple, tap).relay(&mut journey).await.is_ok()
+            Stream::new(&simple, tap).about(about).relay(&mut journey).await.is_ok()
         } else {
             match simple.answer(&mut journey).await {
                 Ok(answered) => {
+                    simple.disclose(|facts| facts.attempts = journey.attempts);
                     tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
-                    tap.send(answered.body).await;
+                    tap.send(answer::with_note(&answered.body, &about)).await;
                     true
                 }
                 Err(_) => false,
             }
         };
+        run.disclose(|facts| facts.attempts = journey.attempts);
         if given {
             self.note(run, "simple", ended);
         }
@@ -213,6 +215,12 @@ impl<'l> Lesser<'l> {
         // Written behind the answer; a cache that could not be written is a smaller cache.
         tokio::task::spawn_blocking(move || drop(store.cache_put(&key, &bytes, ttl, wall)));
     }
+}
+
+/// Why the answer is a lesser one.
+fn reason(run: &Run<'_>, ended: &Ended) -> Value {
+    let kind = ended.fault.kind;
+    json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()})
 }
 
 /// Sends a text as an answer of the kind that the client asked for.

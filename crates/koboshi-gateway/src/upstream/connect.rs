@@ -1,5 +1,6 @@
 //! A new connection to a provider: straight or through a proxy, plain or with TLS.
 
+use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -40,13 +41,14 @@ pub(crate) struct Connected {
 
 /// Makes connections.
 pub(crate) struct Connector {
-    tls: Option<Arc<ClientConfig>>,
+    /// Made when it is first needed: a reload may bring the first provider with TLS.
+    tls: OnceCell<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
 }
 
 impl Connector {
     pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>) -> Self {
-        Self { tls, proxies }
+        Self { tls: tls.map_or_else(OnceCell::new, OnceCell::from), proxies }
     }
 
     /// A new connection within this time.
@@ -85,9 +87,17 @@ impl Connector {
         self.proxies.intercept(&origin.absolute(&origin.path("/")?)?)
     }
 
+    fn tls(&self) -> Option<Arc<ClientConfig>> {
+        if let Some(known) = self.tls.get() {
+            return Some(Arc::clone(known));
+        }
+        let made = tls_config().ok()?;
+        Some(Arc::clone(self.tls.get_or_init(|| made)))
+    }
+
     async fn secure(&self, tcp: TcpStream, origin: &Origin) -> Result<TlsStream<TcpStream>, Box<Fault>> {
         let no_tls = || io::Error::other("TLS could not be set up on this machine");
-        let config = self.tls.clone().ok_or_else(|| fault_of(&no_tls(), Stage::Connect))?;
+        let config = self.tls().ok_or_else(|| fault_of(&no_tls(), Stage::Connect))?;
         let name = ServerName::try_from(origin.host().to_owned())
             .map_err(|error| fault_of(&io::Error::other(error), Stage::Connect))?;
         let made = TlsConnector::from(config).connect(name, tcp).await;

@@ -1,0 +1,156 @@
+//! One attempt: a request goes out in time, and what is no answer is read for what it means.
+//!
+//! What is done about it is the [`Journey`]'s; here are the limits, the headers and the reading.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Response};
+use jiff::Timestamp;
+use koboshi::classify::Answer;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::gate::{Gate, Reservation};
+use koboshi::time::Moment;
+use tokio::time::{Instant, timeout_at};
+
+use crate::journey::{Journey, Open};
+use crate::target::Target;
+use crate::unary::not_an_answer;
+use crate::upstream::trouble::timed_out;
+use crate::upstream::{Body, Post, Way};
+
+/// How much of an error's body is read.
+const LONGEST_ERROR: usize = 64 * 1024;
+
+/// How a request is put to a target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) interface: &'static str,
+    pub(crate) streams: bool,
+    /// Tokens that the answer may have.
+    pub(crate) most_output: u64,
+}
+
+/// When an attempt has taken too long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Until the first content, or until an answer that is not streamed begins.
+    pub(crate) first: Instant,
+    /// Between two pieces.
+    pub(crate) idle: Duration,
+    /// Until the end.
+    pub(crate) total: Instant,
+}
+
+impl Journey<'_> {
+    /// Sends, and waits for the head of the answer.
+    pub(crate) async fn send(
+        &mut self,
+        target: &Target,
+        shape: &Shape,
+        body: Bytes,
+        mut reservation: Reservation<Arc<Gate>>,
+    ) -> Result<
+        (Response<Body>, Limits, Reservation<Arc<Gate>>, Moment, Timestamp),
+        (Box<Fault>, Reservation<Arc<Gate>>, Timestamp),
+    > {
+        let world = &self.core.world;
+        let (began, wall) = (world.now(), world.wall());
+        if self.attempts == 0 {
+            world.meters.added.observe(began.since(self.story.began).as_secs_f64());
+        }
+        self.attempts += 1;
+        target.meters.attempts.inc();
+        let start = Instant::now();
+        let left = self.story.deadline.since(began);
+        let total = start + target.timers.total.min(left);
+        let first = if shape.streams { target.timers.first } else { target.timers.whole };
+        let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
+        let way = match &target.provider.origin {
+            Some(origin) => Way::Server(origin),
+            None => Way::Sim(&target.model),
+        };
+        let post = Post {
+            way,
+            interface: shape.interface,
+            headers: headers(target, shape, &self.story.id),
+            body,
+            connect_limit: target.timers.connect,
+        };
+        reservation.sent();
+        match timeout_at(limits.first, self.core.upstream.send(post)).await {
+            Ok(Ok(answer)) => Ok((answer, limits, reservation, began, wall)),
+            Ok(Err(fault)) => Err((fault, reservation, wall)),
+            Err(_) => Err((timed_out(too_late(&limits)), reservation, wall)),
+        }
+    }
+
+    /// What an answer that is no success means.
+    pub(crate) async fn refusal(&self, mut open: Open, status: u16) -> (Open, Box<Fault>) {
+        let text = read_error(&mut open, Bytes::new()).await;
+        let fault = self.classify(&open.head, status, &text, false);
+        (open, fault.unwrap_or_else(|| unknown(status)))
+    }
+
+    /// What the classifier says of an answer.
+    pub(crate) fn classify(
+        &self,
+        head: &HeaderMap,
+        status: u16,
+        body: &str,
+        stream: bool,
+    ) -> Option<Box<Fault>> {
+        let headers: Vec<(&str, &str)> =
+            head.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
+        self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+    }
+
+    /// What came is no stream, though one was asked for: a page or an object, which may say why.
+    pub(crate) async fn no_stream(&self, open: &mut Open, begun: Bytes) -> Box<Fault> {
+        let text = read_error(open, begun).await;
+        self.classify(&open.head, 200, &text, false).unwrap_or_else(not_an_answer)
+    }
+}
+
+/// Which limit it is that passes first.
+fn too_late(limits: &Limits) -> Sub {
+    if limits.first >= limits.total { Sub::Total } else { Sub::FirstContent }
+}
+
+/// The beginning of a body that is no answer. Whether it comes to its end does not matter.
+async fn read_error(open: &mut Open, begun: Bytes) -> String {
+    let mut text = begun.to_vec();
+    let limit = open.limits.total.min(Instant::now() + open.limits.idle);
+    while text.len() < LONGEST_ERROR
+        && let Ok(Some(Ok(block))) = timeout_at(limit, open.body.next()).await
+    {
+        text.extend_from_slice(&block);
+    }
+    text.truncate(LONGEST_ERROR);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn unknown(status: u16) -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.status"));
+    fault.status = Some(status);
+    fault
+}
+
+/// The headers of a request to a provider: nothing of the client's but what it must know.
+fn headers(target: &Target, shape: &Shape, id: &str) -> HeaderMap {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(CONTENT_TYPE, JSON);
+    headers.insert(ACCEPT, if shape.streams { HeaderValue::from_static("text/event-stream") } else { JSON });
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
+    if let Some(key) = &target.bearer {
+        headers.insert(AUTHORIZATION, key.clone());
+    }
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id);
+    }
+    headers
+}

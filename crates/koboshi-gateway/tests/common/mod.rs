@@ -1,0 +1,283 @@
+//! A gateway on a free port, two providers on real sockets, and a client: what every suite needs.
+//!
+//! Pauses are short and limits long unless a test says otherwise, so nothing here depends on how busy the machine is.
+
+#![allow(dead_code, unreachable_pub, reason = "every suite uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod client;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi_config::Config;
+use koboshi_config::gateway::{LogFormat, ModelConfig, ProviderConfig, ProviderKind, RouteConfig, Timeouts};
+use koboshi_config::secret::Secret;
+use koboshi_gateway::{Gateway, Setup, StartError};
+use koboshi_sim::{Ask, Tally};
+use koboshi_store::{Entry, MemoryStore, Query, Store, What};
+use koboshi_testkit::{Upstream, until};
+use serde_json::{Value, json};
+
+pub use client::{Answer, Client};
+
+/// Milliseconds.
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A config for tests: any port, one thread, short pauses, enough retries.
+pub fn config() -> Config {
+    let mut config = Config::default();
+    config.serve.listen = "127.0.0.1:0".parse().unwrap();
+    config.serve.threads = Some(1);
+    config.serve.drain = ms(200);
+    config.remedy.backoff.first = ms(1);
+    config.remedy.backoff.cap = ms(5);
+    config.remedy.quick = ms(2);
+    config.retry_share.per_second = 100.0;
+    config
+}
+
+/// A provider at this address.
+pub fn provider(url: String) -> ProviderConfig {
+    ProviderConfig {
+        kind: ProviderKind::Openai,
+        base_url: Some(url),
+        keys: vec![Secret::new("sk-own")],
+        account: None,
+        timeouts: Timeouts::default(),
+    }
+}
+
+/// A route with this chain.
+pub fn route(chain: &[&str]) -> RouteConfig {
+    RouteConfig { chain: chain.iter().map(|&link| link.to_owned()).collect(), ..RouteConfig::default() }
+}
+
+/// Starts a gateway with this config.
+pub fn start(config: Config, store: &MemoryStore) -> Result<Gateway, StartError> {
+    Gateway::start(Setup {
+        config,
+        store: Arc::new(store.clone()),
+        node: "test".parse().unwrap(),
+        lookup: Arc::new(|_: &str| None),
+        zones: TimeZoneDatabase::none(),
+        zone: TimeZone::UTC,
+        log: None,
+        log_format: LogFormat::Json,
+        seed: 7,
+    })
+}
+
+/// A gateway before two providers, `one` and `two`; the route `m` leads over the chain of the test.
+pub struct Stage {
+    pub gateway: Gateway,
+    pub one: Upstream,
+    pub two: Upstream,
+    pub store: MemoryStore,
+    pub config: Config,
+}
+
+impl Stage {
+    /// With this chain for the model `m`.
+    pub fn of(chain: &[&str]) -> Self {
+        Self::with(chain, |_| {})
+    }
+
+    /// With this chain for the model `m`, and a config that the test changes.
+    pub fn with(chain: &[&str], change: impl FnOnce(&mut Config)) -> Self {
+        let (one, two) = (Upstream::start(), Upstream::start());
+        let mut config = config();
+        config.providers.insert("one".to_owned(), provider(one.url()));
+        config.providers.insert("two".to_owned(), provider(two.url()));
+        if !chain.is_empty() {
+            config.routes.insert("m".to_owned(), route(chain));
+        }
+        change(&mut config);
+        let store = MemoryStore::default();
+        let gateway = start(config.clone(), &store).unwrap();
+        Self { gateway, one, two, store, config }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::to(self.gateway.address())
+    }
+
+    /// Posts a chat request with more headers.
+    pub fn post(&self, body: &Value, headers: &[(&str, &str)]) -> Answer {
+        let mut client = self.client();
+        client.send("POST", "/v1/chat/completions", headers, body.to_string().as_bytes());
+        client.read()
+    }
+
+    /// Posts a chat request.
+    pub fn ask(&self, body: &Value) -> Answer {
+        self.post(body, &[])
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        let mut client = self.client();
+        client.send("GET", path, &[], b"");
+        client.read()
+    }
+
+    /// Counting begins anew.
+    pub fn reset(&self) {
+        self.one.reset_counts();
+        self.two.reset_counts();
+    }
+
+    /// How often the two providers were asked.
+    pub fn calls(&self) -> (u64, u64) {
+        (self.one.all_calls(), self.two.all_calls())
+    }
+
+    /// How a target's breaker stands, by what the journal tells; closed where it tells nothing.
+    pub fn breaker(&self, target: &str) -> String {
+        let query = Query { what: Some(What::Breaker), ..Query::default() };
+        let told = self.store.query(&query).unwrap();
+        let of = |entry: &&Entry| entry.data.as_ref().is_some_and(|data| data["target"] == target);
+        let last = told.iter().rev().find(of).and_then(|entry| entry.kind.as_deref());
+        last.unwrap_or("closed").to_owned()
+    }
+
+    /// Waits until a target's breaker stands like this.
+    pub fn until_breaker(&self, target: &str, mode: &str) {
+        until(&format!("{target} is {mode}"), || (self.breaker(target) == mode).then_some(()));
+    }
+
+    /// The journal, once it has an entry like this.
+    pub fn journal(&self, what: &str, like: impl Fn(&Entry) -> bool) -> Entry {
+        until(what, || {
+            let query = Query { limit: 1000, ..Query::default() };
+            self.store.query(&query).unwrap().into_iter().find(|entry| like(entry))
+        })
+    }
+
+    /// Nobody is being served any more, and the providers have nobody on the line that waits for an answer.
+    pub fn is_quiet(&self) {
+        until("the gateway is quiet", || {
+            let text = self.get("/metrics").text();
+            // The look itself is one request.
+            gauge(&text, "koboshi_open_requests").is_none_or(|open| open <= 1.0).then_some(())
+        });
+    }
+}
+
+/// The value of a line of metrics.
+pub fn gauge(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with(name) && !line.starts_with('#'))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+/// A provider's limits: short ones for what a test is about.
+pub fn timeouts(config: &mut Config, provider: &str, change: impl FnOnce(&mut Timeouts)) {
+    change(&mut config.providers.get_mut(provider).unwrap().timeouts);
+}
+
+/// What a model can do.
+pub fn model(config: &mut Config, name: &str, can: ModelConfig) {
+    config.models.insert(name.to_owned(), can);
+}
+
+/// A question to the model `m`.
+pub fn chat(stream: bool) -> Value {
+    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "tell me about the doll"}]})
+}
+
+/// A question with a tool on offer.
+pub fn with_tools(stream: bool, question: &str) -> Value {
+    let schema = |field: &str| {
+        json!({"type": "object", "properties": {field: {"type": "string"}, "count": {"type": "integer"}},
+            "required": [field, "count"], "additionalProperties": false})
+    };
+    json!({
+        "model": "m", "stream": stream, "messages": [{"role": "user", "content": question}],
+        "tools": [
+            {"type": "function", "function": {"name": "look_up", "parameters": schema("city")}},
+            {"type": "function", "function": {"name": "write_down", "parameters": schema("note")}},
+        ],
+    })
+}
+
+/// What a healthy provider says to this: the message of the first choice.
+pub fn healthy(body: &Value) -> Value {
+    let mut whole = body.clone();
+    whole["stream"] = json!(false);
+    let text = whole.to_string();
+    let play = koboshi_sim::play(&Ask { model: "ok", body: text.as_bytes(), tally: Tally::default() });
+    let answer: Vec<u8> = play.beats.flat_map(|beat| beat.bytes).collect();
+    serde_json::from_slice::<Value>(&answer).unwrap()["choices"][0]["message"].clone()
+}
+
+/// The text of a healthy answer.
+pub fn healthy_text(body: &Value) -> String {
+    healthy(body)["content"].as_str().unwrap().to_owned()
+}
+
+/// The calls of a healthy answer: name and arguments, read.
+pub fn healthy_calls(body: &Value) -> Vec<(String, Value)> {
+    let message = healthy(body);
+    let calls = message["tool_calls"].as_array().unwrap().iter();
+    let call = |call: &Value| {
+        let function = &call["function"];
+        let arguments = serde_json::from_str(function["arguments"].as_str().unwrap()).unwrap();
+        (function["name"].as_str().unwrap().to_owned(), arguments)
+    };
+    calls.map(call).collect()
+}
+
+/// The answer is the healthy one, whole.
+pub fn assert_whole(answer: &Answer, body: &Value) {
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    assert_eq!(answer.content(), healthy_text(body), "{}", answer.text());
+    assert_eq!(answer.finish().as_deref(), Some("stop"));
+    assert_eq!(answer.error(), None);
+    if answer.is_stream() {
+        assert!(answer.is_done(), "{}", answer.text());
+    }
+}
+
+/// The answer makes the healthy calls, whole and valid.
+pub fn assert_calls(answer: &Answer, body: &Value) {
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    let read = |(name, arguments): (String, String)| {
+        let read = serde_json::from_str(&arguments).unwrap_or_else(|_| panic!("{name}: {arguments}"));
+        (name, read)
+    };
+    let calls: Vec<(String, Value)> = answer.calls().into_iter().map(read).collect();
+    assert_eq!(calls, healthy_calls(body), "{}", answer.text());
+    assert_eq!(answer.finish().as_deref(), Some("tool_calls"));
+    assert_eq!(answer.error(), None);
+    if answer.is_stream() {
+        assert!(answer.is_done(), "{}", answer.text());
+    }
+}
+
+/// The answer is an error with this status and code, in the dialect's envelope, that no SDK multiplies.
+pub fn assert_error(answer: &Answer, status: u16, kind: &str) -> Value {
+    assert_eq!((answer.status, answer.broken), (status, None), "{answer:?}");
+    let error = answer.json()["error"].clone();
+    assert_eq!(error["koboshi"]["kind"], kind, "{error}");
+    assert_eq!(answer.header("x-koboshi-fault"), Some(kind));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert!(answer.header("x-should-retry").is_some());
+    for field in ["message", "type", "code"] {
+        assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {error}");
+    }
+    assert!(error["koboshi"]["errorCode"].as_str().unwrap().starts_with("KBS-"), "{error}");
+    error
+}
+
+/// A stream that had begun ends with one error and no terminal mark.
+pub fn assert_broken_stream(answer: &Answer, kind: &str) {
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    assert!(!answer.is_done() && !answer.text().contains("[DONE]"), "{}", answer.text());
+    let errors: Vec<Value> = answer.chunks().iter().filter_map(|chunk| chunk.get("error").cloned()).collect();
+    assert_eq!(errors.len(), 1, "{}", answer.text());
+    assert_eq!(errors[0]["koboshi"]["kind"], kind, "{}", errors[0]);
+    assert_eq!(answer.finish(), None, "an answer that broke has no end");
+    assert!(answer.chunks().last().unwrap().get("error").is_some(), "nothing comes after the error");
+}

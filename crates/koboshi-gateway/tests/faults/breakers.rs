@@ -1,0 +1,102 @@
+//! A target that is down for a while: few attempts, and soon back in use.
+
+use std::time::Duration;
+
+use koboshi_testkit::until;
+
+use crate::common::*;
+
+/// A breaker that opens and probes soon.
+fn soon(config: &mut koboshi_config::Config, open: Duration) {
+    config.breaker.open.first = open;
+    config.breaker.open.cap = open;
+}
+
+#[test]
+fn a_flapping_primary_is_left_alone_and_back_in_use_after_its_recovery() {
+    let stage = Stage::with(&["one/flapping", "two/ok"], |config| soon(config, ms(300)));
+    let down = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let is_down = std::sync::Arc::clone(&down);
+    stage.one.set("flapping", move |ask| {
+        let model = if is_down.load(std::sync::atomic::Ordering::Relaxed) { "fail-503" } else { "ok" };
+        koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
+    });
+    let body = chat(true);
+    // Down: every client is served, and the primary is asked until its breaker opens.
+    for _ in 0..10 {
+        assert_whole(&stage.ask(&body), &body);
+    }
+    stage.until_breaker("one/flapping", "open");
+    let while_closed = stage.one.all_calls();
+    assert!(while_closed <= 8, "five failures open it: {while_closed}");
+    // Open: few probes, whatever the traffic.
+    let begun = stage.one.requests().last().unwrap().at;
+    let mut served = 0;
+    while stage.two.requests().last().unwrap().at < begun + ms(1500) {
+        assert_whole(&stage.ask(&body), &body);
+        served += 1;
+    }
+    let probes = stage.one.all_calls() - while_closed;
+    assert!(probes <= 6, "{probes} probes in a second and a half, {served} requests");
+    assert!(served > 10, "{served}");
+    // Up: back in use.
+    down.store(false, std::sync::atomic::Ordering::Relaxed);
+    until("the primary serves again", || {
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        (stage.breaker("one/flapping") == "closed").then_some(())
+    });
+    let before = stage.two.all_calls();
+    for _ in 0..5 {
+        assert_whole(&stage.ask(&body), &body);
+    }
+    assert_eq!(stage.two.all_calls(), before, "all of it");
+}
+
+#[test]
+fn the_last_target_is_probed_at_a_pace_and_not_refused_for_ever() {
+    let stage = Stage::with(&["one/fail-503"], |config| {
+        soon(config, Duration::from_secs(30));
+        config.breaker.probe.last_target_every = Some(ms(300));
+    });
+    for _ in 0..2 {
+        stage.ask(&chat(false));
+    }
+    stage.until_breaker("one/fail-503", "open");
+    let asked = stage.one.all_calls();
+    let answers: Vec<_> = (0..20).map(|_| stage.ask(&chat(false))).collect();
+    let refused =
+        answers.iter().filter(|answer| answer.error().unwrap()["koboshi"]["kind"] == "cooling_down");
+    let refused: Vec<_> = refused.collect();
+    assert!(refused.len() >= 10, "most are refused at once: {}", refused.len());
+    for answer in refused {
+        assert_error(answer, 503, "cooling_down");
+        assert_eq!(answer.header("x-should-retry"), Some("true"));
+        assert!(answer.number("retry-after").unwrap() <= 30);
+    }
+    // Never refused for ever: one gets through in each stretch.
+    until("a paced probe", || {
+        stage.ask(&chat(false));
+        (stage.one.all_calls() > asked).then_some(())
+    });
+}
+
+#[test]
+fn a_rest_that_was_stated_is_no_business_of_the_breaker() {
+    let stage = Stage::with(&["one/quota?retry_after=2h", "two/ok"], |config| {
+        config.breaker.consecutive = Some(1);
+        config.routes.insert("dead".to_owned(), route(&["one/auth-401", "two/ok"]));
+    });
+    let body = chat(false);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.breaker("one/quota?retry_after=2h"), "closed");
+}
+
+#[test]
+fn an_outage_of_everything_is_told_and_survived() {
+    let stage = Stage::of(&["one/fail-503", "two/fail-503"]);
+    let body = chat(false);
+    let answer = stage.ask(&body);
+    assert_error(&answer, 503, "unavailable");
+    assert_eq!(stage.calls(), (2, 3), "one quick retry at the first, all attempts at the last");
+}

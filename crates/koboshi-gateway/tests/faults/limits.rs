@@ -1,0 +1,164 @@
+//! Rate limits, quotas, dead keys: what is waited out, what is gone around, and what everybody learns of it.
+
+use koboshi_config::secret::Secret;
+use koboshi_store::What;
+
+use crate::common::*;
+
+#[test]
+fn a_stated_wait_within_patience_is_waited_out_on_the_same_target() {
+    let stage = Stage::of(&["one/rate-429?retry_after=200ms&times=1", "two/ok"]);
+    for stream in [false, true] {
+        stage.reset();
+        let body = chat(stream);
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(stage.calls(), (2, 0));
+        assert_eq!(answer.header("x-koboshi-fault"), Some("rate_limited"));
+        let asked = stage.one.requests();
+        assert!(asked[1].at - asked[0].at >= ms(200), "never sooner than it was told");
+    }
+}
+
+#[test]
+fn a_longer_wait_means_the_fallback_and_the_next_request_does_not_ask_at_all() {
+    for fall in ["one/rate-429?retry_after=60", "one/rate-429?retry_after=none"] {
+        let stage = Stage::of(&[fall, "two/ok"]);
+        let body = chat(true);
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 1), "{fall}");
+        assert_whole(&stage.ask(&body), &body);
+        if fall.ends_with("60") {
+            assert_eq!(stage.calls(), (1, 2), "{fall}");
+        }
+        assert_eq!(stage.breaker(fall), "closed", "a limit says nothing of health");
+    }
+}
+
+#[test]
+fn alone_a_long_wait_is_told_at_once_and_then_without_asking() {
+    for stream in [false, true] {
+        let stage = Stage::of(&["one/rate-429?retry_after=30"]);
+        let first = stage.ask(&chat(stream));
+        assert_error(&first, 429, "rate_limited");
+        assert_eq!(first.header("x-should-retry"), Some("false"), "it was tried");
+        assert!((29..=30).contains(&first.number("retry-after").unwrap()), "{first:?}");
+        assert_eq!(stage.calls(), (1, 0));
+        let second = stage.ask(&chat(stream));
+        let error = assert_error(&second, 503, "cooling_down");
+        assert_eq!(second.header("x-should-retry"), Some("true"), "nobody was asked, and it is soon over");
+        assert!((28..=30).contains(&second.number("retry-after").unwrap()), "{second:?}");
+        assert_eq!(second.number("x-koboshi-attempts"), Some(0));
+        assert_eq!(error["koboshi"]["retryable"], true);
+        assert_eq!(stage.calls(), (1, 0));
+    }
+}
+
+#[test]
+fn alone_a_limit_without_a_wait_gets_its_attempts() {
+    let stage = Stage::of(&["one/rate-429?retry_after=none&times=1"]);
+    let body = chat(false);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 0));
+}
+
+#[test]
+fn all_cooling_for_long_is_nothing_to_retry() {
+    let stage = Stage::of(&["one/quota?retry_after=2h"]);
+    assert_error(&stage.ask(&chat(false)), 429, "quota_exceeded");
+    let answer = stage.ask(&chat(false));
+    assert_error(&answer, 503, "cooling_down");
+    assert_eq!(answer.header("x-should-retry"), Some("false"), "not within a minute");
+    assert!(answer.number("retry-after").unwrap() >= 7000);
+    assert_eq!(stage.calls(), (1, 0));
+}
+
+#[test]
+fn quota_and_billing_rest_for_the_whole_account_and_the_ledger_has_it() {
+    for fall in ["quota?retry_after=2h", "billing"] {
+        let stage = Stage::with(&[&format!("one/{fall}"), "two/ok"], |config| {
+            config.routes.insert("other".to_owned(), route(&["one/ok", "two/ok"]));
+        });
+        let body = chat(false);
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(answer.header("x-koboshi-fault"), Some("quota_exceeded"));
+        assert_eq!(stage.calls(), (1, 1), "{fall}");
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 2), "{fall}: known now");
+        let mut other = chat(false);
+        other["model"] = "other".into();
+        assert_whole(&stage.ask(&other), &body);
+        assert_eq!(stage.calls(), (1, 3), "{fall}: the account of another model is the same");
+        let entry = stage.journal("the rest", |entry| entry.what == What::Cooldown);
+        assert_eq!(entry.key.unwrap().to_string(), "account:one", "{fall}");
+        assert_eq!(entry.kind.as_deref(), Some("quota_exceeded"));
+        assert_eq!(stage.breaker(&format!("one/{fall}")), "closed", "{fall}");
+    }
+}
+
+#[test]
+fn a_rate_limit_holds_its_own_model_only() {
+    let stage = Stage::with(&["one/rate-429?retry_after=60", "two/ok"], |config| {
+        config.routes.insert("other".to_owned(), route(&["one/ok", "two/ok"]));
+    });
+    let body = chat(false);
+    assert_whole(&stage.ask(&body), &body);
+    let mut other = chat(false);
+    other["model"] = "other".into();
+    assert_whole(&stage.ask(&other), &body);
+    assert_eq!((stage.one.calls("ok"), stage.two.calls("ok")), (1, 1));
+}
+
+/// The key of the first call is dead, all others are good.
+fn the_first_key_is_dead(stage: &Stage) {
+    stage.one.set("gpt", |ask| {
+        let fall = if ask.tally.nth == 0 { "auth-401" } else { "ok" };
+        koboshi_sim::play(&koboshi_sim::Ask { model: fall, ..*ask })
+    });
+}
+
+#[test]
+fn the_next_key_of_the_pool_serves_when_one_is_dead_and_the_dead_one_is_not_used_again() {
+    let stage = Stage::with(&["one/gpt"], |config| {
+        let one = config.providers.get_mut("one").unwrap();
+        one.keys = vec![Secret::new("sk-first"), Secret::new("sk-second")];
+    });
+    the_first_key_is_dead(&stage);
+    let body = chat(false);
+    let answer = stage.ask(&body);
+    assert_whole(&answer, &body);
+    assert_eq!(answer.header("x-koboshi-fault"), Some("unauthorized"));
+    let asked = stage.one.requests();
+    assert_eq!(asked.len(), 2);
+    assert_ne!(asked[0].authorization, asked[1].authorization, "another key");
+    for _ in 0..4 {
+        assert_whole(&stage.ask(&body), &body);
+    }
+    let dead = &asked[0].authorization;
+    let uses = stage.one.requests().iter().filter(|seen| seen.authorization == *dead).count();
+    assert_eq!((uses, stage.one.all_calls()), (1, 6), "the dead key was asked once");
+}
+
+#[test]
+fn a_dead_key_of_the_gateway_is_not_the_clients() {
+    for stream in [false, true] {
+        let stage = Stage::of(&["one/auth-401"]);
+        let answer = stage.ask(&chat(stream));
+        let error = assert_error(&answer, 502, "unauthorized");
+        assert!(!answer.text().contains("sk-sim"), "what the vendor said stays here: {error}");
+        assert_eq!(answer.header("x-should-retry"), Some("false"));
+        assert_eq!(stage.calls(), (1, 0));
+        let entry = stage.journal("the rest", |entry| entry.what == What::Cooldown);
+        assert!(entry.key.unwrap().to_string().starts_with("key:one/"), "the key rests, not the provider");
+    }
+}
+
+#[test]
+fn with_a_fallback_a_dead_key_is_not_noticed() {
+    let stage = Stage::of(&["one/auth-401", "two/ok"]);
+    let body = chat(true);
+    assert_whole(&stage.ask(&body), &body);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (1, 2), "the second request knows");
+}

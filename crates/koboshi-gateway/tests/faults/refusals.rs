@@ -1,0 +1,108 @@
+//! What is not to be retried: requests that are too large, refused by a policy, or for somebody who is not there.
+
+use koboshi_config::gateway::ModelConfig;
+use serde_json::json;
+
+use crate::common::*;
+
+#[test]
+fn a_context_that_is_too_large_goes_to_a_larger_target() {
+    for stream in [false, true] {
+        let stage = Stage::of(&["one/context", "two/ok"]);
+        let body = chat(stream);
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 1));
+        let alone = Stage::of(&["one/context"]);
+        let error = assert_error(&alone.ask(&body), 400, "context_too_large");
+        assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("invalid_request_error"), &json!("context_length_exceeded"))
+        );
+        assert_eq!(alone.calls(), (1, 0));
+        assert_eq!(alone.breaker("one/context"), "closed");
+    }
+}
+
+#[test]
+fn what_surely_does_not_fit_is_not_asked() {
+    let small = ModelConfig { context: Some(100), ..ModelConfig::default() };
+    let stage = Stage::with(&["one/ok", "two/ok"], |config| model(config, "one/ok", small.clone()));
+    let mut body = chat(false);
+    body["messages"][0]["content"] = "many words ".repeat(500).into();
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (0, 1));
+    let stage = Stage::with(&["one/ok"], |config| model(config, "one/ok", small));
+    assert_error(&stage.ask(&body), 400, "context_too_large");
+    assert_eq!(stage.calls(), (0, 0));
+}
+
+#[test]
+fn a_target_without_tools_is_not_asked_for_a_call() {
+    let none = ModelConfig { tools: Some(false), ..ModelConfig::default() };
+    let stage = Stage::with(&["one/ok", "two/ok"], |config| model(config, "one/ok", none));
+    let body = with_tools(true, "look it up");
+    assert_calls(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (0, 1));
+}
+
+#[test]
+fn a_content_filter_is_not_routed_around() {
+    for (fall, stream) in
+        [("filter-400", false), ("filter-400", true), ("filter", false), ("filter?after=1", true)]
+    {
+        let stage = Stage::of(&[&format!("one/{fall}"), "two/ok"]);
+        let answer = stage.ask(&chat(stream));
+        let error = assert_error(&answer, 400, "content_filtered");
+        assert_eq!(error["code"], "content_filter");
+        assert_eq!(stage.calls(), (1, 0), "{fall}");
+    }
+    // Text that was seen stays, and the end says why.
+    let stage = Stage::of(&["one/filter?after=5", "two/ok"]);
+    let answer = stage.ask(&chat(true));
+    assert_eq!((answer.finish().as_deref(), answer.is_done()), (Some("content_filter"), true));
+    assert_eq!(stage.calls(), (1, 0));
+}
+
+#[test]
+fn a_content_filter_is_routed_around_where_the_policy_says_so() {
+    let stage =
+        Stage::with(&["one/filter-400", "two/ok"], |config| config.remedy.route_around_filters = true);
+    let body = chat(true);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (1, 1));
+}
+
+#[test]
+fn a_model_that_is_not_there_is_passed_over_for_a_while() {
+    let stage = Stage::of(&["one/nobody", "two/ok"]);
+    let body = chat(false);
+    for _ in 0..3 {
+        assert_whole(&stage.ask(&body), &body);
+    }
+    assert_eq!(stage.calls(), (1, 3), "asked once");
+    let alone = Stage::of(&["one/nobody"]);
+    let answer = alone.ask(&body);
+    let error = assert_error(&answer, 404, "model_not_found");
+    assert_eq!(error["code"], "model_not_found");
+    assert_eq!(alone.calls(), (1, 0));
+}
+
+#[test]
+fn a_name_that_leads_nowhere_is_told_without_asking() {
+    let stage = Stage::of(&["one/ok"]);
+    let mut body = chat(false);
+    body["model"] = "unheard-of".into();
+    let error = assert_error(&stage.ask(&body), 404, "model_not_found");
+    assert_eq!(error["param"], "model");
+    assert_eq!(stage.calls(), (0, 0));
+}
+
+#[test]
+fn a_wrong_request_is_sent_once_and_opens_no_breaker() {
+    let stage = Stage::of(&["one/fail-400", "two/ok"]);
+    for _ in 0..8 {
+        assert_error(&stage.ask(&chat(false)), 400, "invalid_request");
+    }
+    assert_eq!(stage.calls(), (8, 0));
+    assert_eq!(stage.breaker("one/fail-400"), "closed");
+}

@@ -1,0 +1,235 @@
+//! Falls in the middle of a stream, after the client has seen content: the same text goes on, or the stream ends with one error.
+
+use bytes::Bytes;
+use koboshi_config::gateway::{Commit, ModelConfig};
+use koboshi_sim::{Beat, Beats, End, Head, Play};
+use serde_json::json;
+
+use crate::common::*;
+
+/// After how much of the answer a fall comes: the role has gone, then some text, then most of it.
+const EARLY_AND_LATE: [u64; 3] = [2, 20, 45];
+
+fn short_idle(config: &mut koboshi_config::Config) {
+    timeouts(config, "one", |limits| limits.idle = Some(ms(400)));
+}
+
+fn prefills(config: &mut koboshi_config::Config, provider: &str) {
+    model(config, &format!("{provider}/*"), ModelConfig { prefill: Some(true), ..ModelConfig::default() });
+}
+
+/// A provider that streams these frames in one piece, and then ends like this.
+fn streams(frames: &[String], end: End) -> Play {
+    let bytes = Bytes::from(frames.concat());
+    Play {
+        head: Head::Answer {
+            after: ms(0),
+            status: 200,
+            headers: vec![("content-type", "text/event-stream".to_owned())],
+        },
+        beats: Beats::from(vec![Beat { after: ms(0), bytes }]),
+        end,
+    }
+}
+
+fn text(content: &str) -> String {
+    let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+        "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": null}]});
+    format!("data: {chunk}\n\n")
+}
+
+fn stop() -> String {
+    let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    format!("data: {chunk}\n\n")
+}
+
+#[test]
+fn a_cut_is_resumed_by_a_restart_of_the_same_text() {
+    let cases: Vec<String> = EARLY_AND_LATE
+        .iter()
+        .flat_map(|after| {
+            [
+                format!("cut?after={after}"),
+                format!("cut?after={after}&bytes=30"),
+                format!("fin?after={after}"),
+                format!("bad-chunk?after={after}"),
+                format!("in-band-error?after={after}"),
+            ]
+        })
+        .collect();
+    let cases: Vec<String> = cases.into_iter().chain(["half".to_owned()]).collect();
+    let stage = Stage::with(&[], |config| {
+        for fall in &cases {
+            config.routes.insert(fall.clone(), route(&[&format!("one/{fall}"), "two/ok"]));
+        }
+    });
+    for fall in cases {
+        stage.reset();
+        let mut body = chat(true);
+        body["model"] = fall.clone().into();
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(stage.calls(), (2, 1), "{fall}: one restart on the same target, then the next");
+        let ids: std::collections::BTreeSet<_> =
+            answer.chunks().iter().map(|chunk| chunk["id"].to_string()).collect();
+        assert_eq!(ids.len(), 1, "{fall}: one answer has one id: {ids:?}");
+        let models: Vec<_> = answer.chunks().iter().map(|chunk| chunk["model"].to_string()).collect();
+        assert_eq!(models.last().unwrap(), "\"ok\"", "{fall}: the model that really answered: {models:?}");
+    }
+}
+
+#[test]
+fn a_cut_that_passes_is_resumed_on_the_same_target() {
+    let stage = Stage::of(&["one/cut?after=20&times=1", "two/ok"]);
+    let body = chat(true);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 0));
+}
+
+#[test]
+fn a_stall_goes_to_the_next_target_at_once() {
+    for after in EARLY_AND_LATE {
+        let stage = Stage::with(&[&format!("one/stall?after={after}"), "two/ok"], short_idle);
+        let body = chat(true);
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 1));
+        assert_eq!(stage.one.cancelled(), 1, "nobody waits for it any more");
+    }
+}
+
+#[test]
+fn alone_a_stream_that_stays_broken_ends_with_one_error() {
+    for (fall, kind) in [
+        ("cut?after=20", "connection_closed"),
+        ("fin?after=20", "connection_closed"),
+        ("stall?after=20", "timeout"),
+        ("bad-chunk?after=20", "response_invalid"),
+        ("in-band-error?after=20", "internal"),
+    ] {
+        let stage = Stage::with(&[&format!("one/{fall}")], short_idle);
+        let body = chat(true);
+        let answer = stage.ask(&body);
+        assert_broken_stream(&answer, kind);
+        let whole = healthy_text(&body);
+        assert!(whole.starts_with(&answer.content()) && answer.content().len() < whole.len(), "{fall}");
+        assert_eq!(stage.calls(), (3, 0), "{fall}");
+    }
+}
+
+#[test]
+fn frames_before_a_broken_one_in_the_same_block_are_not_lost() {
+    let stage = Stage::of(&["one/own", "two/own"]);
+    stage.one.set("own", |_| {
+        streams(&[text("The doll "), text("falls "), "data: {\"a\":\n\n".into()], End::Clean)
+    });
+    stage.two.set("own", |_| {
+        streams(
+            &[text("The doll "), text("falls "), text("and rises."), stop(), "data: [DONE]\n\n".into()],
+            End::Clean,
+        )
+    });
+    let answer = stage.ask(&chat(true));
+    assert_eq!(answer.content(), "The doll falls and rises.", "{answer:?}");
+    assert!(answer.is_done());
+    assert_eq!(stage.calls(), (2, 1));
+}
+
+#[test]
+fn a_fallback_that_refuses_prefill_is_asked_again_without() {
+    let stage = Stage::with(&["one/cut?after=20", "two/ok?prefill=refuse"], |config| prefills(config, "two"));
+    let body = chat(true);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 2), "the refusal, and the restart");
+    let asked = stage.two.requests();
+    let last = |seen: usize| asked[seen].body["messages"].as_array().unwrap().last().unwrap()["role"].clone();
+    assert_eq!((last(0), last(1)), (json!("assistant"), json!("user")));
+    stage.reset();
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 1), "it is known now");
+    assert_eq!(stage.breaker("two/ok?prefill=refuse"), "closed");
+}
+
+#[test]
+fn a_fallback_that_prefills_goes_on_from_the_text() {
+    for after in [10, 20, 45] {
+        let stage =
+            Stage::with(&[&format!("one/cut?after={after}"), "two/ok"], |config| prefills(config, "two"));
+        let body = chat(true);
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(stage.calls(), (2, 1));
+        let asked = stage.two.requests();
+        let last = asked[0].body["messages"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last["role"], "assistant", "{last}");
+        assert!(healthy_text(&body).starts_with(last["content"].as_str().unwrap()));
+    }
+}
+
+#[test]
+fn another_text_is_never_joined() {
+    let stage = Stage::of(&["one/cut?after=20", "two/own"]);
+    stage.two.set("own", |_| {
+        streams(
+            &[text("Quite another answer "), text("than that one."), stop(), "data: [DONE]\n\n".into()],
+            End::Clean,
+        )
+    });
+    let body = chat(true);
+    let answer = stage.ask(&body);
+    assert_broken_stream(&answer, "connection_closed");
+    assert!(healthy_text(&body).starts_with(&answer.content()), "{answer:?}");
+    assert_eq!(stage.calls(), (2, 1));
+}
+
+#[test]
+fn a_shorter_answer_is_another_answer() {
+    let stage = Stage::of(&["one/cut?after=20", "two/own"]);
+    let begin = healthy_text(&chat(true)).chars().take(5).collect::<String>();
+    stage.two.set("own", move |_| streams(&[text(&begin), stop(), "data: [DONE]\n\n".into()], End::Clean));
+    assert_broken_stream(&stage.ask(&chat(true)), "connection_closed");
+}
+
+#[test]
+fn commit_complete_shows_no_fault_of_a_stream_even_to_another_text() {
+    for fall in
+        ["cut?after=20", "stall?after=20", "bad-chunk?after=20", "in-band-error?after=20", "fin?after=45"]
+    {
+        let stage = Stage::with(&[], |config| {
+            short_idle(config);
+            let links = [&*format!("one/{fall}"), "two/own"];
+            config.routes.insert(
+                "m".to_owned(),
+                koboshi_config::gateway::RouteConfig { commit: Commit::Complete, ..route(&links) },
+            );
+        });
+        stage.two.set("own", |_| {
+            streams(&[text("Quite another "), text("answer."), stop(), "data: [DONE]\n\n".into()], End::Clean)
+        });
+        let answer = stage.ask(&chat(true));
+        assert_eq!(
+            (answer.content().as_str(), answer.is_done()),
+            ("Quite another answer.", true),
+            "{fall}: {answer:?}"
+        );
+        assert_eq!(answer.error(), None);
+        assert_eq!(stage.two.all_calls(), 1);
+        assert_eq!(answer.header("x-koboshi-target"), Some("two/own"));
+    }
+}
+
+#[test]
+fn usage_is_asked_for_and_given_only_to_those_who_asked() {
+    let stage = Stage::of(&["one/ok"]);
+    let mut body = chat(true);
+    let without = stage.ask(&body);
+    assert_whole(&without, &body);
+    assert_eq!(without.usage(), None);
+    assert_eq!(stage.one.requests()[0].body["stream_options"]["include_usage"], true);
+    body["stream_options"] = json!({"include_usage": true});
+    let with = stage.ask(&body);
+    let usage = with.usage().unwrap();
+    assert!(usage["prompt_tokens"].as_u64().unwrap() > 0 && usage["completion_tokens"].as_u64().unwrap() > 0);
+    let last = with.chunks().pop().unwrap();
+    assert_eq!(last["choices"], json!([]), "after the last choice");
+}
