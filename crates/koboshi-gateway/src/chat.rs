@@ -142,9 +142,10 @@ fn served(run: &Run<'_>) {
 async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<'_>) {
     let world = &run.core.world;
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
-    let filtered = ended.fault.kind == Kind::ContentFiltered;
+    // As the remedy has it: a lesser answer would hide what the client can change.
+    let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
     run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
-    if deserves && !filtered && lesser.give(run, tap, &ended).await {
+    if deserves && !own && lesser.give(run, tap, &ended).await {
         return;
     }
     let told = reply::tell(world, run.plan, run.story, run.targets, &ended, &run.facts());
