@@ -13,6 +13,7 @@
 //! `validate()` whether it agrees. What depends on two keys at once is left to `validate()` alone.
 
 mod differ;
+mod effect;
 mod json;
 mod keys;
 mod length;
@@ -28,6 +29,7 @@ use crate::config::Config;
 use crate::secret::Secret;
 
 pub use differ::{Difference, differences};
+pub use effect::in_effect;
 pub use json::json_schema;
 pub use keys::KEYS;
 pub(crate) use length::parse_length;
