@@ -29,6 +29,7 @@ use crate::flow::Flow;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
 use crate::story::{Story, client_deadline, client_id, language};
+use crate::trace::Trace;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,16 @@ enum Door {
     /// There is something here, but not for this method.
     WrongMethod,
     Nothing,
+}
+
+impl Door {
+    /// What it is called in traces.
+    const fn operation(self) -> &'static str {
+        match self {
+            Self::Embeddings => "embeddings",
+            _ => "chat",
+        }
+    }
 }
 
 /// Serves one request.
@@ -135,6 +146,7 @@ async fn serve(
         let names = plan.listed_models();
         return say_bytes(&story, 200, models::list(names.iter().map(String::as_str)).into()).await;
     }
+    story.trace = core.world.trace(request.headers(), &story, door.operation());
     if !is_json(request.headers()) {
         return say(refuse(
             &story,
@@ -145,34 +157,25 @@ async fn serve(
         .await;
     }
     let hints = Hints::of(request.headers());
-    let body = match read_body(&plan, request).await {
+    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+    let body = match read_body(&plan, request, most).await {
         Ok(body) => body,
-        Err(Unread::Large) => return say(refuse(&story, Kind::MessageTooLarge, 413, None)).await,
-        Err(Unread::Slow) => {
-            return say(refuse(&story, Kind::Timeout, 408, Some("the body did not come in time"))).await;
-        }
-        Err(Unread::Broken) => {
-            return say(refuse(
-                &story,
-                Kind::InvalidRequest,
-                400,
-                Some("the body ended before it was whole"),
-            ))
-            .await;
+        Err(unread) => {
+            return say(refuse(&story, unread.kind(), unread.status(), unread.said())).await;
         }
     };
-    let mut flow = Flow::of(move |tap| async move {
+    give(Flow::of(move |tap| async move {
         let _open = open;
+        let trace = story.trace.clone();
         let intake = Intake { story, plan, body, own_key, hints };
         match door {
             Door::Embeddings => embeddings::serve(core, intake, tap).await,
             _ => chat::serve(core, intake, tap).await,
         }
-    });
-    match flow.head().await {
-        Some(parts) => Response::from_parts(parts, flow),
-        None => internal(),
-    }
+        // A client that goes away never comes here.
+        trace.finish();
+    }))
+    .await
 }
 
 fn story(core: &Core, plan: &Plan, headers: &HeaderMap) -> Story {
@@ -187,6 +190,7 @@ fn story(core: &Core, plan: &Plan, headers: &HeaderMap) -> Story {
         began,
         wall,
         deadline: began.after(deadline),
+        trace: Trace::default(),
     }
 }
 
@@ -249,7 +253,7 @@ fn host_name(host: &str) -> &str {
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
@@ -261,14 +265,42 @@ fn vendor_key(headers: &HeaderMap) -> Option<HeaderValue> {
     Some(value)
 }
 
-enum Unread {
+/// Why a body could not be read.
+pub(crate) enum Unread {
     Large,
     Slow,
     Broken,
 }
 
-async fn read_body(plan: &Plan, request: Request<Incoming>) -> Result<Bytes, Unread> {
-    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+impl Unread {
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::Large => Kind::MessageTooLarge,
+            Self::Slow => Kind::Timeout,
+            Self::Broken => Kind::InvalidRequest,
+        }
+    }
+
+    pub(crate) const fn status(&self) -> u16 {
+        match self {
+            Self::Large => 413,
+            Self::Slow => 408,
+            Self::Broken => 400,
+        }
+    }
+
+    /// What is said besides what is said of the kind.
+    pub(crate) const fn said(&self) -> Option<&'static str> {
+        match self {
+            Self::Large => None,
+            Self::Slow => Some("the body did not come in time"),
+            Self::Broken => Some("the body ended before it was whole"),
+        }
+    }
+}
+
+/// The body of a request, if it is there in time and not larger than that.
+pub(crate) async fn read_body(plan: &Plan, request: Request<Incoming>, most: usize) -> Result<Bytes, Unread> {
     let said =
         request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if said.is_some_and(|said| said > most) {
@@ -321,23 +353,28 @@ pub(crate) async fn say(told: Told) -> Response<Flow> {
     at_once(parts, body).await
 }
 
-pub(crate) async fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Response<Flow> {
+async fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Response<Flow> {
     say_bytes(story, status, body.to_string().into()).await
 }
 
-async fn say_bytes(story: &Story, status: u16, body: Bytes) -> Response<Flow> {
+pub(crate) async fn say_bytes(story: &Story, status: u16, body: Bytes) -> Response<Flow> {
     at_once(reply::head(status, "application/json", story, &Disclosure::default()), body).await
 }
 
-pub(crate) async fn say_text(story: &Story, content: &'static str, text: String) -> Response<Flow> {
+async fn say_text(story: &Story, content: &'static str, text: String) -> Response<Flow> {
     at_once(reply::head(200, content, story, &Disclosure::default()), text.into()).await
 }
 
 async fn at_once(parts: http::response::Parts, body: Bytes) -> Response<Flow> {
-    let mut flow = Flow::of(move |tap| async move {
+    give(Flow::of(move |tap| async move {
         tap.head(parts);
         tap.send(body).await;
-    });
+    }))
+    .await
+}
+
+/// A flow as a response, as soon as it has a head.
+pub(crate) async fn give(mut flow: Flow) -> Response<Flow> {
     match flow.head().await {
         Some(parts) => Response::from_parts(parts, flow),
         None => internal(),

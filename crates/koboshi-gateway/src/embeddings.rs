@@ -35,6 +35,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
             return send_error(&core, &tap, told).await;
         }
     };
+    story.trace.asks_for(&model);
     let Some(route) = plan.route(&model) else {
         let told = reply::refuse(world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
         return send_error(&core, &tap, told).await;

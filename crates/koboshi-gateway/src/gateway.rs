@@ -142,6 +142,7 @@ impl Gateway {
             setup.zone,
             setup.seed,
         ));
+        world.trace_to().map_err(StartError::Plan)?;
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
         let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
@@ -195,6 +196,9 @@ impl Gateway {
         }
         let plan = plan(config, &self.world.zones, &*self.lookup)?;
         self.world.adopt(plan);
+        if let Err(error) = self.world.trace_to() {
+            self.world.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
+        }
         self.world.log.line(Level::Info, "the new config holds", &json!({}));
         Ok(())
     }
@@ -210,10 +214,12 @@ impl Gateway {
     }
 
     fn end(&mut self) {
+        self.world.feed.close();
         // Nobody listens any more if the thread is gone.
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+            self.world.end_traces();
         }
     }
 }

@@ -194,6 +194,7 @@ impl<'j> Journey<'j> {
             reservation.settle(Cost::of(usage.input, usage.output), now);
         }
         attempt.succeeded(now);
+        self.story.trace.succeeded(&target, wall, usage);
         target.meters.duration.observe(now.since(began).as_secs_f64());
         learn::from_success(&self.core.world, &target, wall);
     }
@@ -274,6 +275,7 @@ impl<'j> Journey<'j> {
         }
         let remedy = self.call.failed(attempt, fault, now);
         learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+        self.story.trace.failed(target, wall, &told, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);

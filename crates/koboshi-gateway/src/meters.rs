@@ -80,6 +80,8 @@ pub(crate) struct Meters {
     pub(crate) connections: Gauge,
     /// Time that the gateway itself added before a request left it.
     pub(crate) added: Histogram,
+    /// Spans that no collector got.
+    pub(crate) spans_dropped: Counter,
 }
 
 /// What is counted for one target.
@@ -118,6 +120,7 @@ impl Meters {
             duration,
             first_content,
             added,
+            spans_dropped: Counter::default(),
         };
         let seconds = || Unit::Seconds;
         registry.register_with_unit(
@@ -162,6 +165,11 @@ impl Meters {
         );
         registry.register("koboshi_open_requests", "Requests that are being served", meters.open.clone());
         registry.register("koboshi_connections", "Connections of clients", meters.connections.clone());
+        registry.register(
+            "koboshi_trace_spans_dropped",
+            "Spans that no collector got: the queue was full or the collector away",
+            meters.spans_dropped.clone(),
+        );
         Self { registry, ..meters }
     }
 

@@ -89,7 +89,7 @@ impl Plan {
         for (name, provider) in &config.providers {
             providers.insert(name.clone(), Arc::new(compile_provider(name, provider)?));
         }
-        providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(built_in()));
+        providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(built_in("sim", "sim")));
         let mut routes: Vec<_> =
             config.routes.iter().map(|(pattern, route)| (pattern.clone(), Arc::new(route.clone()))).collect();
         // The most specific pattern first: the one with the most letters that are no star.
@@ -193,8 +193,15 @@ impl Plan {
         Some((Arc::clone(provider), model.to_owned()))
     }
 
+    /// Links of the config that always name the same model.
+    pub(crate) fn fixed_links(&self) -> impl Iterator<Item = &String> {
+        let routes = self.config.routes.values();
+        let links = routes.flat_map(|route| route.chain.iter().chain(&route.simple));
+        links.chain(&self.config.degrade.simple).filter(|link| !link.contains("{model}"))
+    }
+
     /// A link of a chain, with the client's model filled in.
-    fn link(&self, link: &str, model: &str) -> Option<(Arc<Provider>, String)> {
+    pub(crate) fn link(&self, link: &str, model: &str) -> Option<(Arc<Provider>, String)> {
         let (provider, wanted) = link.split_once('/')?;
         let provider = self.providers.get(provider)?;
         Some((Arc::clone(provider), wanted.replace("{model}", model)))
@@ -203,7 +210,8 @@ impl Plan {
 
 fn compile_provider(name: &str, config: &ProviderConfig) -> Result<Provider, PlanError> {
     if config.kind == ProviderKind::Sim {
-        return Ok(Provider { name: name.into(), timeouts: config.timeouts, ..built_in() });
+        let account = config.account.as_deref().unwrap_or(name);
+        return Ok(Provider { timeouts: config.timeouts, ..built_in(name, account) });
     }
     let usual = well_known::find(name).map(|known| known.base_url).or(match config.kind {
         ProviderKind::Ollama => Some("http://127.0.0.1:11434/v1"),
@@ -241,13 +249,13 @@ fn compile_provider(name: &str, config: &ProviderConfig) -> Result<Provider, Pla
     })
 }
 
-/// The built-in provider.
-fn built_in() -> Provider {
+/// The built-in provider. Under several names it is several providers: what rests one leaves the others alone.
+fn built_in(name: &str, account: &str) -> Provider {
     Provider {
-        name: "sim".into(),
+        name: name.into(),
         kind: ProviderKind::Sim,
         origin: None,
-        keys: vec![KeyUse { bearer: None, fingerprint: "none".to_owned(), account: "sim".to_owned() }],
+        keys: vec![KeyUse { bearer: None, fingerprint: "none".to_owned(), account: account.to_owned() }],
         timeouts: Timeouts::default(),
     }
 }

@@ -51,6 +51,7 @@ impl Disclosure {
 
 /// The head of an answer.
 pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
+    story.trace.answers(status, facts);
     let (mut parts, ()) = Response::new(()).into_parts();
     parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = &mut parts.headers;
@@ -109,7 +110,10 @@ pub(crate) fn tell(
     let status = status_of(fault, own_credential);
     let message = world.phrases.message(story.lang, fault.kind, fault.sub);
     let suggestion = world.phrases.suggestion(story.lang, fault.kind, fault.sub);
-    let told = Words { message: &message, suggestion: &suggestion, param: None };
+    // What an app may show its users as it is, where the fault is not the request's and nobody could answer.
+    let nobody = status == 429 || status >= 500;
+    let user = nobody.then(|| world.phrases.text(story.lang, "unavailable-long", &[])).flatten();
+    let told = Words { message: &message, suggestion: &suggestion, param: None, user: user.as_deref() };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
     facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
@@ -130,7 +134,7 @@ pub(crate) fn refuse(
     let fault = Fault::of(kind, "gateway.edge");
     let usual = world.phrases.message(story.lang, kind, None);
     let suggestion = world.phrases.suggestion(story.lang, kind, None);
-    let told = Words { message: message.unwrap_or(&usual), suggestion: &suggestion, param };
+    let told = Words { message: message.unwrap_or(&usual), suggestion: &suggestion, param, user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
     write(plan, story, &fault, status, &told, None, false, &[], &facts)
 }
@@ -139,6 +143,7 @@ struct Words<'a> {
     message: &'a str,
     suggestion: &'a str,
     param: Option<&'a str>,
+    user: Option<&'a str>,
 }
 
 #[expect(clippy::too_many_arguments, reason = "one place where an error becomes bytes")]
@@ -160,6 +165,7 @@ fn write(
         "kind": fault.kind.name(),
         "message": words.message,
         "suggestion": words.suggestion,
+        "userMessage": words.user,
         "retryable": fault.advice.later,
         "retryAfterSeconds": seconds,
         "attempts": trail,

@@ -9,6 +9,8 @@ use koboshi::time::Moment;
 use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 
+use crate::trace::Trace;
+
 /// The longest request id of a client that is echoed.
 const LONGEST_ID: usize = 128;
 
@@ -23,6 +25,8 @@ pub(crate) struct Story {
     pub(crate) wall: Timestamp,
     /// Nothing is tried after this.
     pub(crate) deadline: Moment,
+    /// What is told of it to a collector, where one is set.
+    pub(crate) trace: Trace,
 }
 
 /// The client's request id, if it is fit to be echoed.

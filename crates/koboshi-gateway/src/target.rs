@@ -86,7 +86,12 @@ impl Scopes {
 
     /// What a target rests for, the widest first.
     pub(crate) fn resting(&self) -> impl Iterator<Item = &ScopeKey> {
-        [&self.provider, &self.account, &self.key, &self.model].into_iter().flatten()
+        [&self.provider, &self.account, &self.key, &self.model, &self.target].into_iter().flatten()
+    }
+
+    /// Whether anything about the target is filed under this key.
+    pub(crate) fn has(&self, key: &ScopeKey) -> bool {
+        self.resting().chain(&self.limits).any(|known| known == key)
     }
 
     /// Where a fault of this scope is filed.
@@ -106,6 +111,11 @@ impl Target {
     /// The provider has no such model: not asked again for a while.
     pub(crate) fn is_absent_until(&self, until: Moment) {
         self.absent_until.store(until.nanos(), Ordering::Relaxed);
+    }
+
+    /// It may be asked again at once.
+    pub(crate) fn is_there_again(&self) {
+        self.absent_until.store(0, Ordering::Relaxed);
     }
 
     /// Whether it goes on with a text that it is given.

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use http::HeaderMap;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 use koboshi::args::Schemas;
@@ -22,9 +23,12 @@ use serde_json::json;
 
 use crate::affinity::Affinity;
 use crate::degrade::Cache;
+use crate::feed::Feed;
 use crate::meters::Meters;
 use crate::plan::Plan;
+use crate::story::Story;
 use crate::target::{Scopes, Targets, seed_of};
+use crate::trace::{Sink, Trace};
 
 /// Schemas of tools that are kept compiled.
 const MOST_SCHEMAS: usize = 2000;
@@ -42,6 +46,9 @@ pub(crate) struct World {
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
     pub(crate) log: crate::log::Log,
+    pub(crate) feed: Feed,
+    /// Where traces go, if anywhere.
+    sink: ArcSwapOption<Sink>,
     pub(crate) zones: TimeZoneDatabase,
     zone: TimeZone,
     clock: SystemClock,
@@ -74,6 +81,8 @@ impl World {
             meters: Meters::new(),
             schemas: Schemas::new(MOST_SCHEMAS),
             log,
+            feed: Feed::new(),
+            sink: ArcSwapOption::empty(),
             zones,
             zone,
             clock,
@@ -133,7 +142,37 @@ impl World {
         entry.kind = Some(kind.to_owned().into());
         entry.key = key.cloned();
         entry.data = Some(data);
+        self.feed.tell(&entry);
         self.ledger.journal(entry);
+    }
+
+    /// Sends traces where the plan says from now on.
+    pub(crate) fn trace_to(&self) -> Result<(), String> {
+        let asked = self.plan().config.trace.otlp.clone();
+        let known = self.sink.load();
+        if known.as_ref().map(|sink| sink.address()) == asked.as_deref() {
+            return Ok(());
+        }
+        let made = asked.map(|address| {
+            Sink::start(&address, self.ledger.node(), self.meters.spans_dropped.clone(), self.log.clone())
+        });
+        self.sink.store(made.transpose()?.map(Arc::new));
+        Ok(())
+    }
+
+    /// The trace of a request that begins.
+    pub(crate) fn trace(&self, headers: &HeaderMap, story: &Story, operation: &'static str) -> Trace {
+        match &*self.sink.load() {
+            Some(sink) => Trace::begin(sink, headers, story, operation),
+            None => Trace::default(),
+        }
+    }
+
+    /// Sends what waits and sends no more.
+    pub(crate) fn end_traces(&self) {
+        if let Some(sink) = self.sink.swap(None).and_then(Arc::into_inner) {
+            sink.finish();
+        }
     }
 
     /// A breaker for a new target, as it was before a restart.
@@ -157,7 +196,7 @@ impl World {
     }
 
     fn watcher(&self, name: Arc<str>, key: Option<ScopeKey>) -> impl Fn(&Transition) + Send + Sync + 'static {
-        let ledger = Arc::clone(&self.ledger);
+        let (ledger, feed) = (Arc::clone(&self.ledger), self.feed.clone());
         let (provider, model) = name.split_once('/').unwrap_or((&name, ""));
         let gauge = self.meters.target(provider, model).breaker;
         let clock = self.clock;
@@ -173,6 +212,7 @@ impl World {
             entry.kind = Some(to.into());
             entry.key.clone_from(&key);
             entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
+            feed.tell(&entry);
             ledger.journal(entry);
         }
     }

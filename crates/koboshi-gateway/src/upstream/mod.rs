@@ -25,7 +25,7 @@ pub(crate) use body::Body;
 pub(crate) use connect::tls_config;
 pub(crate) use origin::{Origin, OriginError};
 
-use connect::Connector;
+pub(crate) use connect::Connector;
 use pool::{Pool, address};
 
 /// Where a request goes.

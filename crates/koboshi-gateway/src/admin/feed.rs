@@ -1,0 +1,57 @@
+//! What happens, as a stream of server-sent events: `entry` for each thing, `lost` where the reader was too slow.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use koboshi::fault::Kind;
+use koboshi_wire::chat::write::COMMENT;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::{Desk, Refusal, journal};
+use crate::edge::give;
+use crate::feed::News;
+use crate::flow::Flow;
+use crate::reply::{Disclosure, stream_head};
+
+/// After so long without news a comment says that somebody is there.
+const BREATH: Duration = Duration::from_secs(15);
+
+/// What happens from now on, as it happens.
+#[utoipa::path(get, path = "/koboshi/feed", tag = "journal",
+    params(("what" = Option<String>, Query, description = "As for the journal"),
+           ("kind" = Option<String>, Query, description = "As for the journal"),
+           ("key" = Option<String>, Query, description = "As for the journal")),
+    responses((status = 200, content_type = "text/event-stream",
+        description = "Events `entry` (an entry of the journal) and `lost` ({\"lost\": n}, entries that were not read in time)", body = String)))]
+pub(super) async fn watch(desk: &Desk<'_>, query: &str) -> Result<Response<Flow>, Refusal> {
+    let query = journal::parse(query, desk.core.world.wall())?;
+    let Some(mut watcher) = desk.core.world.feed.watch() else {
+        return Err(Refusal::of(Kind::Overloaded, 503, "too many watch already"));
+    };
+    let head = stream_head(desk.story, &Disclosure::default());
+    let flow = Flow::of(move |tap| async move {
+        tap.head(head);
+        // The first byte tells the reader that it misses nothing from here on.
+        tap.send(Bytes::from_static(COMMENT)).await;
+        loop {
+            let piece = match timeout(BREATH, watcher.next()).await {
+                Err(_) => Bytes::from_static(COMMENT),
+                Ok(News::End) => return,
+                Ok(News::Lost(count)) => frame("lost", &json!({"lost": count})),
+                Ok(News::Entry(entry)) if query.matches(&entry) => frame("entry", &entry.tidied()),
+                Ok(News::Entry(_)) => continue,
+            };
+            tap.send(piece).await;
+        }
+    });
+    Ok(give(flow).await)
+}
+
+/// One event. JSON has no line ends, so it is one line.
+fn frame(event: &str, data: &impl Serialize) -> Bytes {
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {event}\ndata: {data}\n\n").into()
+}

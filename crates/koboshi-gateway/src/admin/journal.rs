@@ -1,0 +1,155 @@
+//! What happened: questions to the journal in the store.
+//!
+//! A store blocks, so it is asked on a thread for that. What this process has noted and not yet written is written first, so that
+//! an operator finds what was just seen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::fault::Kind;
+use koboshi::wait::parse_duration;
+use koboshi_store::{Entry, Query, What};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Desk, Refusal};
+
+/// Entries of one answer, and the most that may be asked for.
+const USUAL: usize = 100;
+const MOST: usize = 1000;
+/// So long an answer waits for what is not yet written.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What happened.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Journal {
+    /// Newest last.
+    #[schema(value_type = Vec<EntryView>)]
+    entries: Vec<Entry>,
+}
+
+/// One thing that happened.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EntryView {
+    at: Timestamp,
+    /// Who noted it.
+    node: String,
+    /// `fault`, `remedy`, `breaker`, `gate`, `cooldown`, `lease`, `store` or `operator`.
+    what: String,
+    /// Such as `rate_limited`.
+    kind: Option<String>,
+    /// What it happened to.
+    key: Option<String>,
+    agent: Option<String>,
+    /// One sentence for people.
+    text: String,
+    /// Details for programs.
+    data: Option<serde_json::Value>,
+}
+
+/// What happened, newest last.
+#[utoipa::path(get, path = "/koboshi/journal", tag = "journal",
+    params(("what" = Option<String>, Query, description = "fault, remedy, breaker, gate, cooldown, lease, store or operator"),
+           ("kind" = Option<String>, Query, description = "Such as rate_limited"),
+           ("key" = Option<String>, Query, description = "Such as account:openai"),
+           ("agent" = Option<String>, Query, description = "Which agent it happened to"),
+           ("since" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
+           ("until" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
+           ("limit" = Option<u32>, Query, description = "At most so many, the newest; 100 unless told, 1000 at most")),
+    responses((status = 200, description = "Entries, newest last", body = Journal),
+              (status = 503, description = "The store cannot be read now")))]
+pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusal> {
+    let world = &desk.core.world;
+    let query = parse(query, world.wall())?;
+    let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
+    let asked = tokio::task::spawn_blocking(move || {
+        // A store that is away says so in its own answer.
+        let _ = ledger.flush(PATIENCE);
+        store.query(&query)
+    });
+    match asked.await {
+        Ok(Ok(entries)) => Ok(Journal { entries }),
+        Ok(Err(error)) => Err(Refusal::of(Kind::Unavailable, 503, &error.to_string())),
+        Err(_) => Err(Refusal::of(Kind::Internal, 500, "the journal could not be read")),
+    }
+}
+
+/// A question as it stands in an address.
+pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
+    let mut query = Query { limit: USUAL, ..Query::default() };
+    for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+        match &*name {
+            "what" => {
+                let what = What::from_name(&value).ok_or_else(|| {
+                    let names: Vec<&str> = What::ALL.iter().map(|what| what.name()).collect();
+                    Refusal::bad("what", format!("`what` is one of {}", names.join(", ")))
+                })?;
+                query.what = Some(what);
+            }
+            "kind" => query.kind = Some(value.into_owned()),
+            "agent" => query.agent = Some(value.into_owned()),
+            "key" => {
+                let key = value
+                    .parse()
+                    .map_err(|error: koboshi::key::KeyError| Refusal::bad("key", error.to_string()))?;
+                query.key = Some(key);
+            }
+            "since" => query.from = Some(instant("since", &value, now)?),
+            "until" => query.to = Some(instant("until", &value, now)?),
+            "limit" => {
+                let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
+                query.limit =
+                    limit.ok_or_else(|| Refusal::bad("limit", "`limit` is a number from 1 to 1000"))?;
+            }
+            _ => {
+                let said = "known here: what, kind, key, agent, since, until, limit";
+                return Err(Refusal::bad("query", said));
+            }
+        }
+    }
+    Ok(query)
+}
+
+/// An instant, or so long ago.
+fn instant(name: &'static str, text: &str, now: Timestamp) -> Result<Timestamp, Refusal> {
+    if let Ok(instant) = text.parse() {
+        return Ok(instant);
+    }
+    parse_duration(text).map(|length| now.saturating_sub(length).unwrap_or(Timestamp::MIN)).ok_or_else(|| {
+        Refusal::bad(name, "write an instant such as 2030-01-31T12:00:00Z, or a length such as 2h")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Query, &'static str> {
+        let now = "2026-11-15T12:00:00Z".parse().unwrap();
+        parse(text, now).map_err(|refusal| refusal.param.unwrap())
+    }
+
+    #[test]
+    fn a_question_is_read_from_its_address() {
+        let query = parsed("what=fault&kind=rate_limited&key=account%3Aopen+ai&since=2h&limit=5").unwrap();
+        assert_eq!((query.what, query.kind.as_deref()), (Some(What::Fault), Some("rate_limited")));
+        assert_eq!(query.key.unwrap().to_string(), "account:open ai");
+        assert_eq!(query.from.unwrap().to_string(), "2026-11-15T10:00:00Z");
+        assert_eq!((query.limit, parsed("").unwrap().limit), (5, USUAL));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, param) in [
+            ("what=nothing", "what"),
+            ("key=nothing", "key"),
+            ("since=soon", "since"),
+            ("limit=0", "limit"),
+            ("limit=1001", "limit"),
+            ("wat=fault", "query"),
+        ] {
+            assert_eq!(parsed(text), Err(param), "{text}");
+        }
+    }
+}

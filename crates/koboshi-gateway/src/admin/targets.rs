@@ -1,0 +1,271 @@
+//! How every target fares, and why.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::breaker::Mode;
+use koboshi::cooldown::{Cooldown, Rest, Standing};
+use koboshi::gate::GateSnapshot;
+use koboshi::key::ScopeKey;
+use koboshi::time::Moment;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Desk, REDACTOR};
+use crate::target::Target;
+use crate::world::World;
+
+/// The longest text of a provider that is shown.
+const LONGEST_SAID: usize = 300;
+
+/// Every target that is known.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TargetList {
+    /// Targets that were asked, and those that the routes name.
+    pub(super) targets: Vec<TargetView>,
+}
+
+/// A target with its health.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TargetView {
+    /// `provider/model`; several keys of a provider are several targets of one name.
+    target: String,
+    /// The key of this one target, to be used where the name fits several.
+    key: Option<String>,
+    provider: String,
+    model: String,
+    /// What happens to a request for it.
+    health: Health,
+    /// Why, in one sentence; none where it is well.
+    why: Option<String>,
+    /// Since the gateway started.
+    attempts: u64,
+    breaker: BreakerView,
+    /// What it rests for: itself, its key, its account, its model, its provider.
+    rests: Vec<RestView>,
+    gate: GateView,
+    /// How the breakers of other processes stand for it.
+    elsewhere: Vec<Elsewhere>,
+}
+
+/// What happens to a request for a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Health {
+    /// It is asked.
+    Well,
+    /// A few requests find out whether it is back.
+    Probing,
+    /// Its breaker is open.
+    Open,
+    /// It rests until a time.
+    Cooling,
+    /// It rests until a person resumes it.
+    Parked,
+    /// Its gate is closed: a limit of the provider's.
+    Held,
+    /// The provider has no such model.
+    Absent,
+    /// An operator's word keeps it from being asked.
+    ForcedOpen,
+    /// An operator's word keeps it in use.
+    ForcedClosed,
+    /// An operator switched its breaker off.
+    Disabled,
+}
+
+/// A breaker.
+#[derive(Debug, Serialize, ToSchema)]
+struct BreakerView {
+    /// `closed`, `open`, `probing`, `forced_closed`, `forced_open` or `disabled`.
+    mode: &'static str,
+    since: Timestamp,
+    /// When an open one begins to probe.
+    until: Option<Timestamp>,
+    /// How often it opened in a row.
+    openings: u32,
+}
+
+/// A rest.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RestView {
+    key: String,
+    /// `cooling`, `parked`, or `due`: it is over and nobody has tried since.
+    state: &'static str,
+    /// Why: `rate_limit`, `quota`, `auth`, `person`, …
+    reason: &'static str,
+    since: Timestamp,
+    /// None where a person must decide.
+    until: Option<Timestamp>,
+    /// Failures in a row.
+    consecutive: u32,
+    /// What was said, without secrets.
+    said: String,
+}
+
+/// A gate.
+#[derive(Debug, Serialize, ToSchema)]
+struct GateView {
+    /// The limit that closes it now.
+    held_by: Option<&'static str>,
+    /// For how many seconds, if that is known.
+    opens_in: Option<f64>,
+    /// Requests on their way.
+    in_flight: u32,
+    /// Requests that wait for their turn.
+    waiting: usize,
+    /// What is left of the provider's limits, as far as its answers say.
+    levels: Vec<LevelView>,
+}
+
+/// What is left of a limit.
+#[derive(Debug, Serialize, ToSchema)]
+struct LevelView {
+    limit: &'static str,
+    left: i64,
+    most: Option<u64>,
+}
+
+/// Another process's breaker for the same target.
+#[derive(Debug, Serialize, ToSchema)]
+struct Elsewhere {
+    node: String,
+    mode: &'static str,
+    until: Option<Timestamp>,
+}
+
+/// Targets with their health, and why.
+#[utoipa::path(get, path = "/koboshi/targets", tag = "targets",
+    responses((status = 200, description = "How every target fares", body = TargetList)))]
+pub(super) fn list(desk: &Desk<'_>) -> TargetList {
+    TargetList { targets: known(desk).iter().map(|target| view(&desk.core.world, target)).collect() }
+}
+
+/// Every target that was asked or that a route names.
+pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
+    let (world, plan) = (&desk.core.world, desk.plan);
+    for link in plan.fixed_links() {
+        if let Some((provider, model)) = plan.link(link, "") {
+            drop(world.targets.of(world, plan, &provider, &model));
+        }
+    }
+    world.targets.all()
+}
+
+/// A target as operators see it.
+pub(super) fn view(world: &World, target: &Target) -> TargetView {
+    let (now, wall) = (world.now(), world.wall());
+    let breaker = target.breaker.snapshot(now, wall);
+    let gate = target.gate.snapshot(now);
+    let rests: Vec<RestView> = target
+        .scopes
+        .resting()
+        .filter_map(|key| rest_view(key, world.ledger.cooldown(key)?.as_ref(), wall))
+        .collect();
+    let (health, why) = judge(target, breaker.mode, breaker.until, &rests, &gate, now);
+    let own = world.ledger.node();
+    let others = target.scopes.target.iter().flat_map(|key| world.ledger.breakers(key));
+    TargetView {
+        target: target.name.to_string(),
+        key: target.scopes.target.as_ref().map(ToString::to_string),
+        provider: target.provider.name.to_string(),
+        model: target.model.to_string(),
+        health,
+        why,
+        attempts: target.meters.attempts.get(),
+        breaker: BreakerView {
+            mode: breaker.mode.name(),
+            since: breaker.since,
+            until: breaker.until,
+            openings: breaker.openings,
+        },
+        rests,
+        gate: gate_view(&gate),
+        elsewhere: others
+            .filter(|(node, _)| node != own)
+            .map(|(node, seen)| Elsewhere {
+                node: node.to_string(),
+                mode: seen.mode.name(),
+                until: seen.until,
+            })
+            .collect(),
+    }
+}
+
+/// What a key rests for, if it does.
+pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) -> Option<RestView> {
+    let (state, rest, until): (_, &Rest, _) = match cooldown.standing(wall) {
+        Standing::Cooling { rest, until } => ("cooling", rest, Some(until)),
+        Standing::Parked(rest) => ("parked", rest, None),
+        Standing::Due(rest) => ("due", rest, Some(rest.ends(wall))),
+        _ => return None,
+    };
+    Some(RestView {
+        key: key.to_string(),
+        state,
+        reason: rest.class.name(),
+        since: rest.since,
+        until,
+        consecutive: rest.streak(),
+        said: REDACTOR.excerpt(&rest.detail, LONGEST_SAID),
+    })
+}
+
+/// The gravest thing that is known about a target.
+fn judge(
+    target: &Target,
+    mode: Mode,
+    until: Option<Timestamp>,
+    rests: &[RestView],
+    gate: &GateSnapshot,
+    now: Moment,
+) -> (Health, Option<String>) {
+    let told = |rest: &RestView| {
+        let until = rest.until.map_or_else(|| "a person resumes it".to_owned(), |until| until.to_string());
+        let said = if rest.said.is_empty() { String::new() } else { format!(": {}", rest.said) };
+        Some(format!("{} rests until {until} ({}){said}", rest.key, rest.reason))
+    };
+    let of_state = |state: &str| rests.iter().find(|rest| rest.state == state);
+    if mode == Mode::ForcedOpen {
+        return (Health::ForcedOpen, Some("an operator keeps its breaker open".to_owned()));
+    }
+    if let Some(parked) = of_state("parked") {
+        return (Health::Parked, told(parked));
+    }
+    if let Some(cooling) = of_state("cooling") {
+        return (Health::Cooling, told(cooling));
+    }
+    if target.is_absent(now) {
+        return (Health::Absent, Some("the provider says that it has no such model".to_owned()));
+    }
+    if mode == Mode::Open {
+        let until = until.map_or_else(String::new, |until| format!(" until {until}"));
+        return (Health::Open, Some(format!("too many failures: its breaker is open{until}")));
+    }
+    if let Some(limit) = gate.held_by {
+        let long = gate.opens_in.map(|left| format!(" for {:.1} s", left.as_secs_f64()));
+        let said = format!("its gate is closed by the limit of {}{}", limit.name(), long.unwrap_or_default());
+        return (Health::Held, Some(said));
+    }
+    match mode {
+        Mode::Probing => (Health::Probing, Some("a few requests find out whether it is back".to_owned())),
+        Mode::ForcedClosed => (Health::ForcedClosed, Some("an operator keeps its breaker closed".to_owned())),
+        Mode::Disabled => (Health::Disabled, Some("an operator switched its breaker off".to_owned())),
+        _ => (Health::Well, None),
+    }
+}
+
+fn gate_view(gate: &GateSnapshot) -> GateView {
+    GateView {
+        held_by: gate.held_by.map(|limit| limit.name()),
+        opens_in: gate.opens_in.as_ref().map(Duration::as_secs_f64),
+        in_flight: gate.in_flight,
+        waiting: gate.waiting,
+        levels: gate
+            .levels
+            .iter()
+            .map(|level| LevelView { limit: level.limit.name(), left: level.left, most: level.most })
+            .collect(),
+    }
+}

@@ -1,0 +1,134 @@
+//! What happens, as it happens: the entries of this process's journal for those who watch.
+//!
+//! A broadcast in memory, so nobody asks the store for news. It is bounded: a watcher that reads slowly loses the oldest entries and is
+//! told how many, and nobody who notes something ever waits for a watcher. Without watchers an entry costs one load.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use koboshi_store::Entry;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, Sender};
+
+/// Entries that a slow watcher may be behind.
+const ROOM: usize = 1024;
+/// Watchers at the same time.
+const MOST_WATCHERS: usize = 64;
+
+/// Where entries go.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    told: Sender<Told>,
+    closed: Arc<AtomicBool>,
+}
+
+#[derive(Clone)]
+enum Told {
+    Entry(Arc<Entry>),
+    End,
+}
+
+/// Somebody who watches.
+pub(crate) struct Watcher {
+    told: Receiver<Told>,
+    closed: Arc<AtomicBool>,
+}
+
+/// What a watcher hears.
+#[derive(Debug, PartialEq)]
+pub(crate) enum News {
+    Entry(Arc<Entry>),
+    /// So many entries were lost, because they were not read in time.
+    Lost(u64),
+    /// The gateway stops.
+    End,
+}
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self { told: Sender::new(ROOM), closed: Arc::default() }
+    }
+
+    /// Tells whoever watches.
+    pub(crate) fn tell(&self, entry: &Entry) {
+        if self.told.receiver_count() > 0 {
+            // The last watcher may have gone this moment.
+            let _ = self.told.send(Told::Entry(Arc::new(entry.clone())));
+        }
+    }
+
+    /// Begins to watch; none if too many do.
+    pub(crate) fn watch(&self) -> Option<Watcher> {
+        (self.told.receiver_count() < MOST_WATCHERS)
+            .then(|| Watcher { told: self.told.subscribe(), closed: Arc::clone(&self.closed) })
+    }
+
+    /// Ends every watch: a stream without an end would hold the gateway open.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let _ = self.told.send(Told::End);
+    }
+}
+
+impl Watcher {
+    /// The next thing that happens.
+    pub(crate) async fn next(&mut self) -> News {
+        if self.closed.load(Ordering::Acquire) {
+            return News::End;
+        }
+        match self.told.recv().await {
+            Ok(Told::Entry(entry)) => News::Entry(entry),
+            Ok(Told::End) | Err(RecvError::Closed) => News::End,
+            Err(RecvError::Lagged(count)) => News::Lost(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use koboshi_store::What;
+
+    fn entry(number: usize) -> Entry {
+        Entry::new(Timestamp::UNIX_EPOCH, &"test".parse().unwrap(), What::Fault, format!("entry {number}"))
+    }
+
+    fn text(news: News) -> String {
+        match news {
+            News::Entry(entry) => entry.text.clone(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_slow_watcher_is_told_how_much_it_lost() {
+        let feed = Feed::new();
+        let mut watcher = feed.watch().unwrap();
+        for number in 0..ROOM + 7 {
+            feed.tell(&entry(number));
+        }
+        assert_eq!(watcher.next().await, News::Lost(7));
+        assert_eq!(text(watcher.next().await), "entry 7", "the oldest that is left");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn every_watch_ends_with_the_gateway() {
+        let feed = Feed::new();
+        let mut behind = feed.watch().unwrap();
+        feed.tell(&entry(1));
+        feed.close();
+        assert_eq!(behind.next().await, News::End);
+        assert_eq!(feed.watch().unwrap().next().await, News::End);
+    }
+
+    #[test]
+    fn watchers_are_bounded() {
+        let feed = Feed::new();
+        let watchers: Vec<_> = (0..MOST_WATCHERS).filter_map(|_| feed.watch()).collect();
+        assert_eq!(watchers.len(), MOST_WATCHERS);
+        assert!(feed.watch().is_none());
+        drop(watchers);
+        assert!(feed.watch().is_some());
+    }
+}

@@ -1,0 +1,197 @@
+//! What a collector of traces gets, over real sockets.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod desk;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+
+use desk::{JSON, address, chat, chat_with, config, get, read_head, send, start};
+use koboshi_gateway::Gateway;
+use koboshi_testkit::{DEADLINE, until};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use prost::Message;
+use serde_json::json;
+
+const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// A collector that keeps what it gets.
+struct Collector {
+    port: u16,
+    got: Receiver<ExportTraceServiceRequest>,
+}
+
+impl Collector {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tell, got) = channel();
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                // Kept before it is answered: the gateway stops when it has the answer.
+                if tell.send(take(&stream)).is_err() {
+                    return;
+                }
+                answer(&stream);
+            }
+        });
+        Self { port, got }
+    }
+
+    /// Every span, by name; the gateway has stopped, so there are no more.
+    fn spans(&self) -> BTreeMap<String, Span> {
+        let all = self.got.try_iter().flat_map(|request| request.resource_spans);
+        let spans = all.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
+        spans.map(|span| (span.name.clone(), span)).collect()
+    }
+}
+
+fn take(stream: &TcpStream) -> ExportTraceServiceRequest {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        reader.read_line(&mut head).unwrap();
+    }
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf"), "{head}");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    ExportTraceServiceRequest::decode(&*body).unwrap()
+}
+
+fn answer(mut stream: &TcpStream) {
+    let body = ExportTraceServiceResponse::default().encode_to_vec();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body).unwrap();
+}
+
+fn said(of: &[KeyValue], key: &str) -> Option<String> {
+    let value = of.iter().find(|pair| pair.key == key)?.value.clone()?.value?;
+    Some(match value {
+        Said::StringValue(text) => text,
+        Said::IntValue(number) => number.to_string(),
+        other => panic!("{key}: {other:?}"),
+    })
+}
+
+fn gateway(port: u16) -> Gateway {
+    start(config(&format!(
+        "providers: {{shaky: {{kind: sim}}}}\nroutes: {{talk: [shaky/quota, sim/ok]}}\ntrace: {{otlp: 'http://127.0.0.1:{port}'}}\n"
+    )))
+}
+
+#[test]
+fn a_request_is_a_span_and_its_attempts_are_beneath_it() {
+    let collector = Collector::start();
+    let gateway = gateway(collector.port);
+    let answer = chat_with(address(&gateway), "talk", &[("traceparent", CLIENT), ("x-request-id", "mine")]);
+    assert_eq!(answer.status, 200);
+    gateway.stop();
+
+    let spans = collector.spans();
+    let names: Vec<_> = spans.keys().map(String::as_str).collect();
+    assert_eq!(names, ["chat ok", "chat quota", "chat talk"]);
+    let root = &spans["chat talk"];
+    assert_eq!(root.kind, SpanKind::Server as i32);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex(&root.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736", "the client's trace goes on");
+    assert_eq!(hex(&root.parent_span_id), "00f067aa0ba902b7");
+    for (key, value) in [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.request.model", "talk"),
+        ("gen_ai.provider.name", "sim"),
+        ("gen_ai.response.model", "ok"),
+        ("koboshi.attempts", "2"),
+        ("koboshi.request.id", "mine"),
+        ("http.response.status_code", "200"),
+    ] {
+        assert_eq!(said(&root.attributes, key).as_deref(), Some(value), "{key}");
+    }
+    assert!(said(&root.attributes, "gen_ai.usage.output_tokens").is_some());
+    assert_eq!(said(&root.attributes, "error.type"), None);
+
+    let (fell, stood) = (&spans["chat quota"], &spans["chat ok"]);
+    for attempt in [fell, stood] {
+        assert_eq!((&attempt.trace_id, &attempt.parent_span_id), (&root.trace_id, &root.span_id));
+        assert_eq!(attempt.kind, SpanKind::Client as i32);
+        assert!(attempt.start_time_unix_nano >= root.start_time_unix_nano);
+        assert!(attempt.end_time_unix_nano <= root.end_time_unix_nano);
+    }
+    assert_eq!(said(&fell.attributes, "error.type").as_deref(), Some("quota_exceeded"));
+    assert_eq!(said(&fell.attributes, "koboshi.remedy").as_deref(), Some("elsewhere"));
+    assert_eq!(said(&fell.attributes, "http.response.status_code").as_deref(), Some("429"));
+    assert_eq!(fell.status.as_ref().map(|status| status.code), Some(StatusCode::Error as i32));
+    assert_eq!(said(&stood.attributes, "error.type"), None);
+    assert_eq!(said(&stood.attributes, "http.request.resend_count").as_deref(), Some("1"));
+}
+
+#[test]
+fn an_answer_that_failed_says_why_and_who_sends_is_named() {
+    let collector = Collector::start();
+    let gateway = gateway(collector.port);
+    assert_eq!(chat(address(&gateway), "shaky/quota").status, 429);
+    gateway.stop();
+    let request = collector.got.recv_timeout(DEADLINE).unwrap();
+    let resource = request.resource_spans[0].resource.clone().unwrap();
+    assert_eq!(said(&resource.attributes, "service.name").as_deref(), Some("koboshi"));
+    assert_eq!(said(&resource.attributes, "service.instance.id").as_deref(), Some("desk"));
+    let spans = &request.resource_spans[0].scope_spans[0].spans;
+    let root = spans.iter().find(|span| span.parent_span_id.is_empty()).unwrap();
+    assert_eq!(said(&root.attributes, "error.type").as_deref(), Some("quota_exceeded"));
+    assert_eq!(said(&root.attributes, "http.response.status_code").as_deref(), Some("429"));
+}
+
+#[test]
+fn a_client_that_goes_away_is_told_apart_from_an_answer() {
+    let collector = Collector::start();
+    let gateway = gateway(collector.port);
+    let at = address(&gateway);
+    let body =
+        json!({"model": "sim/stall", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+    let mut stream = send(at, "POST", "/v1/chat/completions", &[JSON], Some(&body.to_string()));
+    assert_eq!(read_head(&mut stream).0, 200);
+    drop(stream);
+    until("the request is over", || {
+        get(at, "/metrics").body.contains("koboshi_open_requests 1\n").then_some(())
+    });
+    gateway.stop();
+    let root = &collector.spans()["chat sim/stall"];
+    assert_eq!(said(&root.attributes, "error.type").as_deref(), Some("cancelled"));
+}
+
+#[test]
+fn what_the_client_does_not_sample_is_not_told() {
+    let collector = Collector::start();
+    let gateway = gateway(collector.port);
+    let unsampled = CLIENT.replace("-01", "-00");
+    assert_eq!(chat_with(address(&gateway), "talk", &[("traceparent", &unsampled)]).status, 200);
+    gateway.stop();
+    assert!(collector.spans().is_empty());
+}
+
+#[test]
+fn a_collector_that_is_away_costs_spans_and_nothing_else() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let gateway = gateway(port);
+    let at = address(&gateway);
+    assert_eq!(chat(at, "talk").status, 200);
+    until("the spans are counted as dropped", || {
+        get(at, "/metrics").body.contains("koboshi_trace_spans_dropped_total 3").then_some(())
+    });
+    assert_eq!(chat(at, "talk").status, 200);
+}
