@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
 use koboshi_report::phrase::Lang;
 
+use crate::init::InitArgs;
 use crate::repair::RepairArgs;
 use crate::serve::ServeArgs;
 use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
@@ -13,6 +14,7 @@ use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, Statu
 const EXAMPLES: &str = "\
 Examples:
   koboshi serve                              the gateway: point your agent's base_url at it
+  koboshi init                               a first koboshi.yaml, with comments
   koboshi explain agent.log --exit-code 1    why did this run fail, what to do, until when to wait?
   koboshi check                              is my koboshi.yaml good?
   koboshi codes                              every kind of fault, with its code
@@ -68,6 +70,9 @@ pub(crate) enum Command {
     /// Serve the gateway: change one base_url, and every fall of a provider is caught
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(ServeArgs),
+    /// Write a first koboshi.yaml, short and commented
+    #[command(after_help = crate::init::EXAMPLES)]
+    Init(InitArgs),
     /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),

@@ -10,6 +10,8 @@ mod clock;
 mod codes;
 mod corpus;
 mod explain;
+mod follow;
+mod init;
 mod input;
 mod repair;
 mod rules;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Init(args) => init::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),

@@ -1,7 +1,7 @@
 //! `koboshi serve`: the gateway in the foreground, until a signal.
 //!
-//! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, a bad one is
-//! reported and the old one goes on.
+//! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, also where only a
+//! file changed that it names (rules, prepared answers); a bad one is reported and the old one goes on.
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -22,6 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
+use crate::follow::Files;
 use crate::{Exit, Failure, clock, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -83,7 +84,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
     greet(args, &config, &gateway, file.as_ref(), &place)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(until_stopped(args, &gateway, reloader.as_ref()))?;
+    let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
+    runtime.block_on(until_stopped(followed))?;
     gateway.stop();
     Ok(Exit::Good)
 }
@@ -101,34 +103,57 @@ fn seed() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
+/// The config and what it names, as they change.
+struct Followed<'f> {
+    args: &'f ServeArgs,
+    gateway: &'f Gateway,
+    reloader: Option<Reloader>,
+    /// The one that holds.
+    config: Config,
+    files: Files,
+}
+
+impl Followed<'_> {
+    /// Looks whether there is something new, and takes it. `now`: somebody says that it is complete.
+    fn look(&mut self, now: bool) {
+        let look = if now { Reloader::check_now } else { Reloader::poll };
+        match self.reloader.as_ref().map(look) {
+            Some(Reload::Changed(config)) => {
+                let config = with_flags((*config).clone(), self.args);
+                self.files = Files::of(&config);
+                self.take(config);
+            }
+            Some(Reload::Bad(problems)) => self.complain(&problems.to_string()),
+            _ if self.files.changed(now) => self.take(self.config.clone()),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, config: Config) {
+        match self.gateway.reload(config.clone()) {
+            Ok(()) => self.config = config,
+            Err(error) => self.complain(&error.to_string()),
+        }
+    }
+
+    fn complain(&self, problem: &str) {
+        self.gateway.note(&format!("the new config cannot be used, the old one goes on: {problem}"));
+    }
+}
+
 /// Waits for a signal to stop; takes new configs meanwhile.
-async fn until_stopped(
-    args: &ServeArgs,
-    gateway: &Gateway,
-    reloader: Option<&Reloader>,
-) -> std::io::Result<()> {
+async fn until_stopped(mut followed: Followed<'_>) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let reload = tokio::select! {
+        tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hang_up.recv() => reloader.map(Reloader::check_now),
-            _ = look.tick() => reloader.map(Reloader::poll),
-        };
-        match reload {
-            Some(Reload::Changed(config)) => {
-                if let Err(error) = gateway.reload(with_flags((*config).clone(), args)) {
-                    gateway.note(&format!("the new config cannot be used, the old one goes on: {error}"));
-                }
-            }
-            Some(Reload::Bad(problems)) => {
-                gateway.note(&format!("the new config cannot be used, the old one goes on: {problems}"));
-            }
-            _ => {}
+            _ = hang_up.recv() => followed.look(true),
+            _ = look.tick() => followed.look(false),
         }
     }
     // A second signal does not wait for streams.

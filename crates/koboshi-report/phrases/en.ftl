@@ -417,6 +417,11 @@ guard-note-repeats = Calls of { $tools } got the same answers { $count } times. 
 guard-note-depth = { $calls } tool calls were made for this message, and { $limit } are allowed. Answer now from what is known.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what stands in the way and what is known so far, and ask how to go on.
 
+## koboshi init
+
+init-done = { $file } is written.
+init-next = Next: set OPENAI_API_KEY or name another provider in it, look with `koboshi check`, then start `koboshi serve`.
+
 ## koboshi serve
 
 serve-listens = Koboshi listens on { $place }

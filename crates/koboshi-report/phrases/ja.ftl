@@ -417,6 +417,11 @@ guard-note-repeats = { $tools } の呼び出しに、同じ結果が { $count } 
 guard-note-depth = このメッセージに対するツール呼び出しは { $calls } 回で、上限は { $limit } 回です。分かっていることから、今すぐ回答してください。
 guard-note-stop = このメッセージに対しては、これ以上ツールを呼び出せません。試したこと、妨げになっていること、ここまでに分かったことを短く利用者に伝え、どう進めるか尋ねてください。
 
+## koboshi init
+
+init-done = { $file } を書き出しました。
+init-next = 次に、OPENAI_API_KEY を設定するか別のプロバイダーを書き、`koboshi check` で確かめてから `koboshi serve` を起動してください。
+
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています

@@ -8,6 +8,8 @@
 //!   - text: { en: "The assistant is away, {{model}} could not be reached." }
 //! ```
 //!
+//! `notice: { ja: "…", en: "…" }` beside `answers` goes along with each, instead of the usual one.
+//!
 //! The first entry that fits counts; one without mode and screen fits always, so it stands last. Mode and screen come from the request's
 //! `metadata` (`mode`, `screenId` or `screen_id`) or from the headers `x-koboshi-mode` and `x-koboshi-screen`.
 
@@ -23,6 +25,8 @@ const LONGEST_FILE: usize = 1024 * 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answers {
+    #[serde(default)]
+    notice: Texts,
     #[serde(default)]
     answers: Vec<Prepared>,
 }
@@ -40,6 +44,16 @@ struct Prepared {
 struct Texts {
     ja: Option<String>,
     en: Option<String>,
+}
+
+impl Texts {
+    /// In this language, else in the other.
+    fn get(&self, lang: Lang) -> Option<&String> {
+        match lang {
+            Lang::Ja => self.ja.as_ref().or(self.en.as_ref()),
+            Lang::En => self.en.as_ref().or(self.ja.as_ref()),
+        }
+    }
 }
 
 /// Why a file of prepared answers cannot be used.
@@ -82,6 +96,11 @@ impl Answers {
         }
     }
 
+    /// What goes along with every answer, if the file says it.
+    pub(crate) fn notice(&self, lang: Lang) -> Option<&str> {
+        self.notice.get(lang).map(String::as_str)
+    }
+
     /// The answer for a request, if one is prepared.
     pub(crate) fn find(&self, hints: &Hints, request: &ChatRequest<'_>, lang: Lang) -> Option<String> {
         if self.answers.is_empty() {
@@ -98,12 +117,9 @@ impl Answers {
             .answers
             .iter()
             .find(|prepared| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen))?;
-        let (first, second) = match lang {
-            Lang::Ja => (&prepared.text.ja, &prepared.text.en),
-            Lang::En => (&prepared.text.en, &prepared.text.ja),
-        };
-        let text = first.as_ref().or(second.as_ref())?;
-        let filled = text
+        let filled = prepared
+            .text
+            .get(lang)?
             .replace("{{model}}", request.model())
             .replace("{{mode}}", mode.as_deref().unwrap_or_default())
             .replace("{{screen}}", screen.as_deref().unwrap_or_default());
@@ -138,6 +154,28 @@ mod tests {
             Some("No answer from m1."),
             "the other language before none"
         );
+    }
+
+    #[test]
+    fn the_shipped_example_says_what_the_seeds_say() {
+        let shipped = Answers::parse(include_str!("../../../../examples/answers.yaml")).unwrap();
+        let find = |metadata: &str, lang| {
+            let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
+            shipped.find(&Hints::default(), &ChatRequest::parse(body.as_bytes()).unwrap(), lang).unwrap()
+        };
+        let modeler = find(r#"{"mode":"CONTEXT_HELP","screenId":"studio/modeler"}"#, Lang::Ja);
+        assert!(modeler.starts_with("## Modeler 画面について\n\nこの画面では、エンティティ"), "{modeler}");
+        let forms = find(r#"{"mode":"context_help","screenId":"studio/form-designer"}"#, Lang::Ja);
+        assert!(
+            forms.starts_with("## Form Designer 画面について") && forms.ends_with("フィールド表示制御\n"),
+            "{forms}"
+        );
+        // The rest are the phrases of the same seeds, word for word.
+        let phrases = koboshi_report::phrase::Phrases::new().unwrap();
+        for lang in [Lang::Ja, Lang::En] {
+            assert_eq!(Some(find("{}", lang)), phrases.text(lang, "static-unavailable", &[]));
+            assert_eq!(shipped.notice(lang).map(str::to_owned), phrases.text(lang, "static-notice", &[]));
+        }
     }
 
     #[test]

@@ -113,7 +113,9 @@ impl<'l> Lesser<'l> {
         let Some(text) = &self.prepared else { return false };
         self.note(run, "static", ended);
         run.disclose(|facts| facts.degraded = Some("static"));
-        let notice = world.phrases.text(run.story.lang, "static-notice", &[]).unwrap_or_default();
+        let lang = run.story.lang;
+        let told = self.plan.answers.notice(lang).map(str::to_owned);
+        let notice = told.or_else(|| world.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
         let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
         let status = self.plan.config.degrade.status;
         give_text(tap, run.story, run.request, &run.facts(), "static-response", text, &source, status).await;

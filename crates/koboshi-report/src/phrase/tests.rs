@@ -26,7 +26,7 @@ const FINER: &[(Kind, &[Sub])] = &[
 const TOOL_CATEGORIES: &str = "font missing_module missing_command permission resource plotting file_io network \
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
-const TEXTS: &str = "serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-simulated serve-try \
+const TEXTS: &str = "init-done init-next serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-simulated serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-call json-near static-unavailable \
     static-notice unavailable-long label-what label-kind label-code label-whose label-do label-wait label-affects \
     label-sure label-said label-reason label-retry label-same label-other label-later label-seen label-seen-from-end \
