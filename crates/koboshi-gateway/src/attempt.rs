@@ -75,7 +75,7 @@ impl Journey<'_> {
         let post = Post {
             way,
             interface: shape.interface,
-            headers: headers(target, shape, &self.story.id),
+            headers: &|| headers(target, shape, &self.story.id),
             body,
             connect_limit: target.timers.connect,
         };

@@ -72,7 +72,7 @@ pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) 
 /// The headers of an answer say how much is left.
 pub(crate) fn from_headers(world: &World, target: &Target, headers: &http::HeaderMap) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if !headers.keys().any(|name| name.as_str().contains("ratelimit")) {
+    if !headers.keys().any(|name| name.as_str().contains("ratelimit")) || !target.may_learn(world.now()) {
         return;
     }
     let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));

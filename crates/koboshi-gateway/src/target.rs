@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use http::HeaderValue;
 use koboshi::breaker::Breaker;
@@ -20,6 +21,8 @@ use crate::plan::{KeyUse, Plan, Provider};
 use crate::timers::Timers;
 use crate::world::World;
 
+/// How often limits are learned from headers.
+const LEARN_EVERY: Duration = Duration::from_millis(20);
 /// Targets that are remembered.
 const MOST_TARGETS: usize = 4096;
 
@@ -44,6 +47,8 @@ pub(crate) struct Target {
     refuses_prefill: AtomicBool,
     /// The provider said that it has no such model; not asked again before this.
     absent_until: AtomicU64,
+    /// When limits were last learned from headers.
+    learned: AtomicU64,
 }
 
 /// What knowledge about a target is filed under.
@@ -116,6 +121,17 @@ impl Target {
     /// It may be asked again at once.
     pub(crate) fn is_there_again(&self) {
         self.absent_until.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether limits may be learned from headers again: under load every answer repeats them, and the gate counts what was
+    /// sent since by itself.
+    pub(crate) fn may_learn(&self, now: Moment) -> bool {
+        let last = self.learned.load(Ordering::Relaxed);
+        if last != 0 && now.since(Moment::from_nanos(last)) < LEARN_EVERY {
+            return false;
+        }
+        self.learned.store(now.nanos().max(1), Ordering::Relaxed);
+        true
     }
 
     /// Whether it goes on with a text that it is given.
@@ -240,6 +256,7 @@ fn make(
         asks_usage: provider.origin.as_ref().is_none_or(|origin| origin.host() != "api.mistral.ai"),
         refuses_prefill: AtomicBool::new(false),
         absent_until: AtomicU64::new(0),
+        learned: AtomicU64::new(0),
     }
 }
 

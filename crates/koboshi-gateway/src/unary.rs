@@ -5,6 +5,7 @@ use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::chat::answer::{self, Whole};
+use koboshi_wire::step::Usage;
 use tokio::time::{Instant, timeout_at};
 
 use crate::firewall::{ToolCall, Unsettled};
@@ -58,25 +59,19 @@ impl Run<'_> {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
             self.disclose(|facts| facts.target = Some(open.target.name.to_string()));
             let read = read_whole(&mut open).await;
-            let judged = match &read {
-                Ok(body) => self.judge(journey, &open, body),
-                Err(fault) => Err(fault.clone()),
-            };
-            let (body, whole) = match (read, judged) {
-                (Ok(body), Ok(())) => {
-                    let whole =
-                        answer::read(&body).map(|whole| (tool_calls(&whole), finish_of(&whole), whole.usage));
-                    (body, whole)
-                }
-                (_, Err(fault)) | (Err(fault), _) => {
+            let judged = read.and_then(|body| {
+                let judged = self.judge(journey, &open, &body)?;
+                Ok((body, judged))
+            });
+            let (body, Judged { mut calls, finish, usage }) = match judged {
+                Ok(judged) => judged,
+                Err(fault) => {
                     if let Some(ended) = self.failed(journey, open, fault) {
                         return Err(ended);
                     }
                     continue;
                 }
             };
-            // It was read once already, so it can be read.
-            let Ok((mut calls, finish, usage)) = whole else { continue };
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
                 journey.succeeded(open, usage);
@@ -104,7 +99,7 @@ impl Run<'_> {
     }
 
     /// Whether an answer with status 200 is one.
-    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<(), Box<Fault>> {
+    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<Judged, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
         let Ok(whole) = answer::read(body) else { return Err(said().unwrap_or_else(not_an_answer)) };
@@ -115,16 +110,25 @@ impl Run<'_> {
             let filtered = choice.finish.as_deref() == Some("content_filter");
             choice.has_content() && !filtered
         };
+        let judged =
+            || Judged { calls: tool_calls(&whole), finish: finish_of(&whole), usage: whole.usage };
         if whole.choices.iter().all(fine) {
-            return Ok(());
+            return Ok(judged());
         }
         match said() {
             Some(fault) => Err(fault),
             // Cut by the client's own limit before any text: that is an answer.
-            None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(()),
+            None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(judged()),
             None => Err(not_an_answer()),
         }
     }
+}
+
+/// What must be known of a whole answer.
+struct Judged {
+    calls: Vec<ToolCall>,
+    finish: Finish,
+    usage: Option<Usage>,
 }
 
 /// Nothing that a client could use.

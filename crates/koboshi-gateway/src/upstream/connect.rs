@@ -1,6 +1,6 @@
 //! A new connection to a provider: straight or through a proxy, plain or with TLS.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -42,13 +42,13 @@ pub(crate) struct Connected {
 /// Makes connections.
 pub(crate) struct Connector {
     /// Made when it is first needed: a reload may bring the first provider with TLS.
-    tls: OnceCell<Arc<ClientConfig>>,
+    tls: OnceLock<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
 }
 
 impl Connector {
     pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>) -> Self {
-        Self { tls: tls.map_or_else(OnceCell::new, OnceCell::from), proxies }
+        Self { tls: tls.map_or_else(OnceLock::new, OnceLock::from), proxies }
     }
 
     /// A new connection within this time.

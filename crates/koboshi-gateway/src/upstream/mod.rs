@@ -42,7 +42,8 @@ pub(crate) struct Post<'a> {
     pub(crate) way: Way<'a>,
     /// Such as `/chat/completions`.
     pub(crate) interface: &'static str,
-    pub(crate) headers: HeaderMap,
+    /// Makes the headers; a request that meets a dead connection is made twice.
+    pub(crate) headers: &'a dyn Fn() -> HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) connect_limit: Duration,
 }
@@ -67,13 +68,13 @@ impl Upstream {
         let Some(path) = origin.path(post.interface) else {
             return Err(trouble::cut("the address of the provider makes no path"));
         };
-        let Post { mut headers, body, connect_limit, .. } = post;
-        headers.insert(http::header::HOST, origin.authority().clone());
+        let Post { headers, body, connect_limit, .. } = post;
         let make = |absolute: bool| {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = Method::POST;
             *request.uri_mut() = address(origin, &path, absolute);
-            *request.headers_mut() = headers.clone();
+            *request.headers_mut() = headers();
+            request.headers_mut().insert(http::header::HOST, origin.authority().clone());
             request
         };
         self.pool.send(origin, connect_limit, make).await

@@ -170,11 +170,8 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 /// The answer with another cost: what all attempts together cost.
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
-    let mut known = Cost::default();
     let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
-    if fill(&mut known, text).is_err() {
-        return body.clone();
-    }
+    let Ok(known) = filled::<Cost<'_>>(text) else { return body.clone() };
     let json = usage_json(usage);
     match known.0.and_then(|raw| place(body, raw.get())) {
         Some(range) => {
