@@ -1,7 +1,6 @@
 //! Where requests come in: who may call, what may be asked, how large and how slow it may be.
 //!
-//! On the loopback address the danger is not a stranger but the user's own browser: a web page must not spend the user's keys. So the name in
-//! `Host` must be this machine's, a page of elsewhere is refused, and only JSON is taken, which no page can send without asking first.
+//! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -26,6 +25,7 @@ use crate::core::Core;
 use crate::degrade::Hints;
 use crate::embeddings;
 use crate::flow::Flow;
+use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
 use crate::story::{Story, client_deadline, client_id, language};
@@ -41,6 +41,8 @@ enum Door {
     Ready,
     Metrics,
     Admin,
+    /// A page asks whether it may call.
+    Preflight,
     /// There is something here, but not for this method.
     WrongMethod,
     Nothing,
@@ -63,11 +65,25 @@ pub(crate) async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<Flow>, Infallible> {
     let plan = core.world.plan();
+    let page = page::allowed(&plan, request.headers());
+    let mut response = answer(core, plan, peer, request).await;
+    if let Some(page) = page {
+        page::admit(response.headers_mut(), page);
+    }
+    Ok(response)
+}
+
+async fn answer(
+    core: Rc<Core>,
+    plan: Arc<Plan>,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Response<Flow> {
     let story = story(&core, &plan, request.headers());
     let door = door(request.method(), request.uri().path());
     core.world.meters.open.inc();
     let open = Opened(Rc::clone(&core));
-    let refused = match check_page(&plan, request.headers()) {
+    let refused = match page::check(&plan, request.headers()) {
         Some(message) => Some((Kind::PermissionDenied, 403, Some(message))),
         None => match door {
             Door::Nothing => Some((Kind::InvalidRequest, 404, Some("nothing is served at this path"))),
@@ -78,9 +94,9 @@ pub(crate) async fn handle(
         },
     };
     if let Some((kind, status, message)) = refused {
-        return Ok(say(reply::refuse(&core.world, &plan, &story, kind, status, message, None)).await);
+        return say(reply::refuse(&core.world, &plan, &story, kind, status, message, None)).await;
     }
-    Ok(match door {
+    match door {
         Door::Health => say_json(&story, 200, &json!({"status": "ok"})).await,
         Door::Ready => ready(&core, &story).await,
         Door::Metrics => {
@@ -93,8 +109,9 @@ pub(crate) async fn handle(
         }
         Door::Admin => crate::admin::handle(&core, &plan, &story, peer, request).await,
         Door::Models | Door::Chat | Door::Embeddings => serve(core, plan, story, door, request, open).await,
+        Door::Preflight => at_once(page::preflight(request.headers()), Bytes::new()).await,
         Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
-    })
+    }
 }
 
 /// Counts a request for as long as it is served.
@@ -218,39 +235,11 @@ fn door(method: &Method, path: &str) -> Door {
     };
     if *method == wanted || (wanted == Method::GET && *method == Method::HEAD) {
         door
+    } else if *method == Method::OPTIONS {
+        Door::Preflight
     } else {
         Door::WrongMethod
     }
-}
-
-/// What is wrong with the page or name that a request comes from, if anything.
-fn check_page(plan: &Plan, headers: &HeaderMap) -> Option<&'static str> {
-    let serve = &plan.config.serve;
-    if let Some(origin) = headers.get(ORIGIN) {
-        let allowed = origin.to_str().is_ok_and(|origin| serve.origins.iter().any(|known| known == origin));
-        if !allowed {
-            return Some("web pages of this origin may not call; add it to serve.origins");
-        }
-    }
-    if !serve.listen.ip().is_loopback() {
-        return None;
-    }
-    // HTTP/1.0 and bare clients may leave the name out; a browser never does.
-    let host = headers.get(HOST)?.to_str().ok().map(host_name);
-    let known = host.is_some_and(|host| {
-        host.eq_ignore_ascii_case("localhost")
-            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-            || serve.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
-    });
-    (!known).then_some("this name is not served here; add it to serve.hosts")
-}
-
-/// The name without its port.
-fn host_name(host: &str) -> &str {
-    if let Some(rest) = host.strip_prefix('[') {
-        return rest.split(']').next().unwrap_or(rest);
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
@@ -400,18 +389,12 @@ mod tests {
             (Method::GET, "/v1/models", Door::Models),
             (Method::GET, "/chat/completions", Door::WrongMethod),
             (Method::HEAD, "/health", Door::Health),
+            (Method::OPTIONS, "/v1/chat/completions", Door::Preflight),
             (Method::GET, "/koboshi/targets", Door::Admin),
             (Method::GET, "/v1", Door::Nothing),
             (Method::GET, "/koboshix", Door::Nothing),
         ] {
             assert_eq!(door(&method, path), wanted, "{method} {path}");
         }
-    }
-
-    #[test]
-    fn names_are_read_without_their_port() {
-        assert_eq!(host_name("localhost:4141"), "localhost");
-        assert_eq!(host_name("[::1]:4141"), "::1");
-        assert_eq!(host_name("evil.example"), "evil.example");
     }
 }

@@ -34,6 +34,7 @@ mod journey;
 mod learn;
 mod log;
 mod meters;
+mod page;
 mod plan;
 mod queue;
 mod relay;
