@@ -4,8 +4,8 @@
 //! note is added again each time, in the same words. At the second stage tools are forbidden and the model writes a closing answer. Depth is only
 //! observed unless the config says otherwise: coding agents make far more calls in a turn than a chat does.
 
-use koboshi::guard::{Act, Finding, Guard, GuardPolicy, Judgement, RulePolicy, Verdict};
-use koboshi_config::gateway::{GuardConfig, GuardMode};
+use koboshi::guard::{Finding, Guard, GuardPolicy, Judgement, Rule, Verdict};
+use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
 use koboshi_store::What;
 use koboshi_wire::chat::ChatRequest;
@@ -40,26 +40,40 @@ pub(crate) fn judge(
     if calls.len() < 2 {
         return Guarded::default();
     }
-    let Ok(guard) = Guard::new(policy(&plan.config.guard)) else { return Guarded::default() };
+    let config = &plan.config.guard;
+    let policy = GuardPolicy { observe: false, ..config.policy.clone() };
+    let Ok(guard) = Guard::new(policy) else { return Guarded::default() };
     let borrowed: Vec<_> = calls.iter().map(koboshi_wire::chat::GuardCall::call).collect();
     let judgement = guard.judge(&borrowed, &plan.classifier, &world.zoned());
-    act(world, story, mode, &judgement)
-}
-
-fn act(world: &World, story: &Story, mode: GuardMode, judgement: &Judgement) -> Guarded {
-    let Some(finding) = judgement.gravest().filter(|finding| finding.verdict != Verdict::Pass) else {
+    let Some((finding, is_binding)) = gravest(&judgement, config.enforce_depth) else {
         return Guarded::default();
     };
+    act(world, story, mode == GuardMode::Observe || !is_binding, finding, &judgement)
+}
+
+/// The finding that decides, and whether it may. Depth that is only observed is told where nothing else is.
+fn gravest(judgement: &Judgement, enforce_depth: bool) -> Option<(&Finding, bool)> {
+    let binds = |finding: &&Finding| enforce_depth || finding.rule != Rule::Depth;
+    let grave = || judgement.findings.iter().filter(|finding| finding.verdict != Verdict::Pass);
+    match grave().find(binds) {
+        Some(finding) => Some((finding, true)),
+        None => grave().next().map(|finding| (finding, false)),
+    }
+}
+
+fn act(world: &World, story: &Story, observed: bool, finding: &Finding, judgement: &Judgement) -> Guarded {
     let stops = finding.verdict == Verdict::Stop;
     let what = if stops { "stop" } else { "note" };
-    let observed = mode == GuardMode::Observe;
     world.meters.guard(match (observed, stops) {
         (true, true) => "would_stop",
         (true, false) => "would_note",
         (false, true) => "stop",
         (false, false) => "note",
     });
-    tell(world, story, finding, what, observed);
+    // A long turn is no event: coding agents have them all day.
+    if finding.rule != Rule::Depth || !observed {
+        tell(world, story, finding, what, observed);
+    }
     let said = format!(
         "{what}; rule={}; count={}{}",
         finding.rule.name(),
@@ -85,14 +99,4 @@ fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: b
         "request": story.id,
     });
     world.note(What::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
-}
-
-/// The config's rules, with depth as the gateway sees it.
-fn policy(config: &GuardConfig) -> GuardPolicy {
-    let mut policy = config.policy.clone();
-    policy.observe = false;
-    if !config.enforce_depth && policy.depth.act == Act::Stop {
-        policy.depth = RulePolicy::OFF;
-    }
-    policy
 }
