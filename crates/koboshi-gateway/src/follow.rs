@@ -244,7 +244,7 @@ impl Stream<'_, '_> {
             ));
         }
         let pass = match resume {
-            Some(resume) => self.anew(&step, resume)?,
+            Some(resume) => self.anew(&step, resume, answer.has_content)?,
             None if step.calls.is_empty() => Some(Pass::Raw(frame.raw().clone())),
             None => Some(Pass::Call {
                 raw: frame.raw().clone(),
@@ -288,7 +288,7 @@ impl Stream<'_, '_> {
     }
 
     /// A frame after a change of target, in our own words.
-    fn anew(&mut self, step: &Step<'_>, resume: &mut Resume) -> Result<Option<Pass>, Stop> {
+    fn anew(&self, step: &Step<'_>, resume: &mut Resume, has_content: bool) -> Result<Option<Pass>, Stop> {
         let mut on = String::new();
         let text = step.text.as_deref().map(|text| resume.take(&self.sent, text));
         let ends = !step.finish.is_empty() || !step.calls.is_empty();
@@ -296,6 +296,8 @@ impl Stream<'_, '_> {
         for passed in [text, end].into_iter().flatten() {
             match passed {
                 Passed::On(text) => on.push_str(&text),
+                // Nothing at all is no other answer, but none.
+                Passed::Differs if !has_content => return Err(not_an_answer().into()),
                 Passed::Differs => return Err(Stop::Differs(cut("the second answer is not the first one"))),
             }
         }

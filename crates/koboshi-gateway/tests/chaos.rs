@@ -10,10 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::*;
 use koboshi::chance::Seed;
+use koboshi_config::gateway::{Commit, ModelConfig, RouteConfig};
 use koboshi_sim::{Ask, play};
 use serde_json::Value;
 
 const CLIENTS: usize = 16;
+
+/// As it is, with a fallback that goes on from a text, and with nothing to be seen before the answer is whole.
+const ROUTES: [&str; 3] = ["m", "prefilled", "complete"];
 
 /// Every way to fall that another target can make good.
 const WAYS: [&str; 30] = [
@@ -26,10 +30,11 @@ const WAYS: [&str; 30] = [
 ];
 
 fn question(number: u64) -> Value {
-    let stream = number % 2 == 0;
+    let stream = number.is_multiple_of(2);
     let words = format!("question {} about the doll", number % 50);
-    let mut body = if number % 5 == 0 { with_tools(stream, &words) } else { chat(stream) };
+    let mut body = if number.is_multiple_of(5) { with_tools(stream, &words) } else { chat(stream) };
     body["messages"][0]["content"] = words.into();
+    body["model"] = ROUTES[usize::try_from(number % 7).unwrap() % ROUTES.len()].into();
     body
 }
 
@@ -53,6 +58,13 @@ fn nobody_notices_a_primary_that_falls_in_every_way() {
     let requests: u64 = std::env::var("KOBOSHI_CHAOS").map_or(400, |count| count.parse().unwrap());
     let stage = Stage::with(&["one/chaos", "two/ok"], |config| {
         config.serve.threads = Some(2);
+        config.serve.hold = ms(200);
+        config.serve.keep_alive_every = ms(100);
+        config.routes.insert("prefilled".to_owned(), route(&["one/chaos", "two/ok?seed=1"]));
+        let goes_on = ModelConfig { prefill: Some(true), ..ModelConfig::default() };
+        model(config, "two/ok?seed=1", goes_on);
+        let complete = RouteConfig { commit: Commit::Complete, ..route(&["one/chaos", "two/ok"]) };
+        config.routes.insert("complete".to_owned(), complete);
         config.breaker.open.first = ms(100);
         config.breaker.open.cap = ms(300);
         timeouts(config, "one", |limits| {

@@ -195,3 +195,55 @@ fn what_went_wrong_is_told_attempt_by_attempt() {
     let line = "koboshi_attempts_total{gen_ai_provider_name=\"one\",gen_ai_request_model=\"fail-503\"} 2";
     assert!(text.contains(line), "{text}");
 }
+
+#[test]
+fn no_way_to_end_keeps_a_place_at_the_gate() {
+    let falls = [
+        "fail-503", "reset", "silence", "cut?after=20", "stall?after=20", "in-band-error?after=20", "empty",
+        "html",
+    ];
+    let stage = Stage::with(&[], |config| {
+        config.gate.concurrency = Some(1);
+        config.breaker.consecutive = Some(200);
+        config.breaker.window = None;
+        timeouts(config, "one", |limits| {
+            (limits.first, limits.idle, limits.whole) = (Some(ms(200)), Some(ms(200)), Some(ms(200)));
+        });
+        for fall in falls {
+            config.routes.insert(fall.to_owned(), route(&[&format!("one/{fall}"), "two/ok"]));
+        }
+        config.routes.insert("other".to_owned(), route(&["one/cut?after=20", "two/own"]));
+        config.routes.insert("calls".to_owned(), route(&["one/broken-tool-args?form=truncated"]));
+    });
+    for fall in falls {
+        for stream in [true, false, true] {
+            stage.reset();
+            let mut body = chat(stream);
+            body["model"] = fall.into();
+            assert_whole(&stage.ask(&body), &body);
+            assert!(stage.one.all_calls() > 0, "{fall}, stream: {stream}: its only place is taken");
+        }
+    }
+    for _ in 0..3 {
+        stage.reset();
+        let mut body = with_tools(true, "look it up");
+        body["model"] = "calls".into();
+        assert_eq!(stage.ask(&body).calls().len(), 1);
+        assert_eq!(stage.calls(), (2, 0), "a re-ask has a place of its own");
+    }
+    // A second answer that is another one is dropped in its middle.
+    stage.two.set("own", |ask| {
+        koboshi_sim::play(&koboshi_sim::Ask {
+            model: "ok",
+            body: br#"{"messages":[{"role":"user","content":"x"}],"stream":true}"#,
+            ..*ask
+        })
+    });
+    for _ in 0..3 {
+        stage.reset();
+        let mut body = chat(true);
+        body["model"] = "other".into();
+        assert_broken_stream(&stage.ask(&body), "connection_closed");
+        assert_eq!(stage.two.all_calls(), 1);
+    }
+}

@@ -183,6 +183,18 @@ fn another_text_is_never_joined() {
 }
 
 #[test]
+fn an_empty_second_answer_is_none_and_the_next_one_is_asked() {
+    let stage = Stage::of(&["one/own", "two/ok"]);
+    stage.one.set("own", |ask| {
+        let model = if ask.tally.nth == 0 { "cut?after=20" } else { "empty" };
+        koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
+    });
+    let body = chat(true);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 1));
+}
+
+#[test]
 fn a_shorter_answer_is_another_answer() {
     let stage = Stage::of(&["one/cut?after=20", "two/own"]);
     let begin = healthy_text(&chat(true)).chars().take(5).collect::<String>();
