@@ -262,7 +262,10 @@ impl Stream<'_, '_> {
             answer.hold(pass)?;
             return Ok(Looked::Quiet);
         }
-        self.sent.push_str(text);
+        // A stream that cannot be resumed any more needs no memory either.
+        if self.can_resume() {
+            self.sent.push_str(text);
+        }
         self.commit(journey);
         Ok(Looked::Pass(pass))
     }
@@ -276,11 +279,8 @@ impl Stream<'_, '_> {
         self.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
             collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
-            answer.begun |= bit(piece.choice);
         }
-        if step.text.is_some() || step.reasoning || step.refusal || step.audio {
-            answer.begun |= 1;
-        }
+        answer.begun |= step.speaking;
         let ended = step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned()));
         answer.finishes.extend(ended);
         answer.usage = step.usage.or(answer.usage);

@@ -155,7 +155,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         }
     }
 
-    fn can_resume(&self) -> bool {
+    pub(crate) fn can_resume(&self) -> bool {
         !self.beyond_text && self.sent.len() < LONGEST_RESUMED
     }
 

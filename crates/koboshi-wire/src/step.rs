@@ -35,6 +35,8 @@ pub struct Step<'a> {
     pub done: bool,
     /// How many choices the frame has.
     pub choices: u32,
+    /// Choices with content in this frame, as bits; those from 127 on share the last.
+    pub speaking: u128,
 }
 
 impl Step<'_> {

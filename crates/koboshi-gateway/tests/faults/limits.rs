@@ -162,3 +162,40 @@ fn with_a_fallback_a_dead_key_is_not_noticed() {
     assert_whole(&stage.ask(&body), &body);
     assert_eq!(stage.calls(), (1, 2), "the second request knows");
 }
+
+#[test]
+fn a_wait_that_a_server_states_with_a_503_is_a_floor_too() {
+    let stage = Stage::with(&["one/fail-503?retry_after=200ms&times=1", "two/ok"], |config| {
+        config.routes.insert("long".to_owned(), route(&["one/fail-503?retry_after=60", "two/ok"]));
+    });
+    let body = chat(false);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.calls(), (2, 0));
+    let asked = stage.one.requests();
+    assert!(asked[1].at - asked[0].at >= ms(200));
+    stage.reset();
+    let mut long = chat(false);
+    long["model"] = "long".into();
+    assert_whole(&stage.ask(&long), &body);
+    assert_eq!(stage.calls(), (1, 1), "never a shorter wait");
+}
+
+#[test]
+fn a_limit_that_headers_announce_is_not_hit() {
+    let stage = Stage::of(&["one/nearly", "two/ok"]);
+    stage.one.set("nearly", |ask| {
+        let mut play = koboshi_sim::play(&koboshi_sim::Ask { model: "ok", ..*ask });
+        if let koboshi_sim::Head::Answer { headers, .. } = &mut play.head {
+            headers.retain(|(name, _)| !name.starts_with("x-ratelimit"));
+            headers.push(("x-ratelimit-limit-requests", "2".to_owned()));
+            headers.push(("x-ratelimit-remaining-requests", "0".to_owned()));
+            headers.push(("x-ratelimit-reset-requests", "60s".to_owned()));
+        }
+        play
+    });
+    let body = chat(true);
+    for _ in 0..3 {
+        assert_whole(&stage.ask(&body), &body);
+    }
+    assert_eq!(stage.calls(), (1, 2), "nothing is left there, and that was said");
+}

@@ -245,3 +245,28 @@ fn usage_is_asked_for_and_given_only_to_those_who_asked() {
     let last = with.chunks().pop().unwrap();
     assert_eq!(last["choices"], json!([]), "after the last choice");
 }
+
+#[test]
+fn of_several_choices_every_one_must_end() {
+    let chunk = |index: u32, content: &str, reason: Option<&str>| {
+        let delta = if content.is_empty() { json!({}) } else { json!({"content": content}) };
+        let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+            "choices": [{"index": index, "delta": delta, "finish_reason": reason}]});
+        format!("data: {chunk}\n\n")
+    };
+    let begun = vec![chunk(0, "one", None), chunk(1, "two", None), chunk(0, "", Some("stop"))];
+    let whole = [begun.clone(), vec![chunk(1, "", Some("stop")), "data: [DONE]\n\n".into()]].concat();
+    for end in [End::Clean, End::Cut] {
+        let stage = Stage::of(&["one/own"]);
+        let begun = begun.clone();
+        stage.one.set("own", move |_| streams(&begun, end));
+        let mut body = chat(true);
+        body["n"] = 2.into();
+        let answer = stage.ask(&body);
+        assert!(answer.error().is_some() && !answer.is_done(), "a cut answer never looks whole: {answer:?}");
+        let whole = whole.clone();
+        stage.one.set("own", move |_| streams(&whole, End::Clean));
+        let answer = stage.ask(&body);
+        assert!(answer.error().is_none() && answer.is_done(), "{answer:?}");
+    }
+}

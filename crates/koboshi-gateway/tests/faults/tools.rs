@@ -23,9 +23,7 @@ fn arguments_with_one_reading_are_mended_without_asking() {
             let answer = stage.ask(&body);
             assert_calls(&answer, &body);
             assert_eq!(stage.calls(), (1, 0), "{form}, stream: {stream}");
-            if !stream {
-                assert_eq!(answer.number("x-koboshi-repaired"), Some(1), "{form}");
-            }
+            assert_eq!(answer.number("x-koboshi-repaired"), Some(1), "{form}, stream: {stream}");
             assert_eq!(answer.header("x-koboshi-reask"), None, "{form}");
         }
     }
@@ -222,5 +220,17 @@ fn good_calls_pass_as_they_came() {
         assert_calls(&answer, &body);
         assert_eq!(answer.calls().len(), 2);
         assert_eq!(answer.header("x-koboshi-repaired"), None);
+    }
+}
+
+#[test]
+fn a_call_cut_by_the_output_limit_is_never_shown_or_completed() {
+    for stream in [false, true] {
+        let stage = Stage::of(&["one/ok"]);
+        let mut body = with_tools(stream, "look it up");
+        body["max_tokens"] = 2.into();
+        let answer = stage.ask(&body);
+        assert_error(&answer, 502, "tool_arguments_invalid");
+        assert_eq!(stage.calls(), (2, 0), "not a third time with the same limit");
     }
 }

@@ -152,6 +152,9 @@ impl<'a> Fields<'a> for Choice<'a> {
 fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
     let index = choice.index.unwrap_or(place);
     let said = choice.said;
+    if said.text.is_some() || said.reasoning || said.refusal || said.audio || !said.calls.is_empty() {
+        step.speaking |= 1_u128.checked_shl(index).unwrap_or(1 << 127);
+    }
     match (said.text, index) {
         (None, _) => {}
         (Some(text), 0) => match &mut step.text {
