@@ -199,3 +199,14 @@ fn a_limit_that_headers_announce_is_not_hit() {
     }
     assert_eq!(stage.calls(), (1, 2), "nothing is left there, and that was said");
 }
+
+#[test]
+fn where_all_rest_the_soonest_is_told() {
+    let stage = Stage::of(&["one/rate-429?retry_after=40", "two/rate-429?retry_after=20"]);
+    assert_error(&stage.ask(&chat(true)), 429, "rate_limited");
+    let answer = stage.ask(&chat(true));
+    assert_error(&answer, 503, "cooling_down");
+    assert!((15..=20).contains(&answer.number("retry-after").unwrap()), "{answer:?}");
+    assert_eq!(answer.header("x-should-retry"), Some("true"));
+    assert_eq!(stage.calls(), (1, 1));
+}
