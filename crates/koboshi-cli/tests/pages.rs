@@ -25,7 +25,7 @@ fn every_primitive_has_defaults_events_and_anti_patterns() {
 #[test]
 fn every_command_in_the_documentation_exists() {
     let help = common::run(&["--help"]).text;
-    for page in ["README.md", "docs/store.md", "docs/config.md"] {
+    for page in ["README.md", "docs/store.md", "docs/config.md", "docs/gateway.md"] {
         let text = std::fs::read_to_string(repository(page)).unwrap();
         let words = text
             .split("koboshi ")

@@ -284,3 +284,30 @@ fn without_an_admin_key_only_this_machine_and_no_web_page() {
     );
     until("the gateway serves its clients", || (get(at, "/health").status == 200).then_some(()));
 }
+
+/// The page for people names every metric, path and header that there is.
+#[test]
+fn the_page_is_complete() {
+    let page = include_str!("../../../docs/gateway.md");
+    let gateway = start(config(CHAIN));
+    let at = address(&gateway);
+    // Families without a sample are not shown by the gateway, so its source is asked.
+    let meters = include_str!("../src/meters.rs").split("#[cfg(test)]").next().unwrap();
+    let is_name = |text: &&str| {
+        (text.starts_with("koboshi_") || text.starts_with("gen_ai_"))
+            && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let names: Vec<_> = meters.split('"').filter(is_name).collect();
+    assert!(names.len() >= 15, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}")), "{name} is not in the page");
+    }
+    for path in get(at, "/koboshi/openapi.json").json()["paths"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("{path}`")), "{path} is not in the page");
+    }
+    let source = include_str!("../src/reply.rs");
+    for header in source.split('"').filter(|text| text.starts_with("x-koboshi-") || *text == "x-should-retry")
+    {
+        assert!(page.contains(&format!("`{header}`")), "{header} is not in the page");
+    }
+}

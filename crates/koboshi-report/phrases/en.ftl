@@ -429,5 +429,5 @@ serve-label-providers = providers
 serve-label-config = config
 serve-label-store = store
 serve-no-config = none: the defaults and the environment
-serve-simulated = No provider is known: no config and no key in the environment. A simulated provider answers everything.
+serve-simulated = No provider is known: none in a config, no key in the environment. A simulated provider answers everything.
 serve-try = Try it:

@@ -429,5 +429,5 @@ serve-label-providers = プロバイダー
 serve-label-config = 設定
 serve-label-store = 保存先
 serve-no-config = なし（既定値と環境変数を使います）
-serve-simulated = 設定も環境変数のキーもないため、プロバイダーが分かりません。内蔵の模擬プロバイダーがすべてに応答します。
+serve-simulated = 設定にも環境変数のキーにもプロバイダーが見つかりません。内蔵の模擬プロバイダーがすべてに応答します。
 serve-try = 試してみるには:
