@@ -49,7 +49,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     // The config that is there may be broken: that is why somebody writes a new one.
     let lang = args.lang.get(&Config::default());
     let file = args.file.display().to_string();
-    for (id, args) in [("init-done", &[("file", file.as_str())][..]), ("init-next", &[])] {
+    for (id, args) in [("init-done", &[("place", file.as_str())][..]), ("init-next", &[])] {
         writeln!(out, "{}", phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned()))?;
     }
     Ok(Exit::Good)

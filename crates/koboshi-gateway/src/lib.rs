@@ -8,8 +8,8 @@
 //!                                     degrade ◄── spent ───┘     cache → simpler model → prepared text → error
 //! ```
 //!
-//! One request is one future ([`flow`]) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
-//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is the [`world`].
+//! One request is one future (`flow`) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
+//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is the `world`.
 //!
 //! Start it with [`Gateway::start`].
 

@@ -419,7 +419,7 @@ guard-note-stop = No more tools can be called for this message. Tell the user in
 
 ## koboshi init
 
-init-done = { $file } is written.
+init-done = { $place } is written.
 init-next = Next: set OPENAI_API_KEY or name another provider in it, look with `koboshi check`, then start `koboshi serve`.
 
 ## koboshi serve

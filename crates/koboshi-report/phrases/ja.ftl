@@ -419,7 +419,7 @@ guard-note-stop = このメッセージに対しては、これ以上ツール�
 
 ## koboshi init
 
-init-done = { $file } を書き出しました。
+init-done = { $place } を書き出しました。
 init-next = 次に、OPENAI_API_KEY を設定するか別のプロバイダーを書き、`koboshi check` で確かめてから `koboshi serve` を起動してください。
 
 ## koboshi serve
