@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let setup = Setup {
         config: config.clone(),
         store,
-        node: state::gateway_node()?,
+        node: state::gateway_node(config.serve.listen.port())?,
         lookup: Arc::new(lookup),
         zones: clock::zones(),
         zone: clock::now().time_zone().clone(),

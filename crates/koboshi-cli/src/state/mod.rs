@@ -90,9 +90,13 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
     Ok(Arc::from(open(&find(asked, &config.store.place)?, &config.store)?))
 }
 
-/// The name of a gateway's process.
-pub(crate) fn gateway_node() -> Result<Node, Failure> {
-    format!("gateway/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
+/// The name of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
+/// it finds what it knew.
+pub(crate) fn gateway_node(port: u16) -> Result<Node, Failure> {
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let machine: String = machine.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(100).collect();
+    let machine = if machine.is_empty() { std::process::id().to_string() } else { machine };
+    format!("gateway/{machine}:{port}").parse().map_err(|_| Failure::new("this process has no name"))
 }
 
 /// A file that cannot be looked at is not a file that is not there.
