@@ -26,10 +26,6 @@ use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command, CorpusCommand};
 
-/// The gateway makes many small things of different sizes on every core; the system's allocator takes a tenth of its time for it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
