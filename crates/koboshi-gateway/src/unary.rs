@@ -110,8 +110,7 @@ impl Run<'_> {
             let filtered = choice.finish.as_deref() == Some("content_filter");
             choice.has_content() && !filtered
         };
-        let judged =
-            || Judged { calls: tool_calls(&whole), finish: finish_of(&whole), usage: whole.usage };
+        let judged = || Judged { calls: tool_calls(&whole), finish: finish_of(&whole), usage: whole.usage };
         if whole.choices.iter().all(fine) {
             return Ok(judged());
         }

@@ -94,7 +94,8 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
 /// it finds what it knew.
 pub(crate) fn gateway_node(port: u16) -> Result<Node, Failure> {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let machine: String = machine.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(100).collect();
+    let machine: String =
+        machine.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(100).collect();
     let machine = if machine.is_empty() { std::process::id().to_string() } else { machine };
     format!("gateway/{machine}:{port}").parse().map_err(|_| Failure::new("this process has no name"))
 }

@@ -1,10 +1,10 @@
 //! A new connection to a provider: straight or through a proxy, plain or with TLS.
 
-use std::sync::OnceLock;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
