@@ -12,6 +12,7 @@ mod find;
 mod keys;
 mod lexis;
 mod markup;
+mod member;
 mod number;
 mod outside;
 mod policy;

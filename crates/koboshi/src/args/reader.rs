@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::body::{self, Body};
 use super::choice::{Choice, Dirty};
-use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
+use super::lexis::{Mark, Quote, blank_end, comment, mark};
 use super::schema::ToolSchema;
 use super::tape::{Form, Kind, Tape};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
@@ -73,7 +73,7 @@ pub(super) struct Reader<'a> {
     /// There are curly quotation marks somewhere.
     pub(super) has_curly: bool,
     /// Where the last comma of a list is.
-    comma: Range<usize>,
+    pub(super) comma: Range<usize>,
     /// The last value was a word without quotation marks: what follows it could belong to it.
     pub(super) worded: bool,
 }
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     }
 
     /// White space and comments.
-    fn gap(&mut self) -> Result<(), Stop> {
+    pub(super) fn gap(&mut self) -> Result<(), Stop> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
@@ -160,86 +160,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn mark(&self) -> Option<(Mark, usize, bool)> {
+    pub(super) fn mark(&self) -> Option<(Mark, usize, bool)> {
         mark(self.text, self.at)
-    }
-
-    fn key(&mut self) -> Result<(), Stop> {
-        self.gap()?;
-        let first = self.want == Want::FirstKey;
-        let call = self.frames.last().is_some_and(|frame| frame.by == Enclosed::Call);
-        let end = if call { Mark::CloseTuple } else { Mark::CloseObject };
-        if let Some((found, length, _)) = self.mark() {
-            if found == end {
-                if !first {
-                    self.note(ChangeKind::CommaDropped, self.comma.clone());
-                }
-                return self.close(length);
-            }
-            if matches!(found, Mark::Comma | Mark::Semicolon) && !call {
-                self.note(ChangeKind::CommaDropped, self.at..self.at + length);
-                self.at += length;
-                return Ok(());
-            }
-        }
-        if let Some((quote, length)) = Quote::at(self.text, self.at).filter(|_| !call) {
-            self.quoted_key(quote, length)?;
-        } else {
-            let end = bare_key_end(self.text, self.at);
-            if end == self.at {
-                return Err(self.unexpected("a key is expected here"));
-            }
-            self.tape.push(Kind::Key, Form::Plain, self.at, end);
-            if !call {
-                self.note(ChangeKind::KeyQuoted, self.at..end);
-            }
-            self.at = end;
-        }
-        self.separator(call)
-    }
-
-    fn quoted_key(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
-        let open = self.at + length;
-        if let Some(close) = self.plain_end(quote) {
-            self.tape.push(Kind::Key, Form::Plain, open, close);
-            self.at = close + 1;
-            return Ok(());
-        }
-        let Some((close, closing)) = quote.next_end(self.text, open) else {
-            return Err(stop(Defect::Cut, self.text.len(), "the text ends inside a key"));
-        };
-        let end = close + closing;
-        self.body(Kind::Key, quote, self.at..end, open..close)?;
-        self.at = end;
-        Ok(())
-    }
-
-    fn separator(&mut self, call: bool) -> Result<(), Stop> {
-        let before = self.at;
-        self.gap()?;
-        match self.mark() {
-            Some((Mark::Colon, length, true)) if !call => self.at += length,
-            Some((Mark::Equals, length, _)) if call => self.at += length,
-            Some((Mark::Colon | Mark::Equals | Mark::Arrow, length, _)) if !call => {
-                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
-                self.at += length;
-            }
-            _ if self.at >= self.text.len() => {
-                return Err(self.unexpected("a colon is expected after the key"));
-            }
-            None if !call && self.at > before && self.is_clean_string() => {
-                self.note(ChangeKind::ColonAdded, self.at..self.at);
-            }
-            _ => {
-                return Err(stop(
-                    Defect::MissingValue,
-                    self.at,
-                    "a colon and a value are expected after the key",
-                ));
-            }
-        }
-        self.want = Want::Value;
-        Ok(())
     }
 
     fn value(&mut self) -> Result<(), Stop> {

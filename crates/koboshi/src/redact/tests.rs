@@ -46,6 +46,12 @@ fn keys() -> Vec<String> {
 }
 
 #[test]
+fn the_rules_are_compiled_once_for_all() {
+    let (one, other) = (Redactor::new(), Redactor::new());
+    assert!(std::ptr::eq(one.any.unwrap(), other.any.unwrap()));
+}
+
+#[test]
 fn every_pattern_compiles_alone_and_together() {
     for rule in RULES {
         let alone = Regex::new(&format!("(?-u){}", rule.pattern));
