@@ -56,6 +56,8 @@ pub(super) struct Asked {
     pub(super) is_code: bool,
     /// It lets time pass before it does the rest.
     pub(super) pauses: bool,
+    /// It keeps the agent's own list of what is to be done: an answer that says nothing is as it should be.
+    pub(super) plans: bool,
     /// An exit code of 1 says "no", not that it failed.
     pub(super) asks: bool,
     /// Longest first.
@@ -104,6 +106,7 @@ fn of_text(tool: &str, args: &str) -> Asked {
         effect,
         is_code: is_shell,
         pauses: is_shell && effect::pauses(args),
+        plans: effect::plans(tool),
         asks: is_shell && effect::asks(args),
         echoes: longest_first(echoes),
     }
@@ -172,6 +175,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
         },
         effect,
         pauses: command.as_deref().is_some_and(effect::pauses),
+        plans: effect::plans(name),
         asks: command.as_deref().is_some_and(effect::asks),
         is_code: is_program || is_sql,
         echoes: longest_first(echoes),

@@ -157,7 +157,7 @@ impl Reader {
             barren: if says_no {
                 Some(Barren::Empty)
             } else {
-                answer::barren(output).filter(|_| failure.is_none())
+                answer::barren(output).filter(|_| failure.is_none() && !asked.plans)
             },
             failure,
         }

@@ -44,17 +44,11 @@ const PROGRAMS: &[&str] = &[
 ];
 /// Programs whose second word tells, and the ones of them that look.
 const SECOND: &[(&str, &[&str])] = &[
-    (
-        "git",
-        &[
-            "status", "diff", "log", "show", "branch", "remote", "blame", "ls-files", "rev-parse",
-            "describe", "reflog", "grep",
-        ],
-    ),
+    ("git", &["status", "diff", "log", "show", "blame", "ls-files", "rev-parse", "describe", "grep"]),
     ("kubectl", &["get", "describe", "logs", "top", "explain", "version"]),
     ("docker", &["ps", "images", "logs", "inspect", "info", "version", "stats"]),
     ("gh", &["status"]),
-    ("npm", &["ls", "list", "view", "outdated", "config"]),
+    ("npm", &["ls", "list", "view", "outdated"]),
     ("pip", &["list", "show", "freeze", "check"]),
     ("pip3", &["list", "show", "freeze", "check"]),
     ("cargo", &["tree", "metadata", "search"]),
@@ -62,11 +56,11 @@ const SECOND: &[(&str, &[&str])] = &[
     ("apt", &["list", "show", "search"]),
     ("brew", &["list", "info", "search"]),
     ("conda", &["list", "info", "search"]),
-    ("terraform", &["show", "output", "state"]),
+    ("terraform", &["show", "output"]),
     ("yarn", &["list", "why", "info"]),
     ("pnpm", &["list", "why"]),
     ("npx", &[]),
-    ("go", &["list", "env", "version"]),
+    ("go", &["list", "version"]),
     ("make", &[]),
     ("python", &[]),
     ("python3", &[]),
@@ -76,8 +70,33 @@ const SECOND: &[(&str, &[&str])] = &[
     ("gcloud", &[]),
 ];
 
+/// Pairs of words that look if nothing follows them, or one of these. Options alone follow nothing.
+const THIRD: &[(&str, &str, &[&str])] = &[
+    ("git", "remote", &["show", "get-url"]),
+    ("git", "reflog", &["show", "exists", "list"]),
+    ("git", "stash", &["list", "show"]),
+    ("npm", "config", &["get", "list", "ls"]),
+    ("terraform", "state", &["list", "show", "pull"]),
+];
+
+/// Words that a tool for plans has in its name, and no others.
+const PLANNING: &[&str] =
+    &["todo", "todos", "plan", "list", "write", "read", "update", "set", "manage", "get", "view"];
+
+/// A tool for the agent's own list of what is to be done. What it writes changes nothing that another call could see.
+pub(super) fn plans(name: &str) -> bool {
+    let own = name.rsplit(['.', '/', ':']).next().unwrap_or(name);
+    let own = own.rsplit("__").next().unwrap_or(own);
+    let words = words(own);
+    let about = words.iter().any(|word| matches!(word.as_str(), "todo" | "todos" | "plan"));
+    about && words.len() > 1 && words.iter().all(|word| PLANNING.contains(&word.as_str()))
+}
+
 /// By the name of a tool.
 pub(super) fn of_tool(name: &str) -> Effect {
+    if plans(name) {
+        return Effect::Looks;
+    }
     let words = words(name);
     let any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     if any(WAITING) && !any(CHANGING) {
@@ -129,6 +148,9 @@ fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
         let sends = [" -X", " -d", " --data", " -F", " -T", " -o", " -O", " --output", " --request"];
         return if sends.iter().any(|flag| part.contains(flag)) { Effect::Changes } else { Effect::Looks };
     }
+    if let Some(looks) = second.and_then(|second| by_what_follows(program, second, part)) {
+        return if looks { Effect::Looks } else { Effect::Changes };
+    }
     if let Some((_, looking)) = SECOND.iter().find(|(name, _)| *name == program) {
         return if second.is_some_and(|second| looking.contains(&second)) {
             Effect::Looks
@@ -137,6 +159,41 @@ fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
         };
     }
     if PROGRAMS.contains(&program) { Effect::Looks } else { Effect::Changes }
+}
+
+/// Whether a pair of words looks, where that depends on what follows it.
+fn by_what_follows(program: &str, second: &str, part: &str) -> Option<bool> {
+    // What is redirected here goes nowhere: `writes` was asked before.
+    let is_named = |word: &&str| !word.contains('>') && *word != "/dev/null";
+    let after = || part.split_whitespace().skip_while(|word| *word != second).skip(1).filter(is_named);
+    let is_option = |word: &&str| word.starts_with('-');
+    match (program, second) {
+        ("git", "branch") => Some(lists_branches(after())),
+        ("go", "env") => Some(!after().any(|word| matches!(word, "-w" | "-u"))),
+        _ => {
+            let (_, _, looking) = THIRD.iter().find(|(one, two, _)| (*one, *two) == (program, second))?;
+            let third = after().find(|word| !is_option(word));
+            // `git stash` alone puts everything away.
+            Some(third.map_or(second != "stash", |third| looking.contains(&third)))
+        }
+    }
+}
+
+/// `git branch` lists with options for lists; a name alone makes a branch.
+fn lists_branches<'w>(mut words: impl Iterator<Item = &'w str> + Clone) -> bool {
+    const LISTING: &[&str] = &[
+        "-a", "-r", "-v", "-vv", "-l", "-i", "--all", "--remotes", "--list", "--verbose", "--show-current",
+        "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--sort", "--format",
+        "--column", "--no-column", "--color", "--no-color", "--ignore-case", "-avv", "-av", "-rv", "-ra",
+    ];
+    let mut options = words.clone().filter(|word| word.starts_with('-'));
+    let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+    let takes_names =
+        ["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
+    let mut named = options.clone().map(name);
+    options.all(|option| LISTING.contains(&name(option).as_str()))
+        && (words.all(|word| word.starts_with('-'))
+            || named.any(|option| takes_names.contains(&option.as_str())))
 }
 
 /// The commands of a line. A mark in quotes or behind a backslash separates nothing, and neither does the `&` of `2>&1`.
@@ -195,15 +252,13 @@ fn is_number(word: &str) -> bool {
 
 /// The program of one part of a command and the word after it, without `sudo`, settings and options.
 pub(super) fn program(part: &str) -> Option<(&str, Option<&str>)> {
-    let mut words = part.split_whitespace().filter(|word| {
+    // Only in front: `env` is a program, and in `go env` it is none.
+    let mut words = part.split_whitespace().skip_while(|word| {
         let setting = word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         });
-        !setting
-            && !matches!(
-                *word,
-                "sudo" | "time" | "nohup" | "env" | "exec" | "command" | "(" | "{" | "then" | "do"
-            )
+        let before = ["sudo", "time", "nohup", "env", "exec", "command", "(", "{", "then", "do"];
+        setting || before.contains(word)
     });
     let program = words.next()?;
     let program = program.trim_matches(['(', '{', '"', '\'']);
@@ -284,6 +339,41 @@ mod tests {
             assert_eq!(of_tool(name), Effect::Changes, "{name}");
         }
         assert_eq!(of_tool("sleep"), Effect::Waits);
+    }
+
+    /// A list of what is to be done changes nothing of what is there.
+    #[test]
+    fn plans_are_no_changes() {
+        for name in [
+            "TodoWrite", "update_plan", "write_todos", "update_todo_list", "manage_todo_list", "todo_write",
+            "functions.update_plan", "mcp__agent__update_plan", "TodoRead",
+        ] {
+            assert_eq!(of_tool(name), Effect::Looks, "{name}");
+        }
+        for name in ["create_todo", "delete_plan", "update_plan_price", "write_file", "set"] {
+            assert_eq!(of_tool(name), Effect::Changes, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_follows_the_second_word_tells_too() {
+        for command in [
+            "git branch", "git branch -a", "git branch --list 'x*'", "git branch -vv --sort=-committerdate",
+            "git branch --show-current", "git branch --contains abc", "git remote", "git remote -v 2>&1",
+            "git remote show origin", "git remote get-url origin", "git reflog", "git reflog show main",
+            "npm config get registry", "npm config list", "terraform state list", "go env GOPATH",
+        ] {
+            assert_eq!(of_command(command), Effect::Looks, "{command}");
+        }
+        for command in [
+            "git branch -D old", "git branch new", "git branch -m a b", "git branch -u origin/x",
+            "git branch --delete x", "git branch --unset-upstream", "git branch --list x -d y",
+            "git remote add o url", "git remote remove o", "git remote set-url o x", "git remote prune o",
+            "git remote -v update", "git reflog expire --all", "git reflog delete x", "npm config set a b",
+            "terraform state rm x", "go env -w A=b",
+        ] {
+            assert_eq!(of_command(command), Effect::Changes, "{command}");
+        }
     }
 
     #[test]

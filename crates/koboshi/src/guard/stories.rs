@@ -378,3 +378,19 @@ fn a_success_on_the_same_thing_ends_the_row_for_all_tools() {
         bad("http_get", get("c"), down),
     ]);
 }
+
+/// A list of what is to be done, kept between the tries, makes no failing call new; and keeping one is no loop.
+#[test]
+fn plans_are_neither_changes_nor_loops() {
+    let plan =
+        |n: usize| ok("TodoWrite", format!(r#"{{"todos":[{{"content":"step {n}"}}]}}"#), "Todos updated");
+    let failing = |_| bad("bash", sh("npm run deploy"), "deploy: no such service 'api'");
+    stops(&each(6, |n| vec![failing(n), plan(n)]), 4);
+    let thanks = "Todos have been modified. Keep using the list to track progress. ".repeat(6);
+    let long =
+        |n: usize| ok("TodoWrite", format!(r#"{{"todos":[{{"content":"step {n}"}}]}}"#), thanks.clone());
+    let silent = |n: usize| ok("update_plan", format!(r#"{{"plan":[{{"step":"{n}"}}]}}"#), "");
+    let read = |n: usize| ok("read_file", path(&format!("src/{n}.rs")), format!("fn f{n}() {{}}"));
+    passes(&each(9, |n| vec![read(n), long(n)]));
+    passes(&each(9, |n| vec![read(n), silent(n)]));
+}
