@@ -330,3 +330,53 @@ fn a_program_that_cannot_be_found_was_never_started() {
     let log = AgentLog { text: "bash: claude: command not found\n", exit_code: Some(127) };
     assert_eq!(classifier().log(&log, &now()).unwrap().kind, Kind::SpawnFailed);
 }
+
+#[test]
+fn a_permission_that_was_not_given_is_one_that_is_missing() {
+    let category = |text: &str, is_error| {
+        classifier().tool(&ToolOutput { text, is_error }, &now()).and_then(|fault| fault.category)
+    };
+    for text in [
+        "Claude requested permissions to use Bash, but you haven't granted it yet.",
+        "Claude requested permissions to write to /srv/app/x.rs, but you haven't granted it yet.",
+        "The agent asked for permission to run this command, but it was not granted.",
+        "Permission for `git push` has not been granted.",
+    ] {
+        for is_error in [Some(true), None] {
+            assert_eq!(category(text, is_error).as_deref(), Some("permission"), "{text}");
+        }
+    }
+    for text in ["GRANT", "Permission granted.", "The grant has not been used yet by anyone in the group"] {
+        assert_eq!(category(text, None), None, "{text}");
+    }
+}
+
+#[test]
+fn a_status_with_its_error_object_is_a_failure_without_a_flag() {
+    let category = |text: &str| {
+        classifier().tool(&ToolOutput { text, is_error: None }, &now()).and_then(|fault| fault.category)
+    };
+    for (text, due) in [
+        (
+            r#"API Error: 429 {"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your account's limit."}}"#,
+            "rate_limit",
+        ),
+        (r#"Request failed with status 429 {"error":{"message":"slow down"}}"#, "rate_limit"),
+        (r#"API Error (429 {"error":{"code":"x"}})"#, "rate_limit"),
+        (
+            r#"Upstream Error: 401 {"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+            "auth",
+        ),
+    ] {
+        assert_eq!(category(text).as_deref(), Some(due), "{text}");
+    }
+    for text in [
+        "Mean error: 0.031",
+        "error: 0",
+        "API errors: 429 in the last hour, down from 600 the hour before",
+        "Standard error: 429.5",
+        "std error: 512",
+    ] {
+        assert_eq!(category(text).as_deref().filter(|category| *category == "rate_limit"), None, "{text}");
+    }
+}

@@ -95,7 +95,34 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     {
         return true;
     }
-    names_errno(line) || names_exception(line) || complains(&lower) || begins_with_status(line)
+    names_errno(line)
+        || names_exception(line)
+        || complains(&lower)
+        || begins_with_status(line)
+        || announces_status(&lower)
+}
+
+/// `API Error: 429 {"type":"error",…}`: a status behind its cue, and behind it what the server said. A figure alone is none.
+fn announces_status(lower: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "{", "<", "too many requests", "unauthorized", "forbidden", "not found", "bad request",
+        "internal server", "service unavailable", "bad gateway", "gateway time", "overloaded", "conflict",
+        "payment required",
+    ];
+    let head = lower.get(..lower.floor_char_boundary(80)).unwrap_or_default();
+    let said = |end: usize| {
+        let rest = lower.get(end..).unwrap_or_default().trim_start_matches([':', ' ', '(', '[', '=']);
+        let rest = rest.strip_prefix("code").unwrap_or(rest).trim_start_matches([':', ' ', '=']);
+        let status = rest.get(..3).and_then(|digits| digits.parse::<u16>().ok());
+        let behind = rest.get(3..).unwrap_or_default();
+        let told = behind.trim_start_matches([':', ' ', ')', ']', '-']);
+        status.is_some_and(|status| (400..600).contains(&status))
+            && told.len() < behind.len()
+            && PHRASES.iter().any(|phrase| told.starts_with(phrase))
+    };
+    ["error", "status", "failed"]
+        .iter()
+        .any(|cue| head.match_indices(cue).any(|(at, cue)| said(at + cue.len())))
 }
 
 /// `EISDIR: illegal operation on a directory`
