@@ -17,7 +17,7 @@ use super::schema::ToolSchema;
 use super::settle::{Case, Place, Settled};
 use super::strict;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
-use super::wrap::{encoded, envelope, noted, settle_any};
+use super::wrap::{encoded, envelope, names_this_tool, noted, settle_any};
 
 /// So many encodings inside each other are taken off.
 const MOST_LEVELS: usize = 8;
@@ -352,6 +352,7 @@ impl<'a> Search<'a> {
             return Ok(false);
         }
         let span = self.at..end;
+        names_this_tool(self.text.get(span.clone()).unwrap_or_default(), span.start, self.case)?;
         let mut reader = Reader::new(self.text, end + 1, None, self.case.most_depth);
         reader.note(ChangeKind::CallRead, span);
         reader.begin_call()?;

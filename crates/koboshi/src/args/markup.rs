@@ -12,6 +12,7 @@ use super::lexis::blank_end;
 use super::settle::{Case, Place, Settled, settle_object};
 use super::tape::{Form, Kind, Tape};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
+use super::wrap::names_this_tool;
 
 const NAME: &str = "parameter";
 
@@ -91,6 +92,9 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
                 return Err(Stop::new(Defect::Ambiguous, place, "this value can be text or something else"));
             }
         } else {
+            if let Some(name) = parameter_name(found.extra) {
+                names_this_tool(name, place, case)?;
+            }
             calls += usize::from(!found.extra.is_empty());
             open.push(found.name);
         }

@@ -6,9 +6,11 @@ mod body;
 mod choice;
 mod coerce;
 mod demand;
+mod dialect;
 mod ending;
 mod feed;
 mod find;
+mod hint;
 mod keys;
 mod lexis;
 mod markup;
@@ -28,6 +30,7 @@ mod wrap;
 use serde_json::Value;
 
 pub use feed::{Feed, Progress};
+pub use hint::LONGEST_HINT;
 pub use policy::{ArgsPolicy, DEEPEST, Finish};
 pub use schema::{DEEPEST_SCHEMA, LONGEST_SCHEMA, SchemaError, Schemas, ToolSchema};
 pub use verdict::{
@@ -84,7 +87,8 @@ fn judge(
 
 /// For strict JSON the schema's own complaint says most.
 fn stop_of_whole(stop: Stop, failure: Stop) -> Stop {
-    if failure.defect == Defect::Schema && stop.misses.is_empty() { failure } else { stop }
+    let is_vague = stop.misses.is_empty() && stop.defect != Defect::OtherTool;
+    if failure.defect == Defect::Schema && is_vague { failure } else { stop }
 }
 
 fn too_long(policy: &ArgsPolicy) -> Stop {

@@ -6,6 +6,7 @@
 //! Patterns run on an engine that needs linear time. Only a pattern that this engine does not know (look-around) goes
 //! to the backtracking one, with a limit on its steps.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::demand::{Types, property, resolve, types};
+use super::dialect::in_own_words;
 use super::verdict::{MOST_MISSES, Miss};
 
 /// A longer schema, written as JSON, is refused.
@@ -43,6 +45,8 @@ pub enum SchemaError {
 #[derive(Clone)]
 pub struct ToolSchema {
     inner: Arc<Inner>,
+    /// The tool's name, where it was told.
+    tool: Option<Arc<str>>,
 }
 
 struct Inner {
@@ -68,6 +72,12 @@ impl ToolSchema {
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let mut survey = Survey::default();
         survey.walk(schema)?;
+        let own = in_own_words(schema);
+        if let Cow::Owned(own) = &own {
+            survey = Survey::default();
+            survey.walk(own)?;
+        }
+        let schema = own.as_ref();
         let unusable = |error: jsonschema::ValidationError<'_>| {
             SchemaError::Unusable(bounded(&error.masked().to_string(), LONGEST_DEMAND))
         };
@@ -79,8 +89,38 @@ impl ToolSchema {
                 .build(schema)
                 .map_err(unusable)?,
         };
-        let inner = Inner { validator, root: schema.clone(), names: survey.names, closed: !survey.open };
-        Ok(Self { inner: Arc::new(inner) })
+        let inner = Inner { validator, root: own.into_owned(), names: survey.names, closed: !survey.open };
+        Ok(Self { inner: Arc::new(inner), tool: None })
+    }
+
+    /// The same schema, as the one of this tool: arguments that name another tool are then not taken for its own.
+    ///
+    /// ```
+    /// use koboshi::args::{ArgsPolicy, Defect, Finish, ToolSchema, check};
+    /// let schema = ToolSchema::parse(r#"{"properties": {"city": {"type": "string"}}, "required": ["city"]}"#)?;
+    /// let schema = schema.named("get_weather");
+    /// let judge = |text| check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
+    /// assert!(judge(r#"{"name": "get_weather", "arguments": {"city": "Paris"}}"#).json("").is_some());
+    /// let other = judge(r#"{"name": "drop_table", "arguments": {"city": "Paris"}}"#);
+    /// assert_eq!(other.refusal().unwrap().defect, Defect::OtherTool);
+    /// # Ok::<(), koboshi::args::SchemaError>(())
+    /// ```
+    #[must_use]
+    pub fn named(&self, tool: &str) -> Self {
+        Self { inner: Arc::clone(&self.inner), tool: Some(Arc::from(tool)) }
+    }
+
+    /// Whether a call of this name can be meant for this tool. Name spaces around either name (`functions.read`,
+    /// `mcp__files__read`) make no other tool, nor does a schema that has no name refuse any.
+    pub(super) fn answers_to(&self, name: &str) -> bool {
+        let Some(tool) = self.tool.as_deref() else { return true };
+        let ends_with = |long: &str, short: &str| {
+            let before = long.strip_suffix(short);
+            !short.is_empty()
+                && before.is_some_and(|before| before.ends_with(['.', '/', ':']) || before.ends_with("__"))
+        };
+        let (tool, name) = (tool.trim(), name.trim());
+        tool == name || ends_with(tool, name) || ends_with(name, tool)
     }
 
     /// Compiles the text of a schema.
@@ -159,8 +199,8 @@ struct Survey {
 }
 
 /// What a part of a schema is.
-#[derive(Clone, Copy)]
-enum Part {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
     Schema,
     /// Names and their schemas.
     Named,
@@ -168,7 +208,7 @@ enum Part {
 }
 
 impl Part {
-    fn under(self, key: &str) -> Self {
+    pub(super) fn under(self, key: &str) -> Self {
         match (self, key) {
             (Self::Named, _) => Self::Schema,
             (
@@ -301,6 +341,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::args::{ArgsPolicy, Finish, check};
 
     #[test]
     fn a_schema_cannot_fetch_anything() {
@@ -308,6 +349,60 @@ mod tests {
             let schema = json!({"type": "object", "properties": {"a": {"$ref": reference}}});
             assert!(matches!(ToolSchema::compile(&schema), Err(SchemaError::Unusable(_))), "{reference}");
         }
+    }
+
+    /// As Gemini's and OpenAPI 3.0's declarations write it.
+    #[test]
+    fn types_in_capitals_and_nullable_places_are_understood() {
+        let schema = ToolSchema::compile(&json!({
+            "type": "OBJECT",
+            "properties": {
+                "city": {"type": "STRING", "nullable": true},
+                "days": {"type": "INTEGER"},
+                "unit": {"type": "STRING", "enum": ["C", "F"], "nullable": true},
+                "tags": {"type": "ARRAY", "items": {"type": "STRING"}, "minItems": "1"},
+                "place": {"$ref": "#/$defs/place", "nullable": true},
+                "any": {"anyOf": [{"type": "STRING"}, {"type": "BOOLEAN"}], "nullable": true},
+                "type": {"type": "STRING"},
+                "nullable": {"type": "BOOLEAN"},
+                "word": {"enum": ["STRING", "nullable"]},
+                "strict": {"type": "STRING", "nullable": false},
+            },
+            "required": ["city"],
+            "$defs": {"place": {"type": "OBJECT", "properties": {"at": {"type": "NUMBER"}}}},
+        }))
+        .unwrap();
+        for good in [
+            json!({"city": "Paris", "days": 3, "tags": ["a"]}),
+            json!({"city": null, "unit": null, "place": null, "any": null}),
+            json!({"city": "a", "type": "b", "nullable": true, "word": "STRING", "place": {"at": 1.5}}),
+        ] {
+            assert!(schema.is_satisfied_by(&good), "{good}");
+        }
+        for bad in [
+            json!({}),
+            json!({"city": 5}),
+            json!({"city": "a", "days": null}),
+            json!({"city": "a", "unit": "K"}),
+            json!({"city": "a", "tags": []}),
+            json!({"city": "a", "type": null}),
+            json!({"city": "a", "word": "string"}),
+            json!({"city": "a", "strict": null}),
+            json!({"city": "a", "any": 5}),
+        ] {
+            assert!(!schema.is_satisfied_by(&bad), "{bad}");
+        }
+        assert!(ToolSchema::compile(&json!({"type": "TEXT"})).is_err(), "no word is guessed");
+    }
+
+    #[test]
+    fn what_capitals_demand_is_coerced_as_usual() {
+        let schema = ToolSchema::compile(&json!({
+            "type": "OBJECT", "properties": {"n": {"type": "INTEGER", "nullable": true}},
+        }))
+        .unwrap();
+        let verdict = check(r#"{n: "5"}"#, Some(&schema), Finish::Done, &ArgsPolicy::default());
+        assert_eq!(verdict.json(""), Some(r#"{"n":5}"#));
     }
 
     #[test]

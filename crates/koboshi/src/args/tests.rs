@@ -347,3 +347,54 @@ fn an_envelope_that_says_two_things_is_not_opened() {
     let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
     assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::DuplicateKey));
 }
+
+#[test]
+fn a_call_of_another_tool_is_not_taken_for_this_one() {
+    let plain =
+        schema(r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#);
+    let named = plain.named("get_weather");
+    let judge =
+        |text: &str, schema: &ToolSchema| check(text, Some(schema), Finish::Done, &ArgsPolicy::default());
+    let wrapped = |name: &str| {
+        vec![
+            format!(r#"{{"name": "{name}", "arguments": {{"city": "Paris"}}}}"#),
+            format!(r#"{{"tool": "{name}", "input": "{{\"city\": \"Paris\"}}"}}"#),
+            format!(
+                r#"{{"type": "function", "function": {{"name": "{name}", "arguments": {{"city": "Paris"}}}}}}"#
+            ),
+            format!(r#"[{{"recipient_name": "{name}", "parameters": {{"city": "Paris"}}}}]"#),
+            format!(
+                "I will call it:\n```json\n{{\"name\": \"{name}\", \"parameters\": {{\"city\": \"Paris\"}}}}\n```"
+            ),
+            format!("{name}(city='Paris')"),
+            format!("<function={name}><parameter=city>Paris</parameter></function>"),
+            format!(r#"<invoke name="{name}"><parameter name="city">Paris</parameter></invoke>"#),
+        ]
+    };
+    for text in wrapped("drop_table") {
+        let verdict = judge(&text, &named);
+        assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::OtherTool), "{text}");
+        assert!(judge(&text, &plain).json("").is_some(), "as ever without a name: {text}");
+    }
+    for name in ["get_weather", "functions.get_weather", "mcp__sky__get_weather", " get_weather"] {
+        for text in wrapped(name).into_iter().take(5) {
+            assert_eq!(judge(&text, &named).json(""), Some(r#"{"city":"Paris"}"#), "{text}");
+        }
+    }
+    assert_eq!(judge("get_weather(city='Paris')", &named).json(""), Some(r#"{"city":"Paris"}"#));
+    assert!(judge(&wrapped("forget_weather")[0], &named).refusal().is_some(), "a part of a word is no name");
+    assert!(judge(&wrapped("")[0], &named).refusal().is_some());
+    let mcp = plain.named("mcp__sky__get_weather");
+    assert!(judge(&wrapped("get_weather")[0], &mcp).json("").is_some());
+}
+
+#[test]
+fn members_of_the_tool_itself_are_no_names_of_tools() {
+    let schema = schema(
+        r#"{"type": "object", "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name"]}"#,
+    )
+    .named("start");
+    let text = r#"{"name": "drop_table", "arguments": {"city": "Paris"}}"#;
+    assert_eq!(check(text, Some(&schema), Finish::Done, &ArgsPolicy::default()), Verdict::Valid);
+}

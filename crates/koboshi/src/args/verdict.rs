@@ -208,6 +208,8 @@ named! {
         NotAnObject = "not_an_object",
         /// No text, where arguments are due.
         Empty = "empty",
+        /// They are the arguments of another tool.
+        OtherTool = "other_tool",
         /// The schema is not satisfied.
         Schema = "schema",
         /// Nested too deeply.

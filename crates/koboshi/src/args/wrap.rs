@@ -15,6 +15,9 @@ const INSIDE: &[&str] = &["arguments", "parameters", "input"];
 const BESIDE: &[&str] =
     &["name", "type", "id", "call_id", "tool_call_id", "index", "tool", "tool_name", "recipient_name"];
 
+/// Those of them that name the tool.
+const NAMING: &[&str] = &["name", "tool", "tool_name", "recipient_name", "function"];
+
 /// Arguments from whatever was found at a place.
 pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Settled, Stop> {
     let whole = place.span();
@@ -25,6 +28,7 @@ pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>)
             }
             match settle_object(place, changes.clone(), case) {
                 Err(failure) if failure.defect != Defect::DuplicateKey => {
+                    meant_here(place, case)?;
                     let inside = envelope(place).and_then(|inside| unwrap(inside, changes, case).ok());
                     let inside = inside.map(|settled| noted(settled, ChangeKind::EnvelopeUnwrapped, whole));
                     inside.ok_or(failure)
@@ -55,6 +59,32 @@ fn not_an_object(at: usize) -> Stop {
 pub(super) fn noted(mut settled: Settled, what: ChangeKind, span: std::ops::Range<usize>) -> Settled {
     settled.changes.insert(0, Change { what, span });
     settled
+}
+
+/// An error where the place is an envelope that names another tool.
+fn meant_here(place: Place<'_>, case: Case<'_>) -> Result<(), Stop> {
+    if envelope(place).is_none() {
+        return Ok(());
+    }
+    for key in place.tape.keys(place.root) {
+        let (name, value) = (place.at(key).text(), place.at(key + 1));
+        match value.item().map(|item| item.kind) {
+            Some(Kind::Object) if name == "function" => meant_here(value, case)?,
+            Some(Kind::Text) if NAMING.contains(&&*name) => {
+                names_this_tool(&value.text(), value.span().start, case)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// An error where a call names another tool than the one whose arguments are read.
+pub(super) fn names_this_tool(name: &str, at: usize, case: Case<'_>) -> Result<(), Stop> {
+    if case.schema.is_none_or(|schema| schema.answers_to(name)) {
+        return Ok(());
+    }
+    Err(Stop::new(Defect::OtherTool, at, "these are the arguments of another tool: call that one"))
 }
 
 /// The value that an envelope carries.
