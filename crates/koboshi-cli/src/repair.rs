@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
     // The line end of a file or of `echo` is not the model's.
     let text = input.head.strip_suffix('\n').unwrap_or(&input.head);
     let policy = if args.strict { ArgsPolicy::strict() } else { ArgsPolicy::default() };
-    let finish = args.finish.as_deref().map_or(Finish::Unknown, Finish::of);
+    let finish = args.finish.as_deref().map_or(Ok(Finish::Unknown), finish)?;
     let verdict = check(text, schema.as_ref(), finish, &policy);
     match args.format {
         Format::Text => print(text, &verdict, args.explain)?,
@@ -85,6 +85,20 @@ pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
         Verdict::Repaired { .. } => Exit::Found,
         Verdict::Refused(_) => Exit::Refused,
     })
+}
+
+/// The finish reason. An unknown one is as good as none, and whoever gave it should know that.
+fn finish(reason: &str) -> io::Result<Finish> {
+    let finish = Finish::of(reason);
+    if finish == Finish::Unknown {
+        let known: Vec<&str> = Finish::WORDS.iter().map(|(word, _)| *word).collect();
+        let (reason, known) = (printable(reason), known.join(", "));
+        writeln!(
+            stderr().lock(),
+            "{CHANGED}--finish {reason}{CHANGED:#} is not known and changes nothing; known are: {known}"
+        )?;
+    }
+    Ok(finish)
 }
 
 fn schema(text: &str, name: &str) -> Result<ToolSchema, Failure> {

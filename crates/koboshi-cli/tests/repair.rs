@@ -63,3 +63,13 @@ fn a_secret_in_a_refusal_is_not_shown() {
     let out = repair(&["--strict"], &format!("{{key: \"{key}\"}}"));
     assert!(!out.error.contains(key), "{}", out.error);
 }
+
+#[test]
+fn a_finish_reason_that_is_not_known_is_said_to_be() {
+    let out = repair(&["--finish", "truncated"], "{\"x\": 1}");
+    assert_eq!((out.status, out.text.as_str()), (0, "{\"x\": 1}\n"), "it changes nothing else");
+    assert!(out.error.contains("truncated") && out.error.contains("max_tokens"), "{}", out.error);
+    for known in ["length", "MAX_TOKENS", "tool_calls"] {
+        assert_eq!(repair(&["--finish", known], "{\"x\": 1}").error, "", "{known}");
+    }
+}

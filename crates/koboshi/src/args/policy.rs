@@ -14,6 +14,23 @@ pub enum Finish {
 }
 
 impl Finish {
+    /// The words of the common dialects, in lower case, and what each means.
+    pub const WORDS: &[(&str, Self)] = &[
+        ("length", Self::Cut),
+        ("max_tokens", Self::Cut),
+        ("max_output_tokens", Self::Cut),
+        ("incomplete", Self::Cut),
+        ("model_length", Self::Cut),
+        ("model_context_window_exceeded", Self::Cut),
+        ("stop", Self::Done),
+        ("tool_calls", Self::Done),
+        ("function_call", Self::Done),
+        ("tool_use", Self::Done),
+        ("end_turn", Self::Done),
+        ("completed", Self::Done),
+        ("stop_sequence", Self::Done),
+    ];
+
     /// The finish reason or stop reason of any of the common dialects.
     ///
     /// ```
@@ -24,17 +41,8 @@ impl Finish {
     /// ```
     #[must_use]
     pub fn of(reason: &str) -> Self {
-        match reason.to_ascii_lowercase().as_str() {
-            "length"
-            | "max_tokens"
-            | "max_output_tokens"
-            | "incomplete"
-            | "model_length"
-            | "model_context_window_exceeded" => Self::Cut,
-            "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "completed"
-            | "stop_sequence" => Self::Done,
-            _ => Self::Unknown,
-        }
+        let known = Self::WORDS.iter().find(|(word, _)| reason.eq_ignore_ascii_case(word));
+        known.map_or(Self::Unknown, |(_, finish)| *finish)
     }
 }
 
