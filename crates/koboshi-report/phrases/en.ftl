@@ -267,6 +267,28 @@ json-exhausted-model =
 
 json-near = The mistake is near here: { $near }
 
+json-what-schema = The arguments do not satisfy the tool's schema.
+json-what-not-an-object = The arguments of a call must be one JSON object, and these are none.
+json-what-duplicate-key = One key of the arguments comes twice, and it cannot be told which of the values is meant.
+json-what-several-objects = One call takes one JSON object, and several were sent.
+json-what-other-tool = These arguments name another tool than the one that was called.
+json-what-empty = The call came without its arguments.
+json-what-too-large = The arguments are larger than allowed.
+json-refused-model =
+    { $what } The call was not carried out.
+    Error: { $error }
+    Arguments: { $json }
+
+    Please correct the arguments and send the functionCall again.
+json-refused-end-model =
+    { $what } This could not be resolved, and the task cannot be carried out correctly.
+    Error: { $error }
+    Arguments: { $json }
+json-form = The tool takes arguments of this form: { $form }
+
+json-cut-end-model =
+    The output limit ended this call in its middle again, so it was not carried out. The task cannot be carried out in this way.
+    Error: { $error }
 json-cut-model =
     The output limit ended this call in its middle, so it was not carried out.
     Error: { $error }
@@ -415,6 +437,11 @@ guard-question-go-on = Shall the agent go on?
 guard-note-errors = { $tools } failed { $count } times with the same message: { $pattern }. The call will not succeed by repeating it. Find the cause first, or go another way. After the next failure of this kind no more tools can be called.
 guard-note-repeats = Calls of { $tools } got the same answers { $count } times. Repeating them brings nothing new. Use what is known already, or go another way. If they go on, no more tools can be called.
 guard-note-depth = { $calls } tool calls were made for this message, and { $limit } are allowed. Answer now from what is known.
+guard-note-errors-only = { $tools } failed { $count } times with the same message: { $pattern }. The call will not succeed by repeating it. Find the cause first, or go another way.
+guard-note-repeats-only = Calls of { $tools } got the same answers { $count } times. Repeating them brings nothing new. Use what is known already, or go another way.
+guard-note-depth-only = { $calls } tool calls were made for this message, and { $limit } are usually enough. Answer from what is known, unless something essential is missing.
+guard-note-width = One response called { $count } tools at once, and { $limit } are allowed. Call fewer at a time.
+guard-note-width-only = One response called { $count } tools at once, and { $limit } are usually enough. Call fewer at a time.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what stands in the way and what is known so far, and ask how to go on.
 
 ## koboshi init

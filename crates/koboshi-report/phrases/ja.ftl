@@ -267,6 +267,28 @@ json-exhausted-model =
 
 json-near = 誤りはこの付近です: { $near }
 
+json-what-schema = 引数がツールのスキーマに合っていません。
+json-what-not-an-object = 引数は一つの JSON オブジェクトでなければなりません。
+json-what-duplicate-key = 引数に同じキーが二度あり、どちらの値が正しいか判断できません。
+json-what-several-objects = 一つの呼び出しの引数は一つの JSON オブジェクトですが、複数送られました。
+json-what-other-tool = 引数の中に、呼び出されたものとは別のツールの名前があります。
+json-what-empty = 呼び出しに引数がありません。
+json-what-too-large = 引数が大きすぎます。
+json-refused-model =
+    { $what }呼び出しは実行されませんでした。
+    エラー: { $error }
+    引数: { $json }
+
+    引数を修正して、もう一度functionCallを送信してください。
+json-refused-end-model =
+    { $what }解決できなかったため、タスクを正しく実行できません。
+    エラー: { $error }
+    引数: { $json }
+json-form = このツールの引数の形式: { $form }
+
+json-cut-end-model =
+    出力上限により、この呼び出しは再び途中で切れたため、実行されませんでした。この方法ではタスクを実行できません。
+    エラー: { $error }
 json-cut-model =
     出力上限により、この呼び出しは途中で切れたため、実行されませんでした。
     エラー: { $error }
@@ -415,6 +437,11 @@ guard-question-go-on = エージェントに続けさせますか。
 guard-note-errors = { $tools } が同じメッセージで { $count } 回失敗しました: { $pattern }。同じ呼び出しを繰り返しても成功しません。まず原因を調べるか、別のやり方を選んでください。次に同じ失敗をすると、ツールは呼び出せなくなります。
 guard-note-repeats = { $tools } の呼び出しに、同じ結果が { $count } 回返っています。繰り返しても新しいことは分かりません。すでに分かっていることを使うか、別のやり方を選んでください。このまま続けると、ツールは呼び出せなくなります。
 guard-note-depth = このメッセージに対するツール呼び出しは { $calls } 回で、上限は { $limit } 回です。分かっていることから、今すぐ回答してください。
+guard-note-errors-only = { $tools } が同じメッセージで { $count } 回失敗しました: { $pattern }。同じ呼び出しを繰り返しても成功しません。まず原因を調べるか、別のやり方を選んでください。
+guard-note-repeats-only = { $tools } の呼び出しに、同じ結果が { $count } 回返っています。繰り返しても新しいことは分かりません。すでに分かっていることを使うか、別のやり方を選んでください。
+guard-note-depth-only = このメッセージに対するツール呼び出しは { $calls } 回です。通常は { $limit } 回で足ります。どうしても必要なものがなければ、分かっていることから回答してください。
+guard-note-width = 一度の応答で { $count } 個のツールが同時に呼び出されました。上限は { $limit } 個です。一度に呼び出す数を減らしてください。
+guard-note-width-only = 一度の応答で { $count } 個のツールが同時に呼び出されました。通常は { $limit } 個で足ります。一度に呼び出す数を減らしてください。
 guard-note-stop = このメッセージに対しては、これ以上ツールを呼び出せません。試したこと、妨げになっていること、ここまでに分かったことを短く利用者に伝え、どう進めるか尋ねてください。
 
 ## koboshi init

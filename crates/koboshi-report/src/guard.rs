@@ -80,14 +80,20 @@ pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
     text(phrases, lang, &format!("guard-what-{}", suggestion.rule.name()), &args)
 }
 
-/// What the model is told about a finding: at a note what repeats, at a stop to answer without tools.
+/// What the model is told about a finding: at a note what repeats, at a stop to answer without tools. Where no stop
+/// follows, none is announced.
 #[must_use]
 pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> String {
-    let id = match (finding.verdict, finding.rule) {
-        (Verdict::Stop, _) => "guard-note-stop",
-        (_, Rule::Depth | Rule::Width) => "guard-note-depth",
-        _ if finding.fingerprint.text.is_empty() => "guard-note-repeats",
-        _ => "guard-note-errors",
+    let id = match (finding.verdict, finding.rule, finding.stops) {
+        (Verdict::Stop, _, true) => "guard-note-stop",
+        (_, Rule::Depth, true) => "guard-note-depth",
+        (_, Rule::Depth, false) => "guard-note-depth-only",
+        (_, Rule::Width, true) => "guard-note-width",
+        (_, Rule::Width, false) => "guard-note-width-only",
+        (_, _, true) if finding.fingerprint.text.is_empty() => "guard-note-repeats",
+        (_, _, false) if finding.fingerprint.text.is_empty() => "guard-note-repeats-only",
+        (_, _, true) => "guard-note-errors",
+        (_, _, false) => "guard-note-errors-only",
     };
     let count = finding.count.to_string();
     let limit = finding.limit.to_string();
@@ -128,12 +134,16 @@ mod tests {
     use jiff::Timestamp;
     use jiff::tz::{TimeZone, TimeZoneDatabase};
     use koboshi::classify::{Classifier, Rules};
-    use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question};
+    use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question, RulePolicy};
 
     fn judge(calls: &[Call<'_>]) -> Judgement {
+        judge_by(GuardPolicy::default(), calls)
+    }
+
+    fn judge_by(policy: GuardPolicy, calls: &[Call<'_>]) -> Judgement {
         let classifier = Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::none());
         let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
-        Guard::new(GuardPolicy::default()).unwrap().judge(calls, &classifier, &now)
+        Guard::new(policy).unwrap().judge(calls, &classifier, &now)
     }
 
     fn fonts(count: usize) -> Judgement {
@@ -214,6 +224,59 @@ mod tests {
             assert_ne!(note_of(&fonts(3), lang), noted);
         }
         assert!(note_of(&fonts(3), Lang::En).contains("No more tools"));
+    }
+
+    /// A model that is told of an end that never comes learns that notes mean nothing.
+    #[test]
+    fn no_note_threatens_with_a_stop_that_will_not_come() {
+        let phrases = Phrases::new().unwrap();
+        let noting = |limit| GuardPolicy {
+            similar_errors: RulePolicy::note(3),
+            same_call: RulePolicy::note(5),
+            depth: RulePolicy::note(limit),
+            ..GuardPolicy::default()
+        };
+        let observing = GuardPolicy { observe: true, ..GuardPolicy::default() };
+        let failed =
+            Call { tool: "run", args: "{}", output: "error: no", is_error: Some(true), ..Call::default() };
+        let same =
+            Call { tool: "read", args: "{}", output: "same", is_error: Some(false), ..Call::default() };
+        for (policy, call, count) in [
+            (noting(20), failed, 2),
+            (noting(20), failed, 3),
+            (observing.clone(), failed, 2),
+            (observing.clone(), failed, 3),
+            (noting(20), same, 4),
+            (noting(20), same, 5),
+            (noting(3), same, 3),
+            (observing, same, 5),
+        ] {
+            let judgement = judge_by(policy, &vec![call; count]);
+            let finding = judgement.gravest().unwrap();
+            for (lang, threat) in [(Lang::En, "can be called"), (Lang::Ja, "呼び出せ")] {
+                let note = note(&phrases, lang, finding, judgement.reach);
+                assert!(!note.contains(threat) && !note.contains("allowed"), "{note}");
+            }
+        }
+        let stopping = judge(&[failed; 2]);
+        let finding = stopping.gravest().unwrap();
+        assert!(note(&phrases, Lang::En, finding, stopping.reach).contains("no more tools can be called"));
+    }
+
+    #[test]
+    fn a_note_about_parallel_calls_is_not_about_all_of_them() {
+        let phrases = Phrases::new().unwrap();
+        let args: Vec<String> = (0..18).map(|at| format!("{{\"path\":\"f{at}\"}}")).collect();
+        let call = |at: usize| Call { tool: "read", args: &args[at], output: &args[at], ..Call::default() };
+        let calls: Vec<Call<'_>> =
+            (0..18).map(|at| Call { batch: Some(u32::from(at >= 2)), ..call(at) }).collect();
+        let judgement = judge(&calls);
+        let finding = judgement.gravest().unwrap();
+        assert_eq!((finding.rule, finding.verdict), (Rule::Width, Verdict::Note));
+        for &lang in Lang::ALL {
+            let note = note(&phrases, lang, finding, judgement.reach);
+            assert!(note.contains("16") && !note.contains("18"), "{note}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The sentences are phrases; this only puts them together. Model and user get different ones: the model is told what to
 //! write, the user only that it did not work yet.
 
+use koboshi::args::Defect;
 use koboshi::reask::{Ask, Called, Step};
 
 use crate::phrase::{Lang, Phrases};
@@ -10,12 +11,23 @@ use crate::phrase::{Lang, Phrases};
 /// What the model is told, as the result of its call.
 #[must_use]
 pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
-    let (id, ask) = match step {
-        Step::Reask(ask) => (if ask.cut { "json-cut-model" } else { "json-retry-model" }, ask),
-        Step::GiveUp(ask) => ("json-exhausted-model", ask),
+    let (ask, ends) = match step {
+        Step::Reask(ask) => (ask, false),
+        Step::GiveUp(ask) => (ask, true),
         _ => return None,
     };
-    let mut text = say(phrases, lang, id, &[("error", &ask.refusal.to_string()), ("json", &ask.text)]);
+    let own = own_words(ask.refusal.defect);
+    let id = match (ask.cut, own, ends) {
+        (true, _, false) => "json-cut-model",
+        (true, _, true) => "json-cut-end-model",
+        (false, Some(_), false) => "json-refused-model",
+        (false, Some(_), true) => "json-refused-end-model",
+        (false, None, false) => "json-retry-model",
+        (false, None, true) => "json-exhausted-model",
+    };
+    let what = own.map(|id| say(phrases, lang, id, &[])).unwrap_or_default();
+    let error = ask.refusal.to_string();
+    let mut text = say(phrases, lang, id, &[("what", &what), ("error", &error), ("json", &ask.text)]);
     let call = [("id", ask.id.as_str()), ("tool", ask.tool.as_str())];
     text.push_str(&format!("\n\n{}", say(phrases, lang, "json-call", &call)));
     // Of a long call only the ends are sent back: without the place itself the model would have to count.
@@ -27,7 +39,25 @@ pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
         let path = if miss.path.is_empty() { "/" } else { &miss.path };
         text.push_str(&format!("\n- {path}: {}", miss.demand));
     }
+    // What is to be written helps whoever may write again; what the limit cut was none of its mistakes.
+    if !ends && !ask.cut && !ask.hint.is_empty() {
+        text.push_str(&format!("\n{}", say(phrases, lang, "json-form", &[("form", &ask.hint)])));
+    }
     Some(text)
+}
+
+/// The sentence for a defect that is none of syntax: to be told of one would send the model looking for it.
+fn own_words(defect: Defect) -> Option<&'static str> {
+    match defect {
+        Defect::Schema => Some("json-what-schema"),
+        Defect::NotAnObject => Some("json-what-not-an-object"),
+        Defect::DuplicateKey => Some("json-what-duplicate-key"),
+        Defect::SeveralObjects => Some("json-what-several-objects"),
+        Defect::OtherTool => Some("json-what-other-tool"),
+        Defect::Empty => Some("json-what-empty"),
+        Defect::TooDeep | Defect::TooLong => Some("json-what-too-large"),
+        _ => None,
+    }
 }
 
 /// What the user sees, if anything.
@@ -47,7 +77,8 @@ pub fn debug_lines(called: &Called<'_>, step: &Step) -> Vec<String> {
     let shown = koboshi::redact::Redactor::new().excerpt(called.text, 400);
     let mut lines = vec![format!("[KOBOSHI] Detected functionCall: {} {shown}", called.tool)];
     let mut wrong = |ask: &Ask| {
-        lines.push(format!("[KOBOSHI] Invalid JSON: {}", ask.text));
+        let what = if own_words(ask.refusal.defect).is_some() { "Refused arguments" } else { "Invalid JSON" };
+        lines.push(format!("[KOBOSHI] {what}: {}", ask.text));
         lines.push(format!("[KOBOSHI] Error: {}", ask.refusal));
     };
     match step {
@@ -76,7 +107,7 @@ fn say(phrases: &Phrases, lang: Lang, id: &str, args: &[(&str, &str)]) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use koboshi::args::{ArgsPolicy, Finish, check};
+    use koboshi::args::{ArgsPolicy, Finish, ToolSchema, check};
     use koboshi::reask::{Lineage, ReaskPolicy};
 
     fn step(lineage: &mut Lineage, text: &str, finish: Finish) -> Step {
@@ -85,7 +116,7 @@ mod tests {
     }
 
     fn called(text: &str) -> Called<'_> {
-        Called { id: "call_7", tool: "move_to", text }
+        Called { id: "call_7", tool: "move_to", text, schema: None }
     }
 
     /// The three examples of the design that asked for this, word for word.
@@ -163,6 +194,89 @@ mod tests {
             let short = step(&mut Lineage::new(), "{x: 1}", Finish::Done);
             let model = for_model(&phrases, lang, &short).unwrap();
             assert_eq!(model.matches("{x: 1}").count(), 1, "{model}");
+        }
+    }
+
+    /// The steps of a lineage whose answers are judged by this schema.
+    fn with_schema(schema: &str, texts: &[&str]) -> Vec<Step> {
+        let schema = ToolSchema::parse(schema).unwrap();
+        let mut lineage = Lineage::new();
+        let step = |text: &&str| {
+            let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
+            let called = Called { schema: Some(&schema), ..called(text) };
+            lineage.next(&called, &verdict, &ReaskPolicy::default())
+        };
+        texts.iter().map(step).collect()
+    }
+
+    const CITY: &str = r#"{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"], "additionalProperties": false}"#;
+
+    #[test]
+    fn sound_json_is_not_called_a_syntax_error() {
+        let phrases = Phrases::new().unwrap();
+        let texts = [r#"{"town": "Paris"}"#, r#"{"town": "Rome"}"#, r#"{"town": "Oslo"}"#];
+        let steps = with_schema(CITY, &texts);
+        assert!(matches!(steps[2], Step::GiveUp(_)));
+        for step in &steps {
+            let en = for_model(&phrases, Lang::En, step).unwrap();
+            assert!(en.contains("schema") && en.contains("city"), "{en}");
+            assert!(!en.contains("syntax") && !en.contains("Invalid JSON"), "{en}");
+            let ja = for_model(&phrases, Lang::Ja, step).unwrap();
+            assert!(ja.contains("スキーマ") && ja.contains("city"), "{ja}");
+            assert!(!ja.contains("構文") && !ja.contains("不正なJSON"), "{ja}");
+            let debug = debug_lines(&called(texts[0]), step);
+            assert!(!debug.iter().any(|line| line.contains("Invalid JSON")), "{debug:?}");
+        }
+    }
+
+    #[test]
+    fn each_defect_that_is_none_of_syntax_has_words_of_its_own() {
+        let phrases = Phrases::new().unwrap();
+        let mut said = std::collections::BTreeSet::new();
+        for text in ["[1, 2]", r#"{"city": "a", "city": "b"}"#, r#"{"city": "a"}{"city": "b"}"#, ""] {
+            for lang in [Lang::En, Lang::Ja] {
+                let step = with_schema(CITY, &[text]).remove(0);
+                let model = for_model(&phrases, lang, &step).unwrap();
+                assert!(!model.contains("syntax") && !model.contains("構文"), "{model}");
+                let first = model.lines().next().unwrap_or_default().to_owned();
+                assert!(said.insert(first), "{model}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_model_is_shown_what_the_tool_takes_also_for_broken_syntax() {
+        let phrases = Phrases::new().unwrap();
+        let form = r#"{"city": string, "days"?: integer}"#;
+        let steps = with_schema(CITY, &["{city: 'a' 'b'}", "{city: 'a' 'c'}", "{city: 'a' 'd'}"]);
+        for lang in [Lang::En, Lang::Ja] {
+            for asked in &steps[..2] {
+                let model = for_model(&phrases, lang, asked).unwrap();
+                assert!(model.contains(form), "{model}");
+                assert!(
+                    model.starts_with("JSON構文エラー") || model.starts_with("A JSON syntax error"),
+                    "{model}"
+                );
+            }
+            assert!(
+                !for_model(&phrases, lang, &steps[2]).unwrap().contains(form),
+                "nothing is asked for any more"
+            );
+        }
+    }
+
+    #[test]
+    fn the_second_cut_by_the_limit_says_so_and_echoes_nothing() {
+        let phrases = Phrases::new().unwrap();
+        let mut lineage = Lineage::new();
+        step(&mut lineage, r#"{"content": "half a f"#, Finish::Cut);
+        let last = step(&mut lineage, r#"{"content": "half a file, ag"#, Finish::Cut);
+        assert!(matches!(last, Step::GiveUp(_)));
+        for (lang, limit) in [(Lang::En, "output limit"), (Lang::Ja, "出力上限")] {
+            let model = for_model(&phrases, lang, &last).unwrap();
+            assert!(model.contains(limit) && !model.contains("half a f"), "{model}");
+            assert!(!model.contains("syntax") && !model.contains("構文"), "{model}");
         }
     }
 

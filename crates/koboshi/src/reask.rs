@@ -10,7 +10,7 @@
 //!
 //! let policy = ReaskPolicy::default();
 //! let mut lineage = Lineage::new();
-//! let called = |text| Called { id: "call_1", tool: "move_to", text };
+//! let called = |text| Called { id: "call_1", tool: "move_to", text, schema: None };
 //! // Validate only, as a host without repair does.
 //! let judge = |text: &str| check(text, None, Finish::Done, &ArgsPolicy::strict());
 //!
@@ -29,6 +29,7 @@
 //! | invalid answers that end a call | 3 |
 //! | the same text again, or cut by the output limit twice | ends it at once: a third identical try helps nobody |
 //! | excerpt of the broken arguments | 400 characters, redacted |
+//! | hint at the tool's schema, if it was told | [`LONGEST_HINT`] characters |
 //!
 //! # Events
 //!
@@ -41,7 +42,7 @@
 //! - One counter for a whole conversation: parallel calls are independent.
 //! - Asking again with the same output limit for what the limit has cut.
 
-use crate::args::{Defect, Refusal, Verdict};
+use crate::args::{Defect, LONGEST_HINT, Refusal, ToolSchema, Verdict};
 use crate::redact::Redactor;
 
 /// How much of the broken arguments is sent back.
@@ -61,7 +62,7 @@ impl Default for ReaskPolicy {
 }
 
 /// A tool call as the model made it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Called<'a> {
     /// Its id.
     pub id: &'a str,
@@ -69,6 +70,8 @@ pub struct Called<'a> {
     pub tool: &'a str,
     /// The text of its arguments.
     pub text: &'a str,
+    /// The tool's schema, if it is known: whatever is wrong, the model is shown what is asked for.
+    pub schema: Option<&'a ToolSchema>,
 }
 
 /// What to do with a call.
@@ -98,6 +101,8 @@ pub struct Ask {
     pub refusal: Refusal,
     /// The broken arguments, redacted and shortened.
     pub text: String,
+    /// What the tool takes, in the form of [`ToolSchema::hint`]; empty if nobody said.
+    pub hint: String,
     /// The output limit cut it: smaller pieces or a higher limit, not the same again.
     pub cut: bool,
 }
@@ -138,6 +143,10 @@ impl Lineage {
             most: policy.max_attempts,
             refusal: Refusal { excerpt: refusal.redacted_excerpt(called.text, &redactor), ..refusal.clone() },
             text: redactor.excerpt(called.text, LONGEST_TEXT),
+            hint: called
+                .schema
+                .map(|schema| redactor.excerpt(&schema.hint(), LONGEST_HINT))
+                .unwrap_or_default(),
             cut,
         };
         if self.invalid >= policy.max_attempts || same_again {
@@ -155,7 +164,7 @@ mod tests {
     use crate::args::{ArgsPolicy, Finish, check};
 
     fn called(text: &str) -> Called<'_> {
-        Called { id: "call_1", tool: "write", text }
+        Called { id: "call_1", tool: "write", text, schema: None }
     }
 
     fn next(lineage: &mut Lineage, text: &str, finish: Finish) -> Step {
@@ -200,6 +209,19 @@ mod tests {
         let Step::Reask(ask) = next(&mut Lineage::new(), &text, Finish::Done) else { panic!("a re-ask") };
         assert!(ask.text.chars().count() <= LONGEST_TEXT);
         assert!(!ask.text.contains(key) && !ask.refusal.excerpt.contains(key), "{ask:?}");
+    }
+
+    #[test]
+    fn what_the_tool_takes_goes_back_with_any_defect() {
+        let text = r#"{"properties": {"path": {"type": "string"}, "mode": {"enum": ["a", "w"]}}, "required": ["path"]}"#;
+        let schema = ToolSchema::parse(text).unwrap();
+        for text in ["{path: 'a' 'b'}", r#"{"paht": "a"}"#, "[]"] {
+            let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
+            let called = Called { schema: Some(&schema), ..called(text) };
+            let step = Lineage::new().next(&called, &verdict, &ReaskPolicy::default());
+            let Step::Reask(ask) = step else { panic!("{step:?}") };
+            assert_eq!(ask.hint, r#"{"path": string, "mode"?: "a" | "w"}"#, "{text}");
+        }
     }
 
     #[test]

@@ -27,7 +27,9 @@ const TOOL_CATEGORIES: &str = "font missing_module missing_command permission re
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
 const TEXTS: &str = "init-done init-next serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-simulated serve-try \
-    json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-call json-near static-unavailable \
+    json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
+    json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
+    json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
     static-notice unavailable-long label-what label-kind label-code label-whose label-do label-wait label-affects \
     label-sure label-said label-reason label-retry label-same label-other label-later label-seen label-seen-from-end \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
@@ -47,7 +49,8 @@ const TEXTS: &str = "init-done init-next serve-listens serve-label-providers ser
     guard-step-sign-in guard-step-wait-then-go-on guard-step-name-tools guard-step-one-test \
     guard-step-other-words guard-step-say-what-is-known guard-step-go-on guard-step-raise-limit \
     guard-step-other-way guard-question-fix-or-other-way guard-question-what-next guard-question-go-on \
-    guard-note-errors guard-note-repeats guard-note-depth guard-note-stop";
+    guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
+    guard-note-width guard-note-width-only guard-note-stop";
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
@@ -168,7 +171,7 @@ fn no_entry_is_left_over() {
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left key near until place count node command slot why id tool tools limit \
-        calls responses pattern";
+        calls responses pattern what form";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

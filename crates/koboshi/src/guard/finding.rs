@@ -113,6 +113,9 @@ pub struct Finding {
     pub rule: Rule,
     /// How far it has come: one before the limit, or at it. Policy may have lowered a stop to a note.
     pub verdict: Verdict,
+    /// Whether tools end at the limit. Where the rule only notes, or the guard observes, they do not, and nobody should be
+    /// told so.
+    pub stops: bool,
     /// How often it was seen: attempts, rounds or calls.
     pub count: u32,
     /// How often it may be seen.
@@ -171,6 +174,7 @@ impl Judgement {
         findings.sort_by(|one, other| other.verdict.cmp(&one.verdict).then(one.rule.cmp(&other.rule)));
         let would = findings.first().map_or(Verdict::Pass, |finding| finding.verdict);
         let verdict = if observe { Verdict::Pass } else { would };
+        findings.iter_mut().for_each(|finding| finding.stops &= !observe);
         Self { verdict, would, findings, reach }
     }
 

@@ -162,7 +162,7 @@ impl Guard {
             // So many are allowed; the next one stops.
             let stop = own.limit.saturating_add(1);
             if let Some(verdict) = graded(own.act, count, stop) {
-                findings.push(found(rule, verdict, count, own.limit, &last));
+                findings.push(found(rule, own.act, verdict, (count, own.limit), &last));
             }
         }
         Judgement::of(findings, reach, self.policy.observe)
@@ -186,8 +186,14 @@ fn graded(act: Act, count: u32, limit: u32) -> Option<Verdict> {
     }
 }
 
-/// A finding about these entries, oldest first.
-fn found(rule: Rule, verdict: Verdict, count: u32, limit: u32, entries: &[(usize, &Digest)]) -> Finding {
+/// A finding about these entries, oldest first: how often it was seen, and how often it may be.
+fn found(
+    rule: Rule,
+    act: Act,
+    verdict: Verdict,
+    (count, limit): (u32, u32),
+    entries: &[(usize, &Digest)],
+) -> Finding {
     let mut tools = Vec::new();
     for (_, digest) in entries {
         if !tools.contains(&digest.tool) {
@@ -202,6 +208,7 @@ fn found(rule: Rule, verdict: Verdict, count: u32, limit: u32, entries: &[(usize
     Finding {
         rule,
         verdict,
+        stops: act == Act::Stop,
         count,
         limit,
         entries: indexes,

@@ -74,7 +74,7 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
     let limit = if paused { policy.waiting.max(own.limit) } else { own.limit };
     let verdict = graded(own.act, count, limit)?;
     entries.reverse();
-    Some(told(found(Rule::SameCall, verdict, count, limit, &entries), last, last.pair()))
+    Some(told(found(Rule::SameCall, own.act, verdict, (count, limit), &entries), last, last.pair()))
 }
 
 /// What looks have shown, walking back.
@@ -127,7 +127,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         entries.sort_by_key(|(index, _)| *index);
         let last = calls().next()?;
         let id = hash_set(keys.get(..period)?.to_vec());
-        Some(told(found(Rule::Cycle, verdict, rounds, limit, &entries), last, id))
+        Some(told(found(Rule::Cycle, own.act, verdict, (rounds, limit), &entries), last, id))
     })
 }
 
@@ -188,7 +188,7 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
     }
     let verdict = graded(own.act, count, limit)?;
     entries.reverse();
-    Some(told(found(Rule::Stagnation, verdict, count, limit, &entries), last, last.answer))
+    Some(told(found(Rule::Stagnation, own.act, verdict, (count, limit), &entries), last, last.answer))
 }
 
 /// One question, put to another thing each time.

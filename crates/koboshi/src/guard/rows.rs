@@ -100,7 +100,7 @@ fn finding_of(
         (_, Some(total)) => (total, row.total, patient),
         _ => return None,
     };
-    let mut finding = found(rule, verdict, count, limit, &row.entries);
+    let mut finding = found(rule, own.act, verdict, (count, limit), &row.entries);
     finding.category = Some(failure.category.clone());
     finding.fingerprint = failure.fingerprint.clone();
     finding.example.clone_from(&last.example);
@@ -241,7 +241,7 @@ fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
     let verdict = graded(own.act, count, limit)?;
     entries.reverse();
     let categories: HashSet<_> = entries.iter().filter_map(|(_, digest)| digest.category()).collect();
-    let mut finding = found(Rule::AnyErrors, verdict, count, limit, &entries);
+    let mut finding = found(Rule::AnyErrors, own.act, verdict, (count, limit), &entries);
     finding.category = (categories.len() == 1)
         .then(|| last.failure.as_ref().map(|failure| failure.category.clone()))
         .flatten();
