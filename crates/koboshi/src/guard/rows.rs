@@ -28,8 +28,11 @@ pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec
     let mut causes: Vec<(&Digest, &Failure)> =
         last.failures().filter_map(|(_, digest)| Some((digest, digest.failure.as_ref()?))).collect();
     // The order inside one response means nothing.
-    causes.sort_by_key(|(digest, failure)| (failure.fingerprint.id, digest.verb, digest.target));
-    causes.dedup_by_key(|(digest, failure)| (failure.fingerprint.id, digest.verb, digest.target));
+    let key = |(digest, failure): &(&Digest, &Failure)| {
+        (failure.fingerprint.id, digest.verb, digest.target, failure.named)
+    };
+    causes.sort_by_key(key);
+    causes.dedup_by_key(|cause| key(cause));
     causes.truncate(MOST_ROWS);
     let first = out.len();
     for (digest, failure) in causes {
