@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn hint(schema: Value) -> String {
-        ToolSchema::compile(&schema).unwrap().hint()
+    fn hint(schema: &Value) -> String {
+        ToolSchema::compile(schema).unwrap().hint()
     }
 
     #[test]
@@ -192,10 +192,10 @@ mod tests {
             "$defs": {"r": {"const": 5}},
         });
         assert_eq!(
-            hint(schema),
+            hint(&schema),
             r#"{"u": "C" | "F", "a"?: [string, …], "any"?: any, "n"?: integer | null, "o"?: {"x": number}, "r"?: 5, "z"?: string | boolean}"#
         );
-        assert_eq!(hint(json!({"type": "object"})), "");
+        assert_eq!(hint(&json!({"type": "object"})), "");
     }
 
     #[test]
@@ -205,13 +205,13 @@ mod tests {
             members.insert(format!("member_{n}"), json!({"enum": ["x".repeat(n), "y"]}));
         }
         members.insert("zzz".to_owned(), json!({"type": "string"}));
-        let wide = hint(json!({"properties": members, "required": ["zzz"]}));
+        let wide = hint(&json!({"properties": members, "required": ["zzz"]}));
         assert!(wide.chars().count() <= LONGEST_HINT, "{}", wide.len());
         assert!(wide.starts_with(r#"{"zzz": string, "#) && wide.ends_with("…}"), "{wide}");
 
         let itself =
             json!({"properties": {"next": {"$ref": "#"}, "or": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
-        let endless = hint(itself);
+        let endless = hint(&itself);
         assert!(endless.chars().count() <= LONGEST_HINT && endless.ends_with('}'), "{endless}");
     }
 }

@@ -3,13 +3,11 @@
 //! Programs complain in few forms: `error: …`, `name: reason`, `SomeError: …`, a status with its phrase, a
 //! verdict over a whole run. The lists below are of such beginnings and endings, not of messages.
 
+use super::cues::Cues;
+
 /// `cat: missing.txt: No such file or directory`: short outputs may say it at the end of the line.
 pub(super) fn ends_as_failure(line: &str) -> bool {
-    if is_all_clear(line) {
-        return false;
-    }
-    let lower = line.to_ascii_lowercase();
-    const REASONS: &[&str] = &[
+    static REASONS: Cues = Cues::any_case(&[
         "no such file or directory", "permission denied", "command not found", "connection refused",
         "operation not permitted", "is a directory", "not a directory", "no space left on device",
         "read-only file system", "file exists", "timed out", "not found.", ": not found", "does not exist",
@@ -21,15 +19,29 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "was declined", "divide by zero", "division by zero", "omitting directory", "::exception:",
         "no changes to make", "panicked at", "aborted due to", "did not complete within", "giving up.",
         "awaiting response... 4", "awaiting response... 5",
-    ];
-    (REASONS.iter().any(|reason| lower.contains(reason))
-        || lower.ends_with(" failed")
-        || lower.ends_with("not found"))
-        && !lower.starts_with("no ")
+    ]);
+    let ends_with = |end: &str| {
+        let at = line.len().saturating_sub(end.len());
+        line.get(at..).is_some_and(|last| last.eq_ignore_ascii_case(end))
+    };
+    // A line as long as a page is no message; its end may still be one.
+    let near = line.get(line.ceil_char_boundary(line.len().saturating_sub(1024))..).unwrap_or_default();
+    (REASONS.may_be_in(near) || ends_with(" failed") || ends_with("not found"))
+        && !line.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("no "))
+        && !is_all_clear(line)
+}
+
+/// Whether some line passes judgement on a whole run.
+pub(super) fn has_verdict<'t>(text: &str, mut lines: impl Iterator<Item = &'t str>) -> bool {
+    static CUES: Cues = Cues::new(&[
+        "FAIL", "CategoryInfo", "Traceback (", "npm ERR!", "npm error", "error[", "Error", ": error:",
+        ": ERROR:", ": fatal error:", " failed, ", "not ok ", "not found.", " panicked at ",
+    ]);
+    CUES.may_be_in(text) && lines.any(is_verdict)
 }
 
 /// A line that passes judgement on a whole run, wherever it stands.
-pub(super) fn is_verdict(line: &str) -> bool {
+fn is_verdict(line: &str) -> bool {
     line.starts_with("test result: FAILED")
         || line.starts_with("+ CategoryInfo")
         || line.starts_with("Traceback (most recent call last)")
@@ -58,11 +70,11 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
     let line = line.trim_start_matches([
         '[', '(', '*', '!', '│', '╷', '|', '❌', '✗', '✕', '✖', '×', '>', ' ', '\u{fe0f}',
     ]);
-    if is_all_clear(line) {
-        return false;
-    }
-    let lower = line.get(..line.floor_char_boundary(160)).unwrap_or_default().to_ascii_lowercase();
-    const BEGINNINGS: &[&str] = &[
+    looks_failed(line) && !is_all_clear(line)
+}
+
+fn looks_failed(line: &str) -> bool {
+    static BEGINNINGS: Cues = Cues::any_case(&[
         "ファイルが見つかりません", "找不到", "net::err", "noauth ", "wrongpass ", "wrongtype ", "oom ",
         "readonly ", "misconf ", "error:", "error ", "error[", "error in", "error (", "err:", "err ",
         "fatal:", "fatal error", "fatal ", "failed to", "failed:", "failed ", "failure", "exception",
@@ -79,7 +91,8 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
         "operation not permitted", "the term ", "warning: failed", "status: error", "e: ",
         "execution failed", "build failed", "assertion", "the command failed", "request failed",
         "connection ",
-    ];
+    ]);
+    let lower = line.get(..line.floor_char_boundary(160)).unwrap_or_default().to_ascii_lowercase();
     // "tool " alone is a heading; it needs its complaint.
     let complained = |begin: &str| {
         begin != "tool "
@@ -88,7 +101,7 @@ pub(super) fn begins_as_failure(line: &str) -> bool {
             || lower.contains("error")
             || lower.contains("not ")
     };
-    if BEGINNINGS.iter().any(|begin| lower.starts_with(begin) && complained(begin))
+    if BEGINNINGS.beginning(&lower).is_some_and(complained)
         && !lower.starts_with("error.")
         && !lower.starts_with("connection established")
         && !lower.starts_with("connection succe")
@@ -127,9 +140,8 @@ fn announces_status(lower: &str) -> bool {
 
 /// `EISDIR: illegal operation on a directory`
 fn names_errno(line: &str) -> bool {
-    line.split_once(": ").is_some_and(|(name, _)| {
-        name.len() >= 4 && name.starts_with('E') && name.bytes().all(|b| b.is_ascii_uppercase())
-    })
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    line.starts_with('E') && line.len() - rest.len() >= 4 && rest.starts_with(": ")
 }
 
 /// `401 Unauthorized`, `503 Service Unavailable: …`
@@ -199,11 +211,13 @@ fn complains(lower: &str) -> bool {
 
 /// Words of errors that say that there are none.
 pub(super) fn is_all_clear(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    const CLEAR: &[&str] = &[
+    static CLEAR: Cues = Cues::any_case(&[
         "0 errors", "0 error", "no error", "no errors", "0 failed", "0 failures", "no failures",
         "without error", "no issues", "no problems", "no warnings", "all checks passed", "successfully",
         "succeeded", "0 problems",
-    ];
-    CLEAR.iter().any(|clear| lower.starts_with(clear) || lower.contains(&format!(" {clear}")))
+    ]);
+    // `10 errors` are some.
+    CLEAR
+        .places(line)
+        .any(|at| line.get(..at).is_some_and(|before| before.is_empty() || before.ends_with(' ')))
 }

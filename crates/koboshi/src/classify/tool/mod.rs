@@ -5,6 +5,7 @@
 //! search hits, logs and passing tests are full of the words of errors. *What failed?* That is the rules'
 //! business: the cause that a person can act on, not the wrapper around it.
 
+mod cues;
 mod failing;
 mod reading;
 mod shape;
@@ -44,15 +45,16 @@ impl Classifier {
             Some(false) => Report::Fine,
             None => shape::report(&text),
         };
+        if report == Report::Fine {
+            return self.spoilt(&text);
+        }
         let words = plain(&text);
         let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
         let rule = self.rules.decide(&self.rules.tool, &seen);
         let failed = report == Report::Failed
             || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
         if !failed {
-            // Missing glyphs spoil a figure although the run ends well.
-            return shape::warns_of_fonts(&text)
-                .then(|| self.tool_fault(&text, "tool.font_warning", "font", Confidence::Medium));
+            return self.spoilt(&text);
         }
         let Some(rule) = rule else {
             return Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low));
@@ -66,6 +68,12 @@ impl Classifier {
             fault.wait = header_wait(headers.into_iter(), clock).or_else(stated);
         }
         Some(fault)
+    }
+
+    /// Missing glyphs spoil a figure although the run ends well.
+    fn spoilt(&self, text: &str) -> Option<Fault> {
+        shape::warns_of_fonts(text)
+            .then(|| self.tool_fault(text, "tool.font_warning", "font", Confidence::Medium))
     }
 
     fn tool_fault(&self, text: &str, rule: &str, category: &str, confidence: Confidence) -> Fault {

@@ -3,26 +3,23 @@
 //! All of them are full of the words of errors. They are told by what most of their lines look like, so
 //! one odd line does not turn a failure into a document, nor a document into a failure.
 
-use std::borrow::Cow;
+use super::cues::Cues;
+use super::failing::{begins_as_failure, has_verdict};
 
-use super::failing::{begins_as_failure, is_verdict};
-
-/// Text that is shown, not reported: most of its lines are of a kind that only readers see.
-pub(super) fn is_reading(text: &str) -> bool {
-    let (mut lines, mut read) = (0_usize, 0_usize);
-    for line in text.lines().filter(|line| !line.trim().is_empty()).take(400) {
-        lines += 1;
-        read += usize::from(is_read_line(line));
-    }
-    lines > 0 && read * 2 > lines
-        || is_manual(text)
+/// Text that is shown, not reported: most of its lines are of a kind that only readers see. `lines` are those of the text
+/// that say something.
+pub(super) fn is_reading(text: &str, lines: &[&str]) -> bool {
+    let near = lines.get(..lines.len().min(400)).unwrap_or_default();
+    let read = near.iter().filter(|line| is_read_line(line)).count();
+    !near.is_empty() && read * 2 > near.len()
+        || is_manual(text, lines)
         || is_document(text)
-        || is_table(text)
-        || is_found(text)
+        || is_table(text, lines)
+        || is_found(lines)
         || is_commit(text)
-        || is_listing(text)
+        || is_listing(lines)
         || is_help(text)
-        || is_source(text)
+        || is_source(text, lines)
 }
 
 fn is_read_line(line: &str) -> bool {
@@ -52,6 +49,9 @@ fn search_hit(line: &str) -> bool {
     let pathlike = !path.contains(' ') && (path.contains('.') || path.contains('/'));
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let after = rest.get(digits..).unwrap_or_default();
+    if !pathlike || digits == 0 || !after.starts_with(':') || path.starts_with('[') {
+        return false;
+    }
     let compiler = after.contains("error:")
         || after.contains("ERROR:")
         || after.contains("warning:")
@@ -62,13 +62,7 @@ fn search_hit(line: &str) -> bool {
     let word = after.trim_start_matches([':', ' ']).split([' ', ':']).next().unwrap_or_default();
     let warning = word.ends_with("Warning") || (word.ends_with("Error") && after.contains("Error:"));
     let frame = after.starts_with(":in ") || word == "undefined" || word == "cannot" || word == "undeclared";
-    pathlike
-        && digits > 0
-        && after.starts_with(':')
-        && !compiler
-        && !warning
-        && !frame
-        && !path.starts_with('[')
+    !compiler && !warning && !frame
 }
 
 /// `a1b2c3d title` or `commit a1b2…`
@@ -110,58 +104,58 @@ fn passing(line: &str) -> bool {
         || line.starts_with("ok ")
         || line.ends_with("... ok")
         || line.ends_with(" PASSED")
-        || line.contains(" PASSED ")
+        || memchr::memmem::find(line.as_bytes(), b" PASSED ").is_some()
 }
 
-fn is_manual(text: &str) -> bool {
+fn is_manual(text: &str, lines: &[&str]) -> bool {
     let is_heading =
-        |line: &&str| line.len() >= 4 && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
-    let indented = text.lines().filter(|line| line.starts_with("      ")).count();
-    let first = text.lines().next().is_some_and(|line| is_heading(&line));
-    (text.lines().filter(is_heading).count() >= 2 && indented >= 2) || (first && indented >= 3)
+        |line: &&&str| line.len() >= 4 && line.chars().all(|c| c.is_ascii_uppercase() || c == ' ');
+    let indented = lines.iter().filter(|line| line.starts_with("      ")).take(3).count();
+    let first = text.lines().next().is_some_and(|line| is_heading(&&line));
+    indented >= 2 && lines.iter().filter(is_heading).take(2).count() >= 2 || (first && indented >= 3)
 }
 
 /// What a program prints about itself when it is asked for help.
 fn is_help(text: &str) -> bool {
+    static USAGE: Cues = Cues::new(&["usage:", "Usage:", "USAGE:"]);
+    if !USAGE.may_be_in(text) {
+        return false;
+    }
     let lower = text.to_ascii_lowercase();
     let usage = lower.trim_start().starts_with("usage:") || lower.contains("\nusage:");
     usage && (lower.contains("show this help") || lower.contains("\noptions:")) && !lower.contains("error:")
 }
 
 /// A listing of files: every line is one path, or names in columns.
-fn is_listing(text: &str) -> bool {
+fn is_listing(lines: &[&str]) -> bool {
     let is_path = |word: &str| !word.ends_with(':') && (word.contains('/') || word.contains('.'));
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
-    lines.peek().is_some() && lines.all(|line| line.split_whitespace().all(is_path) && !line.ends_with('.'))
+    !lines.is_empty() && lines.iter().all(|line| line.split_whitespace().all(is_path) && !line.ends_with('.'))
 }
 
 /// A table: a first line of several headings in capitals, or a rule under it or around it.
-fn is_table(text: &str) -> bool {
-    let first = text.lines().next().unwrap_or_default();
+fn is_table(text: &str, lines: &[&str]) -> bool {
     let is_rule =
-        |line: &str| line.contains("--") && line.chars().all(|c| matches!(c, '-' | '+' | ' ' | '=' | '|'));
-    let ends_in_failure = text.lines().rfind(|line| !line.trim().is_empty()).is_some_and(begins_as_failure);
-    if text.lines().take(3).any(is_rule) && text.lines().count() >= 3 {
-        return !ends_in_failure;
+        |line: &str| line.chars().all(|c| matches!(c, '-' | '+' | ' ' | '=' | '|')) && line.contains("--");
+    if text.lines().take(3).any(is_rule) && text.lines().nth(2).is_some() {
+        return !lines.last().is_some_and(|line| begins_as_failure(line));
     }
-    let columns: Vec<&str> = first.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
-    columns.len() >= 3
-        && columns.iter().all(|column| {
-            column
-                .chars()
-                .all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '%' | '/'))
-        })
+    let first = text.lines().next().unwrap_or_default();
+    let columns = first.split("  ").map(str::trim).filter(|column| !column.is_empty());
+    let is_heading = |column: &str| {
+        column.chars().all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '%' | '/'))
+    };
+    columns.clone().all(is_heading) && columns.count() >= 3
 }
 
-/// A numbered list of hits.
-fn is_found(text: &str) -> bool {
-    let hits = text.lines().filter(|line| {
-        let line =
-            line.strip_prefix('[').map_or(Cow::Borrowed(*line), |rest| rest.replacen("] ", ". ", 1).into());
-        line.split_once(". ")
-            .is_some_and(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+/// A numbered list of hits: `1. …` or `[1] …`.
+fn is_found(lines: &[&str]) -> bool {
+    let hits = lines.iter().filter(|line| {
+        let bracketed = line.strip_prefix('[');
+        let number = bracketed.unwrap_or(line);
+        let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < number.len() && (rest.starts_with(". ") || bracketed.is_some() && rest.starts_with("] "))
     });
-    hits.count() >= 2
+    hits.take(2).count() >= 2
 }
 
 /// `commit 9b1f0c2`, then its author.
@@ -177,21 +171,23 @@ fn is_document(text: &str) -> bool {
 }
 
 /// Source code: several lines that only code has, and none that a failure has.
-fn is_source(text: &str) -> bool {
+fn is_source(text: &str, lines: &[&str]) -> bool {
     const CODE: &[&str] = &[
         "def ", "class ", "import ", "fn ", "pub ", "const ", "let ", "var ", "func ", "return ", "if (",
         "if err", "#include", "package ", "use ", "async ", "export ", "try:", "try {", "except ", "catch (",
         "raise ", "throw ",
     ];
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let (mut all, mut code) = (0_usize, 0_usize);
-    for line in lines.take(200) {
-        all += 1;
+    let near = lines.get(..lines.len().min(200)).unwrap_or_default();
+    let is_code = |line: &&&str| {
         let line = line.trim_start();
         let imported = line.starts_with("from ") && line.contains(" import ");
-        code += usize::from(imported || CODE.iter().any(|begin| line.starts_with(begin)));
-    }
-    let mut ends = text.lines().next().into_iter().chain(text.lines().next_back());
-    let ends_in_failure = ends.any(begins_as_failure) || text.lines().any(is_verdict);
-    all >= 3 && code * 3 >= all && !ends_in_failure && !text.contains("Traceback (most recent call last)")
+        imported || CODE.iter().any(|begin| line.starts_with(begin))
+    };
+    let ends_in_failure = || {
+        let mut ends = text.lines().next().into_iter().chain(text.lines().next_back());
+        ends.any(begins_as_failure)
+            || has_verdict(text, lines.iter().copied())
+            || text.contains("Traceback (most recent call last)")
+    };
+    near.len() >= 3 && near.iter().filter(is_code).count() * 3 >= near.len() && !ends_in_failure()
 }

@@ -6,11 +6,16 @@
 //! some shapes say that the text is only being read: numbered lines, search hits, diffs, manual pages,
 //! logs with a timestamp on every line.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::failing::{begins_as_failure, ends_as_failure, is_all_clear, is_verdict};
+use super::cues::Cues;
+use super::failing::{begins_as_failure, ends_as_failure, has_verdict, is_all_clear};
 use super::reading::is_reading;
 
 /// The answer.
@@ -24,52 +29,84 @@ pub(super) enum Report {
 
 /// An output of so many lines is short.
 const SHORT: usize = 3;
+/// And it has no more bytes: a page in one line is a page.
+const SHORT_BYTES: usize = 2 * 1024;
 /// Lines that are looked at from either end.
 const NEAR_ENDS: usize = 4;
 
 pub(super) fn report(text: &str) -> Report {
-    match by_structure(text) {
+    // Split once: every shape is told by lines, and most outputs have none of the shapes.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().is_empty()).collect();
+    match by_structure(text, &lines) {
         Some(true) => Report::Failed,
         Some(false) => Report::Fine,
-        None if is_reading(text) => Report::Fine,
-        None if by_lines(text) => Report::Failed,
-        None if is_short(text) => Report::Unclear,
+        None if is_reading(text, &lines) => Report::Fine,
+        None if by_lines(text, &lines) => Report::Failed,
+        None if is_short(&lines) => Report::Unclear,
         None => Report::Fine,
     }
 }
 
 /// A few lines that do not say that all is well.
-fn is_short(text: &str) -> bool {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let is_sentence = |line: &str| {
+fn is_short(lines: &[&str]) -> bool {
+    let is_sentence = |line: &&str| {
         (line.split_whitespace().count() >= 4 || !line.is_ascii())
             && !line.contains(['{', '}', '|', '='])
             && line.chars().count() >= 8
     };
-    lines.clone().count() <= SHORT && lines.clone().all(is_sentence) && !lines.clone().any(is_all_clear)
+    let bytes: usize = lines.iter().take(SHORT + 1).map(|line| line.len()).sum();
+    lines.len() <= SHORT
+        && bytes <= SHORT_BYTES
+        && lines.iter().all(is_sentence)
+        && !lines.iter().any(|line| is_all_clear(line))
 }
 
 /// JSON fields and exit codes decide by themselves.
-fn by_structure(text: &str) -> Option<bool> {
+fn by_structure(text: &str, lines: &[&str]) -> Option<bool> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Some(false);
     }
-    if trimmed.starts_with(['{', '['])
-        && let Ok(value) = serde_json::from_str::<Value>(trimmed)
-    {
-        return Some(json_failed(&value));
+    if let Some(failed) = by_json(trimmed) {
+        return Some(failed);
     }
-    http_status(trimmed).map(|status| status >= 400).or_else(|| exit_code(trimmed).map(|code| code != 0))
+    http_status(trimmed).map(|status| status >= 400).or_else(|| exit_code(lines).map(|code| code != 0))
 }
+
+/// What a JSON text says at its top; none if it is no JSON. A list says nothing, so its elements are passed over.
+fn by_json(text: &str) -> Option<bool> {
+    if text.starts_with('[') {
+        return serde_json::from_str::<IgnoredAny>(text).ok().map(|_| false);
+    }
+    if !text.starts_with('{') {
+        return None;
+    }
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(text).ok()?;
+    // Only these are asked for, and of a long one only that it is there.
+    let fields = members.iter().filter(|(name, _)| TELLING.contains(&name.as_ref())).map(|(name, raw)| {
+        let raw = raw.get();
+        let brief =
+            if raw.len() <= BRIEF { serde_json::from_str(raw).unwrap_or_default() } else { Value::from(raw) };
+        (name.to_string(), brief)
+    });
+    Some(json_failed(&fields.collect()))
+}
+
+/// The members that tell.
+const TELLING: &[&str] = &[
+    "status", "statusCode", "status_code", "code", "error", "errors", "message", "isError", "is_error",
+    "success", "ok", "exit_code", "exitCode", "returncode", "exit_status", "type",
+];
+
+/// A value of more bytes is a text, a list or an object with something in it.
+const BRIEF: usize = 256;
 
 /// The status line of an HTTP answer, where the output begins with one.
 fn http_status(text: &str) -> Option<u16> {
     text.strip_prefix("HTTP/")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|status| *status >= 200)
 }
 
-fn json_failed(value: &Value) -> bool {
-    let Value::Object(fields) = value else { return false };
+fn json_failed(fields: &Map<String, Value>) -> bool {
     let flag = |name: &str, bad: bool| fields.get(name) == Some(&Value::Bool(bad));
     let status = ["status", "statusCode", "status_code", "code"]
         .iter()
@@ -103,8 +140,7 @@ fn json_failed(value: &Value) -> bool {
 }
 
 /// An exit code that the harness put at the end, or at the beginning.
-fn exit_code(text: &str) -> Option<i64> {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+fn exit_code(lines: &[&str]) -> Option<i64> {
     let ends = lines.iter().rev().take(2).chain(lines.iter().take(4));
     for line in ends {
         let line = line.trim().trim_matches(['[', ']', '(', ')', '<', '>', '*']).to_ascii_lowercase();
@@ -123,29 +159,32 @@ fn exit_code(text: &str) -> Option<i64> {
     None
 }
 
-fn by_lines(text: &str) -> bool {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+fn by_lines(text: &str, lines: &[&str]) -> bool {
     let last = lines.iter().rev().take(NEAR_ENDS);
-    let at_ends = lines.iter().take(NEAR_ENDS).chain(last).any(|line| begins_as_failure(line));
-    let first_says_so = lines.first().is_some_and(|line| line.contains(" failed to ") && !is_all_clear(line));
+    let at_ends = lines.iter().take(NEAR_ENDS).chain(last).any(|line| begins_as_failure(line.trim()));
+    let first = lines.first().map(|line| line.trim());
+    let says_so = |line: &str| memchr::memmem::find(line.as_bytes(), b" failed to ").is_some();
+    let first_says_so = first.is_some_and(|line| says_so(line) && !is_all_clear(line));
     at_ends
         || first_says_so
-        || lines.iter().any(|line| is_verdict(line))
-        || (lines.len() <= NEAR_ENDS && lines.iter().any(|line| ends_as_failure(line)))
+        || has_verdict(text, lines.iter().map(|line| line.trim()))
+        || (lines.len() <= NEAR_ENDS && lines.iter().any(|line| ends_as_failure(line.trim())))
 }
 
 /// A line that warns of a missing glyph or font, printed by a drawing library.
 pub(super) fn warns_of_fonts(text: &str) -> bool {
-    text.lines().any(|line| {
-        let line = line.trim_start();
-        let words =
-            line.trim_start_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '[' | ']' | ' '));
-        line.contains("warning: unknown font family")
-            || line.starts_with("Fontconfig error")
-            || line.starts_with("Fontconfig warning")
-            || words.starts_with("findfont:")
-            || (line.contains("Warning: Glyph ") && line.contains("missing from"))
-    })
+    static CUES: Cues = Cues::new(&["font", "Font", "Glyph "]);
+    CUES.may_be_in(text)
+        && text.lines().any(|line| {
+            let line = line.trim_start();
+            let words = line
+                .trim_start_matches(|c: char| c.is_ascii_uppercase() || matches!(c, ':' | '[' | ']' | ' '));
+            line.contains("warning: unknown font family")
+                || line.starts_with("Fontconfig error")
+                || line.starts_with("Fontconfig warning")
+                || words.starts_with("findfont:")
+                || (line.contains("Warning: Glyph ") && line.contains("missing from"))
+        })
 }
 
 /// The line that tells what failed: the last one that begins as a failure, or the first with words.
