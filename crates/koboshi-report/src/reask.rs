@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn called(text: &str) -> Called<'_> {
-        Called { id: "call_7", tool: "move_to", text, schema: None }
+        Called { id: "call_7", tool: "move_to", text }
     }
 
     /// The three examples of the design that asked for this, word for word.
@@ -203,8 +203,7 @@ mod tests {
         let mut lineage = Lineage::new();
         let step = |text: &&str| {
             let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
-            let called = Called { schema: Some(&schema), ..called(text) };
-            lineage.next(&called, &verdict, &ReaskPolicy::default())
+            lineage.next_with(Some(&schema), &called(text), &verdict, &ReaskPolicy::default())
         };
         texts.iter().map(step).collect()
     }

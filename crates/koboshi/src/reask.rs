@@ -10,7 +10,7 @@
 //!
 //! let policy = ReaskPolicy::default();
 //! let mut lineage = Lineage::new();
-//! let called = |text| Called { id: "call_1", tool: "move_to", text, schema: None };
+//! let called = |text| Called { id: "call_1", tool: "move_to", text };
 //! // Validate only, as a host without repair does.
 //! let judge = |text: &str| check(text, None, Finish::Done, &ArgsPolicy::strict());
 //!
@@ -39,6 +39,7 @@
 //!
 //! - Appending the correction *and* forwarding the broken call: the correction replaces it.
 //! - Echoing the broken text as an argument object: providers refuse it.
+//! - Asking again without the schema although it is known ([`Lineage::next_with`]): then the model has to guess.
 //! - One counter for a whole conversation: parallel calls are independent.
 //! - Asking again with the same output limit for what the limit has cut.
 
@@ -62,7 +63,7 @@ impl Default for ReaskPolicy {
 }
 
 /// A tool call as the model made it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Called<'a> {
     /// Its id.
     pub id: &'a str,
@@ -70,8 +71,6 @@ pub struct Called<'a> {
     pub tool: &'a str,
     /// The text of its arguments.
     pub text: &'a str,
-    /// The tool's schema, if it is known: whatever is wrong, the model is shown what is asked for.
-    pub schema: Option<&'a ToolSchema>,
 }
 
 /// What to do with a call.
@@ -124,6 +123,17 @@ impl Lineage {
 
     /// What to do with this answer. A good one starts the count anew, and so does the end.
     pub fn next(&mut self, called: &Called<'_>, verdict: &Verdict, policy: &ReaskPolicy) -> Step {
+        self.next_with(None, called, verdict, policy)
+    }
+
+    /// The same where the tool's schema is known: whatever is wrong, the model can be shown what is asked for.
+    pub fn next_with(
+        &mut self,
+        schema: Option<&ToolSchema>,
+        called: &Called<'_>,
+        verdict: &Verdict,
+        policy: &ReaskPolicy,
+    ) -> Step {
         let refusal = match verdict {
             Verdict::Refused(refusal) => refusal,
             good => {
@@ -143,10 +153,7 @@ impl Lineage {
             most: policy.max_attempts,
             refusal: Refusal { excerpt: refusal.redacted_excerpt(called.text, &redactor), ..refusal.clone() },
             text: redactor.excerpt(called.text, LONGEST_TEXT),
-            hint: called
-                .schema
-                .map(|schema| redactor.excerpt(&schema.hint(), LONGEST_HINT))
-                .unwrap_or_default(),
+            hint: schema.map(|schema| redactor.excerpt(&schema.hint(), LONGEST_HINT)).unwrap_or_default(),
             cut,
         };
         if self.invalid >= policy.max_attempts || same_again {
@@ -164,7 +171,7 @@ mod tests {
     use crate::args::{ArgsPolicy, Finish, check};
 
     fn called(text: &str) -> Called<'_> {
-        Called { id: "call_1", tool: "write", text, schema: None }
+        Called { id: "call_1", tool: "write", text }
     }
 
     fn next(lineage: &mut Lineage, text: &str, finish: Finish) -> Step {
@@ -217,8 +224,8 @@ mod tests {
         let schema = ToolSchema::parse(text).unwrap();
         for text in ["{path: 'a' 'b'}", r#"{"paht": "a"}"#, "[]"] {
             let verdict = check(text, Some(&schema), Finish::Done, &ArgsPolicy::default());
-            let called = Called { schema: Some(&schema), ..called(text) };
-            let step = Lineage::new().next(&called, &verdict, &ReaskPolicy::default());
+            let policy = ReaskPolicy::default();
+            let step = Lineage::new().next_with(Some(&schema), &called(text), &verdict, &policy);
             let Step::Reask(ask) = step else { panic!("{step:?}") };
             assert_eq!(ask.hint, r#"{"path": string, "mode"?: "a" | "w"}"#, "{text}");
         }
