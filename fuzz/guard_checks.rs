@@ -5,7 +5,8 @@ use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, Rules};
 use koboshi::guard::{
-    Call, Guard, GuardPolicy, HISTORY, Judgement, LOOK_BACK, Outcome, Rule, Tracker, Turn, Verdict,
+    Call, DigestCache, Guard, GuardPolicy, HISTORY, Judgement, LOOK_BACK, Outcome, Rule, Tracker, Turn,
+    Verdict,
 };
 use koboshi::redact::Redactor;
 
@@ -13,6 +14,7 @@ use koboshi::redact::Redactor;
 pub(crate) struct GuardBench {
     pub(crate) classifier: Classifier,
     guard: Guard,
+    cache: DigestCache,
     redactor: Redactor,
     pub(crate) now: Zoned,
 }
@@ -23,6 +25,7 @@ impl GuardBench {
         Self {
             classifier: Classifier::new(rules, TimeZoneDatabase::bundled()),
             guard: Guard::new(GuardPolicy::default()).expect("the defaults are sound"),
+            cache: DigestCache::new(64),
             redactor: Redactor::new(),
             now: jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
         }
@@ -34,6 +37,8 @@ impl GuardBench {
         let calls: Vec<Call<'_>> = text.split('\u{1e}').take(400).map(call).collect();
         let judgement = self.guard.judge(&calls, &self.classifier, &self.now);
         self.keeps_promises(&judgement, &calls);
+        let known = self.guard.judge_with(&self.cache, &calls, &self.classifier, &self.now);
+        assert_eq!(known, judgement, "known and read anew are the same");
         self.remembers_the_same(&judgement, &calls);
         self.tracks(&calls);
     }

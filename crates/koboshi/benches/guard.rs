@@ -1,7 +1,7 @@
 //! What the loop guard costs a request that carries a conversation.
 //!
-//! A gateway judges every request anew, so the figure that counts is the whole judgement over a turn: of ordinary work,
-//! of a loop, and of answers as large as files. `cargo bench -p koboshi --bench guard` prints it; nothing asserts it.
+//! A gateway judges every request anew, so the figure that counts is the whole judgement over a turn: of ordinary work and
+//! of answers as large as files, once with every call read anew and once with a cache that knows them. `cargo bench -p koboshi --bench guard` prints it; nothing asserts it.
 
 #![allow(missing_docs, clippy::expect_used, clippy::semicolon_if_nothing_returned, reason = "a bench")]
 
@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, Rules};
-use koboshi::guard::{Call, Guard, GuardPolicy};
+use koboshi::guard::{Call, DigestCache, Guard, GuardPolicy};
 
 /// A tool's call and what came back.
 struct Made {
@@ -64,18 +64,53 @@ fn judge(c: &mut Criterion) {
     let classifier = Classifier::new(Rules::builtin().expect("built-in rules"), TimeZoneDatabase::none());
     let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
     let guard = Guard::new(GuardPolicy::default()).expect("defaults");
-    let mut group = c.benchmark_group("guard/judge");
     for (calls, bytes) in [(3, 200), (20, 200), (20, 50_000), (200, 200), (2000, 200), (2000, 50_000)] {
         let made = work(calls, bytes);
         let calls: Vec<Call<'_>> = made.iter().enumerate().map(|(batch, made)| made.call(batch)).collect();
+        let mut group = c.benchmark_group(format!("guard/{} calls, answers of {bytes} bytes", calls.len()));
         group.throughput(Throughput::Elements(calls.len() as u64));
-        let name = format!("{} calls, answers of {bytes} bytes", calls.len());
-        group.bench_function(BenchmarkId::from_parameter(name), |b| {
+        group.bench_function(BenchmarkId::from_parameter("read anew"), |b| {
             b.iter(|| guard.judge(black_box(&calls), &classifier, &now))
         });
+        let cache = DigestCache::default();
+        group.bench_function(BenchmarkId::from_parameter("known"), |b| {
+            b.iter(|| guard.judge_with(&cache, black_box(&calls), &classifier, &now))
+        });
+        group.finish();
+    }
+}
+
+/// One call, read: what each new call of a turn costs.
+fn read(c: &mut Criterion) {
+    let classifier = Classifier::new(Rules::builtin().expect("built-in rules"), TimeZoneDatabase::none());
+    let now = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+    let guard = Guard::new(GuardPolicy::default()).expect("defaults");
+    let prose =
+        "The house stands on a hill above the river, and on 12 days of the year its lower door is open. ";
+    let rows = r#"{"id":12,"name":"alpha","tags":["a","b"],"at":"2026-11-15T12:00:00Z"},"#;
+    let source = "// part 7\nfn part_7() -> usize { 7 }\n";
+    let mut group = c.benchmark_group("guard/read");
+    for bytes in [200, 50_000] {
+        let fill = |text: &str| text.repeat(bytes / text.len() + 1);
+        for (name, tool, output, is_error) in [
+            ("source", "read_file", fill(source), None),
+            ("prose", "web_fetch", fill(prose), None),
+            ("JSON", "http_get", format!("[{}0]", fill(rows)), None),
+            (
+                "failure",
+                "bash",
+                format!("{}\nerror: cannot open 'x'\n[exit code: 1]", fill(prose)),
+                Some(true),
+            ),
+        ] {
+            let made = Made { tool, args: r#"{"path":"src/part_7.rs"}"#.to_owned(), output, is_error };
+            group.bench_function(BenchmarkId::new(name, bytes), |b| {
+                b.iter(|| guard.read(black_box(&made.call(0)), &classifier, &now))
+            });
+        }
     }
     group.finish();
 }
 
-criterion_group!(benches, judge);
+criterion_group!(benches, judge, read);
 criterion_main!(benches);

@@ -11,7 +11,7 @@
 use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, Rules};
-use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Turn, Verdict};
+use koboshi::guard::{Call, DigestCache, Guard, GuardPolicy, Judgement, Turn, Verdict};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -81,6 +81,7 @@ fn play(
     telling: Telling,
     guard: &Guard,
     classifier: &Classifier,
+    caches: &[DigestCache],
 ) -> (Option<usize>, Vec<Judgement>) {
     let args: Vec<String> = case
         .calls
@@ -108,6 +109,10 @@ fn play(
         let judgement = guard.judge(&calls[..end], classifier, &now());
         turn.push(guard.read(&calls[end - 1], classifier, &now()));
         assert_eq!(guard.assess(&turn), judgement, "{}: kept and read anew are the same", case.id);
+        for cache in caches {
+            let known = guard.judge_with(cache, &calls[..end], classifier, &now());
+            assert_eq!(known, judgement, "{}: known and read anew are the same", case.id);
+        }
         let stops = judgement.verdict == Verdict::Stop;
         judgements.push(judgement);
         if stops {
@@ -128,9 +133,11 @@ struct Score {
 
 fn score(telling: Telling) -> Score {
     let (guard, classifier) = (Guard::new(GuardPolicy::default()).unwrap(), classifier());
+    // One that remembers all cases, and one that forgets all the time.
+    let caches = [DigestCache::default(), DigestCache::new(4)];
     let mut score = Score::default();
     for case in &cases() {
-        let (stopped, judgements) = play(case, telling, &guard, &classifier);
+        let (stopped, judgements) = play(case, telling, &guard, &classifier, &caches);
         let range = case.expect.stop_ok.or(case.expect.stop_after.map(|at| (at, at)));
         let right = match (stopped, range) {
             (None, None) => true,

@@ -5,10 +5,12 @@
 
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde_json::Value;
 
-use super::words::{ends, hash, words};
+use super::mix::{hash, hash_numbers};
+use super::words::{ends, words};
 
 /// An answer without anything new in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,11 +28,26 @@ pub(super) enum Barren {
 const SHORT: usize = 400;
 const LONG: usize = 240;
 
-/// What the answer is compared by: without what moves by itself, unless nothing else is in it.
+/// So much of a long answer is looked at closely, from either end.
+const CLOSELY: usize = 2 * 1024;
+
+/// What the answer is compared by: without what moves by itself, unless nothing else is in it. The middle of a long
+/// answer is compared as it is.
 pub(super) fn key(output: &str) -> u64 {
+    let text = output.trim();
+    if text.len() <= 2 * CLOSELY {
+        return still(text);
+    }
+    let first = text.floor_char_boundary(CLOSELY);
+    let last = text.ceil_char_boundary(text.len() - CLOSELY);
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+    hash_numbers(still(part(0..first)), [hash([part(first..last)]), still(part(last..text.len()))])
+}
+
+fn still(text: &str) -> u64 {
     static VOLATILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
-            r"(?x)\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9:]{2,6})?
+            r"(?x-u)\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?:Z|[+-][0-9:]{2,6})?
             | \b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b
             | \b0x[0-9a-fA-F]{6,}\b
             | (?i:\bpid)[\ :=]{1,2}[0-9]+
@@ -39,8 +56,9 @@ pub(super) fn key(output: &str) -> u64 {
         )
         .ok()
     });
-    let text = output.trim();
-    let Some(volatile) = VOLATILE.as_ref() else { return hash([text]) };
+    // Whatever moves has digits in it.
+    let volatile = VOLATILE.as_ref().filter(|_| text.bytes().any(|byte| byte.is_ascii_digit()));
+    let Some(volatile) = volatile else { return hash([text]) };
     let still = volatile.replace_all(text, "~");
     let said = still.chars().any(|c| c.is_alphanumeric());
     hash([if said { still.as_ref() } else { text }])
@@ -113,17 +131,25 @@ pub(super) fn waits(output: &str) -> bool {
     ];
     const PAIRS: &[(&str, &str)] =
         &[("in", "progress"), ("not", "ready"), ("not", "yet"), ("still", "working")];
-    if output.chars().count() > SHORT {
+    const NATIVE: &[&str] =
+        &["待機中", "実行中", "処理中", "保留中", "作成中", "準備中", "排队", "运行中", "等待"];
+    // Most answers hold none of these at all.
+    static CUES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let pairs = PAIRS.iter().map(|(_, second)| second);
+        let all = STATES.iter().chain(pairs).chain(NATIVE);
+        AhoCorasick::builder().ascii_case_insensitive(true).build(all).ok()
+    });
+    if is_longer(output, SHORT) || CUES.as_ref().is_some_and(|cues| !cues.is_match(output)) {
         return false;
     }
     let words = words(output);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let pair = words.windows(2).any(|two| match two {
-        [one, other] => PAIRS.contains(&(one.as_str(), other.as_str())),
-        _ => false,
-    });
-    let native = ["待機中", "実行中", "処理中", "保留中", "作成中", "準備中", "排队", "运行中", "等待"];
-    (has(STATES) || pair || native.iter().any(|word| output.contains(word))) && !has(ENDS)
+    let has = |list: &[&str]| words.any(list);
+    let pair = words.iter().zip(words.iter().skip(1)).any(|two| PAIRS.contains(&two));
+    (has(STATES) || pair || NATIVE.iter().any(|word| output.contains(word))) && !has(ENDS)
+}
+
+fn is_longer(text: &str, chars: usize) -> bool {
+    text.len() > chars && (text.len() > 4 * chars || text.chars().nth(chars).is_some())
 }
 
 pub(super) fn barren(output: &str) -> Option<Barren> {
@@ -150,7 +176,7 @@ fn is_empty(text: &str) -> bool {
         )
         .ok()
     });
-    if text.chars().count() > SHORT {
+    if is_longer(text, SHORT) {
         return false;
     }
     if text.starts_with(['{', '['])
@@ -190,7 +216,7 @@ fn is_blocked(text: &str) -> bool {
         )
         .ok()
     });
-    text.chars().count() <= 2 * SHORT + SHORT && BLOCK.as_ref().is_some_and(|block| block.is_match(text))
+    !is_longer(text, 3 * SHORT) && BLOCK.as_ref().is_some_and(|block| block.is_match(text))
 }
 
 #[cfg(test)]
@@ -259,5 +285,20 @@ mod tests {
         assert_eq!(key("at 2026-11-15T12:00:00Z: idle"), key("at 2026-11-15T12:00:09Z: idle"));
         assert_ne!(key("web-0 Creating 30s"), key("web-0 Creating 60s"));
         assert_ne!(key("2026-11-15T12:00:00Z"), key("2026-11-15T12:00:09Z"), "a clock moves");
+    }
+
+    #[test]
+    fn of_a_long_answer_the_ends_are_looked_at_closely_and_every_byte_counts() {
+        let long = |head: &str, middle: &str, tail: &str| {
+            let fill = "あ line of text\n".repeat(500);
+            key(&format!("{head}\n{fill}{middle}\n{fill}{tail}"))
+        };
+        assert_eq!(
+            long("at 2026-11-15T12:00:00Z", "", "took 3 s"),
+            long("at 2026-11-15T12:00:09Z", "", "took 4 s")
+        );
+        assert_ne!(long("a", "x", ""), long("a", "y", ""));
+        assert_ne!(long("a", "", ""), long("b", "", ""));
+        assert_ne!(long("", "", "a"), long("", "", "b"));
     }
 }

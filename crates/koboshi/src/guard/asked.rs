@@ -10,8 +10,9 @@
 use serde_json::{Map, Value};
 
 use super::effect::{self, Effect};
+use super::mix::{hash, hash_numbers};
 use super::telling::complains;
-use super::words::{hash, words};
+use super::words::words;
 
 /// Arguments of more bytes are compared as they are, unread.
 const LARGEST: usize = 128 * 1024;
@@ -60,19 +61,39 @@ pub(super) struct Asked {
     pub(super) plans: bool,
     /// An exit code of 1 says "no", not that it failed.
     pub(super) asks: bool,
-    /// Longest first.
-    pub(super) echoes: Vec<String>,
 }
 
 pub(super) fn asked(tool: &str, args: &str) -> Asked {
-    let value = (args.len() <= LARGEST).then(|| serde_json::from_str::<Value>(args).ok()).flatten();
-    match value {
-        Some(Value::Object(fields)) => match inner(&fields) {
+    match fields(args) {
+        Some(fields) => match inner(&fields) {
             Some((name, inner)) => of_fields(name, tool, &inner),
             None => of_fields(tool, tool, &fields),
         },
-        _ => of_text(tool, args),
+        None => of_text(tool, args),
     }
+}
+
+fn fields(args: &str) -> Option<Map<String, Value>> {
+    let object = args.len() <= LARGEST && args.trim_start().starts_with('{');
+    object.then(|| serde_json::from_str(args).ok()).flatten()
+}
+
+/// The words of the arguments that an error message may repeat, longest first. Only failures need them.
+pub(super) fn echoes(tool: &str, args: &str) -> Vec<String> {
+    let mut echoes = Vec::new();
+    match fields(args) {
+        Some(fields) => {
+            let call = inner(&fields);
+            let (name, fields) = call.as_ref().map_or((tool, &fields), |(name, inner)| (*name, inner));
+            name_echo(name, &mut echoes);
+            fields.values().for_each(|value| leaves(value, &mut echoes));
+        }
+        None => {
+            name_echo(tool, &mut echoes);
+            echo(args.get(..args.floor_char_boundary(LARGEST)).unwrap_or_default(), &mut echoes);
+        }
+    }
+    longest_first(echoes)
 }
 
 /// `{"name": …, "arguments": {…}}`: a call inside a call.
@@ -91,113 +112,119 @@ fn inner(fields: &Map<String, Value>) -> Option<(&str, Map<String, Value>)> {
 }
 
 fn of_text(tool: &str, args: &str) -> Asked {
-    let text = args.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_shell = is_shell(tool);
+    let words = words(tool);
+    let plans = effect::plans(tool);
+    let is_shell = words.any(SHELLS);
     let verb = if is_shell { hash([tool, &effect::verb(args)]) } else { hash([tool]) };
-    let call = hash([tool, &text]);
-    let effect = if is_shell { effect::of_command(args) } else { effect::of_tool(tool) };
-    let mut echoes = name_echo(tool);
-    echo(args.get(..args.floor_char_boundary(LARGEST)).unwrap_or_default(), &mut echoes);
+    let call = hash([tool].into_iter().chain(args.split_whitespace()));
     Asked {
         verb,
         call,
         target: call,
         rest: is_shell.then(|| hash([tool, &effect::without_things(args)])),
-        effect,
+        effect: match (is_shell, plans) {
+            (true, _) => effect::of_command(args),
+            (false, true) => Effect::Looks,
+            (false, false) => effect::of_tool(&words),
+        },
         is_code: is_shell,
         pauses: is_shell && effect::pauses(args),
-        plans: effect::plans(tool),
+        plans,
         asks: is_shell && effect::asks(args),
-        echoes: longest_first(echoes),
     }
 }
 
 /// A harness that does not know a tool names it.
-fn name_echo(tool: &str) -> Vec<String> {
-    if is_name(tool) { vec![tool.to_owned()] } else { Vec::new() }
+fn name_echo(tool: &str, echoes: &mut Vec<String>) {
+    if is_name(tool) {
+        echoes.push(tool.to_owned());
+    }
 }
 
 fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
-    let command = first(fields, COMMANDS).map(command_text);
-    let is_shell = command.is_some() && is_shell(name);
-    let command = command.filter(|_| is_shell);
-    let has_code = first(fields, CODE).is_some() && runs_code(name);
+    let words = words(name);
+    let plans = effect::plans(name);
+    let command = first(fields, COMMANDS).filter(|_| words.any(SHELLS)).map(command_text);
+    let has_code = words.any(RUNS) && first(fields, CODE).is_some();
     let statement = first(fields, STATEMENTS).and_then(Value::as_str);
-    let is_sql = words(name)
-        .iter()
-        .any(|word| matches!(word.as_str(), "sql" | "postgres" | "mysql" | "sqlite" | "database" | "db"));
-    let main = [COMMANDS, CODE, STATEMENTS, TARGETS].iter().any(|keys| first(fields, keys).is_some())
-        || fields.contains_key("pattern");
+    let is_sql = words.any(&["sql", "postgres", "mysql", "sqlite", "database", "db"]);
+    let has =
+        |lists: &[&[&str]]| fields.keys().any(|key| lists.iter().any(|list| list.contains(&key.as_str())));
+    let main = has(&[COMMANDS, CODE, STATEMENTS, TARGETS, &["pattern"]]);
 
-    let is_program = is_shell || has_code;
-    let kept = |key: &str| {
-        let key = key.to_ascii_lowercase();
+    let is_program = command.is_some() || has_code;
+    let is_kept = |key: &str| {
         if is_program {
-            return [COMMANDS, CODE, AROUND].iter().any(|keys| keys.contains(&key.as_str()));
+            return [COMMANDS, CODE, AROUND].iter().any(|list| holds(list, key));
         }
-        !(main && BESIDE.contains(&key.as_str()))
+        !(main && holds(BESIDE, key))
     };
-    let of_target = |key: &str| TARGETS.contains(&key.to_ascii_lowercase().as_str());
-    let text = |pick: &dyn Fn(&str) -> bool| -> Vec<String> {
-        fields
-            .iter()
-            .filter(|(key, _)| pick(key))
-            .map(|(key, value)| format!("{key}={}", plain(value)))
-            .collect()
+    // Each field once: its name, its words, and what it counts for.
+    let told: Vec<(u64, bool, bool)> =
+        fields.iter().map(|(key, value)| (field(key, value), is_kept(key), holds(TARGETS, key))).collect();
+    let own = hash([tool, name]);
+    let of = |pick: fn(bool, bool) -> bool| {
+        let picked = told.iter().filter(|(_, kept, target)| pick(*kept, *target));
+        hash_numbers(own, picked.map(|(number, ..)| *number))
     };
-    let of = |parts: Vec<String>| hash([tool, name].into_iter().chain(parts.iter().map(String::as_str)));
 
-    let call = of(text(&|key| kept(key)));
-    let has_target = fields.keys().any(|key| of_target(key)) && command.is_none();
-    let verb = match &command {
-        Some(command) => hash([tool, name, &effect::verb(command)]),
-        None => hash([tool, name]),
-    };
+    let call = of(|kept, _| kept);
+    let has_target = command.is_none() && told.iter().any(|(.., target)| *target);
     let effect = match (&command, statement) {
         (Some(command), _) => effect::of_command(command),
         (None, Some(statement)) if is_sql => effect::of_sql(statement),
         _ => match first(fields, &["method"]).and_then(Value::as_str) {
             Some(method) if matches!(method.to_ascii_uppercase().as_str(), "GET" | "HEAD") => Effect::Looks,
             Some(_) => Effect::Changes,
-            None if words(name).iter().any(|word| word == "http") => Effect::Looks,
-            None => effect::of_tool(name),
+            None if plans || words.any(&["http"]) => Effect::Looks,
+            None => effect::of_tool(&words),
         },
     };
-    let mut echoes = name_echo(name);
-    fields.values().for_each(|value| leaves(value, &mut echoes));
     Asked {
-        verb,
+        verb: match &command {
+            Some(command) => hash([tool, name, &effect::verb(command)]),
+            None => own,
+        },
         call,
-        target: if has_target { of(text(&of_target)) } else { call },
+        target: if has_target { of(|_, target| target) } else { call },
         rest: match &command {
             Some(command) => Some(hash([tool, name, &effect::without_things(command)])),
-            None => has_target.then(|| of(text(&|key| kept(key) && !of_target(key)))),
+            None => has_target.then(|| of(|kept, target| kept && !target)),
         },
         effect,
         pauses: command.as_deref().is_some_and(effect::pauses),
-        plans: effect::plans(name),
+        plans,
         asks: command.as_deref().is_some_and(effect::asks),
         is_code: is_program || is_sql,
-        echoes: longest_first(echoes),
     }
 }
 
-fn is_shell(tool: &str) -> bool {
-    const SHELLS: &[&str] = &[
-        "bash", "shell", "sh", "zsh", "terminal", "powershell", "pwsh", "cmd", "command", "exec", "execute",
-        "console",
-    ];
-    words(tool).iter().any(|word| SHELLS.contains(&word.as_str()))
+fn holds(list: &[&str], key: &str) -> bool {
+    list.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
 
-/// A field named `code` may also be a voucher's.
-fn runs_code(tool: &str) -> bool {
-    const RUNS: &[&str] = &[
-        "run", "exec", "execute", "eval", "evaluate", "interpreter", "python", "ipython", "jupyter",
-        "notebook", "repl", "node", "javascript", "js", "ruby", "r", "julia", "script", "sandbox",
-    ];
-    words(tool).iter().any(|word| RUNS.contains(&word.as_str()))
+/// Nobody writes so much again with other spaces.
+const LONG: usize = 2 * 1024;
+
+/// One field with single spaces; keys of objects are in order already.
+fn field(key: &str, value: &Value) -> u64 {
+    match value {
+        Value::String(text) if text.len() > LONG => hash([key, text.trim()]),
+        Value::String(text) => hash([key].into_iter().chain(text.split_whitespace())),
+        other => hash([key, &other.to_string()]),
+    }
 }
+
+const SHELLS: &[&str] = &[
+    "bash", "shell", "sh", "zsh", "terminal", "powershell", "pwsh", "cmd", "command", "exec", "execute",
+    "console",
+];
+
+/// A field named `code` may also be a voucher's.
+const RUNS: &[&str] = &[
+    "run", "exec", "execute", "eval", "evaluate", "interpreter", "python", "ipython", "jupyter", "notebook",
+    "repl", "node", "javascript", "js", "ruby", "r", "julia", "script", "sandbox",
+];
 
 fn first<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().find_map(|key| fields.get(*key))
@@ -224,14 +251,6 @@ fn command_text(value: &Value) -> String {
 fn word(word: &str) -> String {
     let plain = !word.contains([' ', '\n', ';', '|', '&', '>', '"', '\\']) || word.contains('\'');
     if plain { word.to_owned() } else { format!("'{word}'") }
-}
-
-/// A value with single spaces; keys of objects are in order already.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    }
 }
 
 fn leaves(value: &Value, echoes: &mut Vec<String>) {
@@ -342,8 +361,8 @@ mod tests {
 
     #[test]
     fn names_in_the_arguments_are_echoes_and_complaints_are_not() {
-        let echoes = asked("sql", r#"{"query":"SELECT * FROM tbl_orders"}"#).echoes;
-        assert_eq!(echoes, ["SELECT * FROM tbl_orders", "tbl_orders"]);
-        assert!(asked("grep", r#"{"pattern":"error"}"#).echoes.is_empty());
+        let of_query = echoes("sql", r#"{"query":"SELECT * FROM tbl_orders"}"#);
+        assert_eq!(of_query, ["SELECT * FROM tbl_orders", "tbl_orders"]);
+        assert!(echoes("grep", r#"{"pattern":"error"}"#).is_empty());
     }
 }

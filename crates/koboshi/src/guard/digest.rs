@@ -9,18 +9,18 @@ use std::sync::Arc;
 use jiff::Zoned;
 
 use super::answer::{self, Barren};
-use super::asked::asked;
+use super::asked::{asked, echoes};
 use super::finding::Fingerprint;
 use super::mask::{Depth, Masker};
+use super::mix::hash;
 use super::telling::{Tally, telling, without_colours};
-use super::words::{ends, hash};
-use super::{Effect, GuardPolicy, NOTE_MARK};
+use super::{Effect, NOTE_MARK};
 use crate::classify::{Classifier, ToolOutput};
 use crate::fault::Fault;
 use crate::redact::{Redactor, shorten};
 
 /// How much of an answer is kept to be shown.
-const SHOWN_HEAD: usize = 24 * 1024;
+const SHOWN_HEAD: usize = 2 * 1024;
 const EXAMPLE_CHARS: usize = 300;
 const ARGS_CHARS: usize = 160;
 const TOOL_CHARS: usize = 120;
@@ -112,7 +112,7 @@ impl Digest {
     }
 }
 
-/// Reads calls. Compile once.
+/// Reads calls.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     masker: Masker,
@@ -124,21 +124,15 @@ impl Reader {
         Self { masker: Masker::new(), redactor: Redactor::new() }
     }
 
-    pub(super) fn read(
-        &self,
-        call: &Call<'_>,
-        policy: &GuardPolicy,
-        classifier: &Classifier,
-        now: &Zoned,
-    ) -> Digest {
+    /// Depends on tool, arguments, output and flag; turn and batch are taken over as they are.
+    pub(super) fn read(&self, call: &Call<'_>, classifier: &Classifier, now: &Zoned) -> Digest {
         let output = without_notes(call.output);
         let asked = asked(call.tool, call.args);
         // A search that finds nothing ends with 1, and many harnesses flag that as a failure.
         let says_no = asked.asks && answer::says_no(output);
         let tool_output = ToolOutput { text: output, is_error: call.is_error };
         let fault = if says_no { None } else { classifier.tool(&tool_output, now) };
-        let failure = fault.map(|fault| self.failure(output, &asked.echoes, &fault));
-        let own = policy.tools.get(call.tool).and_then(|tool| tool.effect);
+        let failure = fault.map(|fault| self.failure(output, &echoes(call.tool, call.args), &fault));
         Digest {
             tool: Arc::from(self.shown(call.tool, TOOL_CHARS)),
             args: self.shown(call.args, ARGS_CHARS),
@@ -151,7 +145,7 @@ impl Reader {
             rest: asked.rest,
             is_code: asked.is_code,
             pauses: asked.pauses,
-            effect: own.unwrap_or(asked.effect),
+            effect: asked.effect,
             answer: answer::key(output),
             waits: failure.is_none() && answer::waits(output),
             barren: if says_no {
@@ -165,9 +159,12 @@ impl Reader {
 
     /// A text fit to be shown: redacted, shortened, and without anything that a terminal would obey.
     fn shown(&self, text: &str, chars: usize) -> String {
-        let short = ends(text, SHOWN_HEAD, 0);
-        let plain = without_colours(&short);
-        let harmless = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
+        let plain = without_colours(beginning(text));
+        let obeyed = |c: char| c.is_control() && c != '\n';
+        if !plain.chars().any(obeyed) {
+            return self.redactor.excerpt(&plain, chars);
+        }
+        let harmless = |c: char| if obeyed(c) { ' ' } else { c };
         self.redactor.excerpt(&plain.chars().map(harmless).collect::<String>(), chars)
     }
 
@@ -198,15 +195,29 @@ impl Reader {
     }
 }
 
+/// As much of a text as is looked at to show some of it. It ends at a space or, in JSON without spaces, at a quotation mark:
+/// half a secret would not be known as one.
+fn beginning(text: &str) -> &str {
+    let text = text.trim_start();
+    if text.len() <= SHOWN_HEAD {
+        return text;
+    }
+    let head = text.get(..text.floor_char_boundary(SHOWN_HEAD)).unwrap_or_default();
+    let ends = |(at, c): &(usize, char)| {
+        let escaped = head.get(..*at).is_some_and(|before| before.ends_with('\\'));
+        c.is_whitespace() || (*c == '"' && !escaped)
+    };
+    let end = head.char_indices().rev().find(ends).map_or(0, |(at, _)| at);
+    head.get(..end).unwrap_or_default()
+}
+
 /// The output without a note of the guard that came back with it.
 fn without_notes(output: &str) -> &str {
-    let mut from = 0;
-    while let Some(at) = output.get(from..).and_then(|rest| rest.find(NOTE_MARK)).map(|at| from + at) {
+    for at in memchr::memmem::find_iter(output.as_bytes(), NOTE_MARK) {
         let before = output.get(..at).unwrap_or_default();
         if before.is_empty() || before.ends_with('\n') {
             return before.trim_end();
         }
-        from = at + NOTE_MARK.len();
     }
     output
 }

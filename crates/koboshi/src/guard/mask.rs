@@ -13,8 +13,10 @@
 //! *Not here*: which lines of an output are looked at (`telling`), and what equal texts mean (`rows`).
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex_automata::Input;
+use regex_automata::meta::Regex;
 
 /// Why a piece of text was masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,7 +122,7 @@ const KEEP: &str = concat!(
     r"|-32[0-9]{3}\b",
 );
 
-/// In the order in which they are tried at one place. Groups are named after their masks.
+/// In the order in which they are tried at one place.
 const PATTERNS: &[(Mask, &str)] = &[
     (
         Mask::Time,
@@ -150,29 +152,36 @@ const PATTERNS: &[(Mask, &str)] = &[
         Mask::Place,
         r"(?i:\b(?:lines?|ln|columns?|col|row|offset|position|pos|char|character)[ :#=]{1,2}[0-9]+(?:[:,-][0-9]+)*)|:[0-9]+:[0-9]+\b|:[0-9]+\b|\([0-9]+,[0-9]+\)",
     ),
-    (
-        Mask::Name,
-        "'[^'\n]{1,300}'|\"[^\"\n]{1,300}\"|`[^`\n]{1,300}`|“[^”\n]{1,300}”|‘[^’\n]{1,300}’|「[^」\n]{1,300}」|«[^»\n]{1,300}»",
-    ),
+    // The mark alone; where the quoted text ends is found by plain code. Counting three hundred characters of each kind of
+    // quotation would make the automaton a hundred times as large, and every search slower.
+    (Mask::Name, "['\"`“‘「«]"),
     (Mask::Number, r"-?\b[0-9]+(?:[.,][0-9]+)*\b"),
 ];
 
 /// A quoted text of more words is a sentence, not a name.
 const NAME_WORDS: usize = 5;
 const NAME_CHARS: usize = 80;
+/// What is not closed after so many characters is no quotation.
+const QUOTED_CHARS: usize = 300;
 
-/// Finds and replaces. Compile once.
-#[derive(Debug, Clone)]
+/// The codes that stay, then the masks. A match tells which of them it is, without the cost of groups. None cannot happen
+/// with the constant patterns (a test compiles them); then nothing is masked.
+static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let masks = PATTERNS.iter().map(|(_, pattern)| *pattern);
+    let all: Vec<&str> = std::iter::once(KEEP).chain(masks).collect();
+    Regex::new_many(&all).ok()
+});
+
+/// Finds and replaces. All of them share one compiled form.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Masker {
-    /// None cannot happen with the constant patterns (a test compiles them); then nothing is masked.
-    any: Option<Regex>,
+    any: Option<&'static Regex>,
 }
 
 impl Masker {
+    /// The first one compiles the patterns.
     pub(super) fn new() -> Self {
-        let groups: Vec<String> =
-            PATTERNS.iter().map(|(mask, pattern)| format!("(?<{}>{pattern})", mask.name())).collect();
-        Self { any: Regex::new(&format!("(?<keep>{KEEP})|{}", groups.join("|"))).ok() }
+        Self { any: ANY.as_ref() }
     }
 
     /// The masked text in lower case with single spaces. `echoes` are what the call's arguments said.
@@ -192,49 +201,68 @@ impl Masker {
     }
 
     fn push(&self, text: &str, depth: Depth, quotes: bool, out: &mut String, masks: &mut BTreeSet<Mask>) {
-        let Some(any) = &self.any else {
+        let Some(any) = self.any else {
             out.push_str(text);
             return;
         };
-        let mut copied = 0;
         let mut at = 0;
-        while let Some(found) = any.captures_at(text, at) {
-            let Some(whole) = found.get(0) else { break };
-            at = whole.end().max(at + 1);
-            out.push_str(text.get(copied..whole.start()).unwrap_or_default());
-            copied = whole.end();
-            match mask_of(&found) {
-                None => out.push_str(whole.as_str()),
-                Some(Mask::Name) => match quoted(text, whole.start(), whole.end()) {
-                    // An apostrophe: go on behind it.
-                    None => {
-                        let first = whole.as_str().chars().next().map_or(1, char::len_utf8);
-                        at = whole.start() + first;
-                        copied = at;
-                        out.push_str(text.get(whole.start()..at).unwrap_or_default());
+        while let Some(found) = any.find(Input::new(text).range(at..)) {
+            out.push_str(text.get(at..found.start()).unwrap_or_default());
+            let mut end = found.end();
+            let whole = text.get(found.range()).unwrap_or_default();
+            match mask_of(found.pattern().as_usize()) {
+                None => out.push_str(whole),
+                Some(Mask::Name) => match quotation(text, found.start()) {
+                    Some(closed) => {
+                        let (content, is_name) = quoted(text, found.start(), closed);
+                        end = closed;
+                        if is_name && quotes && depth == Depth::Names {
+                            masks.insert(Mask::Name);
+                            out.push_str(if content.trim().is_empty() { " " } else { "<*>" });
+                        } else {
+                            self.push(content, depth, false, out, masks);
+                        }
                     }
-                    Some((content, true)) if quotes && depth == Depth::Names => {
-                        masks.insert(Mask::Name);
-                        out.push_str(if content.trim().is_empty() { " " } else { "<*>" });
-                    }
-                    Some((content, _)) => self.push(content, depth, false, out, masks),
+                    // An apostrophe, or a mark without its partner: go on behind it.
+                    None => out.push_str(whole),
                 },
-                Some(mask) if mask.is_lasting() && depth == Depth::Volatile => out.push_str(whole.as_str()),
+                Some(mask) if mask.is_lasting() && depth == Depth::Volatile => out.push_str(whole),
                 Some(mask) => {
                     masks.insert(mask);
-                    push_mask(mask, whole.as_str(), out);
+                    push_mask(mask, whole, out);
                 }
             }
-            if !text.is_char_boundary(at) {
-                at = text.ceil_char_boundary(at);
-            }
+            // No pattern matches nothing; and if one did, the text would still be passed over.
+            at = text.ceil_char_boundary(end.max(at + 1));
         }
-        out.push_str(text.get(copied..).unwrap_or_default());
+        out.push_str(text.get(at..).unwrap_or_default());
     }
 }
 
-fn mask_of(found: &Captures<'_>) -> Option<Mask> {
-    PATTERNS.iter().map(|(mask, _)| *mask).find(|mask| found.name(mask.name()).is_some())
+/// None for a code that stays.
+fn mask_of(pattern: usize) -> Option<Mask> {
+    pattern.checked_sub(1).and_then(|at| PATTERNS.get(at)).map(|(mask, _)| *mask)
+}
+
+/// Where the quotation that begins here ends; none if it does not, or if its mark is an apostrophe.
+fn quotation(text: &str, start: usize) -> Option<usize> {
+    let (before, rest) = text.split_at_checked(start)?;
+    let mark = rest.chars().next()?;
+    let closing = match mark {
+        '“' => '”',
+        '‘' => '’',
+        '「' => '」',
+        '«' => '»',
+        mark => mark,
+    };
+    let content = rest.get(mark.len_utf8()..)?;
+    let (length, found) =
+        content.char_indices().take(QUOTED_CHARS + 1).find(|(_, c)| *c == closing || *c == '\n')?;
+    let end = start + mark.len_utf8() + length + found.len_utf8();
+    let joins = |c: char| c.is_alphanumeric();
+    let is_apostrophe = mark == '\''
+        && (before.ends_with(joins) || text.get(end..).is_some_and(|after| after.starts_with(joins)));
+    (found == closing && length > 0 && !is_apostrophe).then_some(end)
 }
 
 fn push_mask(mask: Mask, text: &str, out: &mut String) {
@@ -250,26 +278,24 @@ fn push_mask(mask: Mask, text: &str, out: &mut String) {
     }
 }
 
-/// What stands in quotes, and whether it is a name. None: the mark is no quote but an apostrophe.
-fn quoted(text: &str, start: usize, end: usize) -> Option<(&str, bool)> {
+/// What stands in quotes, and whether it is a name.
+fn quoted(text: &str, start: usize, end: usize) -> (&str, bool) {
     let before = text.get(..start).unwrap_or_default();
     let after = text.get(end..).unwrap_or_default();
-    let whole = text.get(start..end)?;
-    let mark = whole.chars().next()?;
-    let content = whole.get(mark.len_utf8()..whole.len() - whole.chars().next_back()?.len_utf8())?;
-    let joins = |c: char| c.is_alphanumeric();
-    if mark == '\'' && (before.ends_with(joins) || after.starts_with(joins)) {
-        return None;
-    }
+    let whole = text.get(start..end).unwrap_or_default();
+    let mut inside = whole.chars();
+    let mark = inside.next();
+    inside.next_back();
+    let content = inside.as_str();
     // In a piece of JSON every text is quoted, also the sentence that tells what is wrong.
-    let structure = mark == '"'
+    let structure = mark == Some('"')
         && (before.trim_end().ends_with(['{', ',', '[']) && before.contains(['{', '['])
             || before.trim_end().ends_with("\":")
             || after.trim_start().starts_with(':') && before.contains('{'));
     let is_name = !structure
         && content.chars().count() <= NAME_CHARS
         && content.split_whitespace().count() <= NAME_WORDS;
-    Some((content, is_name))
+    (content, is_name)
 }
 
 /// The text without what the arguments said; whole words only, longest first.
@@ -336,7 +362,8 @@ mod tests {
 
     #[test]
     fn the_patterns_compile() {
-        assert!(Masker::new().any.is_some());
+        assert!(std::ptr::eq(Masker::new().any.unwrap(), Masker::new().any.unwrap()), "once for all");
+        assert!(PATTERNS.iter().all(|(_, pattern)| !regex::Regex::new(pattern).unwrap().is_match("")));
         assert_eq!(PATTERNS.len() + 1, Mask::ALL.len(), "an echo needs no pattern");
     }
 
@@ -390,6 +417,17 @@ mod tests {
     #[test]
     fn apostrophes_are_no_quotes() {
         assert_eq!(masked("can't open, won't try"), "can t open, won t try");
+        assert_eq!(masked("don't open 'a b'"), "don t open <*>");
+    }
+
+    #[test]
+    fn what_is_never_closed_or_too_long_is_no_quotation() {
+        assert_eq!(masked("open 'a and go on"), "open a and go on");
+        assert_eq!(masked("open \"\" and 'b'"), "open and <*>");
+        assert_eq!(masked("open 'a\nb' now"), "open a b now");
+        let name = "x".repeat(QUOTED_CHARS);
+        assert_eq!(masked(&format!("'{name}' 'y'")), format!("{name} <*>"), "too long for a name");
+        assert_eq!(masked(&format!("'{name}x' 5")), format!("{name}x <n>"));
     }
 
     #[test]

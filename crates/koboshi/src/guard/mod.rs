@@ -17,10 +17,12 @@
 
 mod answer;
 mod asked;
+mod cache;
 mod digest;
 mod effect;
 mod finding;
 mod mask;
+mod mix;
 mod policy;
 mod repeats;
 mod rows;
@@ -40,6 +42,7 @@ use jiff::Zoned;
 use crate::classify::Classifier;
 use digest::Reader;
 
+pub use cache::DigestCache;
 pub use digest::{Call, Digest};
 pub use effect::Effect;
 pub use finding::{Finding, Fingerprint, Judgement, Reach, Rule, Verdict};
@@ -59,7 +62,8 @@ pub const NOTE_MARK: &str = "[koboshi guard]";
 /// Entries that a finding names; of a longer row the last ones.
 const MOST_ENTRIES: usize = 64;
 
-/// Judges histories of tool calls. Make one, keep it, share it: it holds settings and no state.
+/// Judges histories of tool calls. It holds settings and no state; what is compiled is shared by all guards, so making one
+/// costs no more than its policy.
 #[derive(Debug, Clone)]
 pub struct Guard {
     policy: GuardPolicy,
@@ -89,12 +93,37 @@ impl Guard {
         self.assess(&self.turn(calls, classifier, now))
     }
 
-    /// The same, where it is known which user turn it is now: if the user has written since the last call, nothing of
-    /// what was called before counts, and the answer is to go on.
+    /// The same, and calls that the cache knows are not read again.
+    #[must_use]
+    pub fn judge_with(
+        &self,
+        cache: &DigestCache,
+        calls: &[Call<'_>],
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Judgement {
+        self.assess(&turn_of(calls, |call| self.read_with(cache, call, classifier, now)))
+    }
+
+    /// As [`Guard::judge`], where it is known which user turn it is now: if the user has written since the last call,
+    /// nothing of what was called before counts, and the answer is to go on.
     #[must_use]
     pub fn judge_in(&self, turn: u32, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Judgement {
-        let current = calls.last().is_some_and(|call| call.turn == turn);
-        if current { self.judge(calls, classifier, now) } else { self.assess(&Turn::new()) }
+        if is_current(turn, calls) { self.judge(calls, classifier, now) } else { self.assess(&Turn::new()) }
+    }
+
+    /// The same, and calls that the cache knows are not read again.
+    #[must_use]
+    pub fn judge_in_with(
+        &self,
+        cache: &DigestCache,
+        turn: u32,
+        calls: &[Call<'_>],
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Judgement {
+        let current = is_current(turn, calls);
+        if current { self.judge_with(cache, calls, classifier, now) } else { self.assess(&Turn::new()) }
     }
 
     /// What was said after each response of the last user turn, where it was not just to go on: the index of the last
@@ -107,13 +136,29 @@ impl Guard {
         classifier: &Classifier,
         now: &Zoned,
     ) -> Vec<(usize, Judgement)> {
+        self.replay_by(calls, |call| self.read(call, classifier, now))
+    }
+
+    /// The same, and calls that the cache knows are not read again.
+    #[must_use]
+    pub fn replay_with(
+        &self,
+        cache: &DigestCache,
+        calls: &[Call<'_>],
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Vec<(usize, Judgement)> {
+        self.replay_by(calls, |call| self.read_with(cache, call, classifier, now))
+    }
+
+    fn replay_by(&self, calls: &[Call<'_>], read: impl Fn(&Call<'_>) -> Digest) -> Vec<(usize, Judgement)> {
         let start = start_of_turn(calls);
         let mut turn = Turn::new();
         turn.skip(start);
         let mut said = Vec::new();
         let mut rest = calls.iter().enumerate().skip(start).peekable();
         while let Some((index, call)) = rest.next() {
-            turn.push(self.read(call, classifier, now));
+            turn.push(read(call));
             let goes_on =
                 rest.peek().is_some_and(|(_, next)| next.batch.is_some() && next.batch == call.batch);
             if !goes_on {
@@ -127,24 +172,31 @@ impl Guard {
     /// The last user turn of a history, read.
     #[must_use]
     pub fn turn(&self, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Turn {
-        let mut turn = Turn::new();
-        let start = start_of_turn(calls);
-        turn.skip(start);
-        let of_turn = calls.len() - start;
-        let (earlier, kept) = (of_turn.saturating_sub(LOOK_BACK), of_turn.min(LOOK_BACK));
-        for call in calls.iter().skip(start).take(earlier) {
-            turn.count(call.turn, call.batch);
-        }
-        for call in calls.iter().skip(calls.len() - kept) {
-            turn.push(self.read(call, classifier, now));
-        }
-        turn
+        turn_of(calls, |call| self.read(call, classifier, now))
     }
 
     /// One call, read: for callers that keep a [`Turn`] of their own, so that no text is read twice.
     #[must_use]
     pub fn read(&self, call: &Call<'_>, classifier: &Classifier, now: &Zoned) -> Digest {
-        self.reader.read(call, &self.policy, classifier, now)
+        self.by_policy(call, self.reader.read(call, classifier, now))
+    }
+
+    /// The same, and a call that the cache knows is not read again.
+    #[must_use]
+    pub fn read_with(
+        &self,
+        cache: &DigestCache,
+        call: &Call<'_>,
+        classifier: &Classifier,
+        now: &Zoned,
+    ) -> Digest {
+        self.by_policy(call, cache.get(call, || self.reader.read(call, classifier, now)))
+    }
+
+    /// With what the policy knows about the tool.
+    fn by_policy(&self, call: &Call<'_>, digest: Digest) -> Digest {
+        let own = self.policy.tools.get(call.tool).and_then(|tool| tool.effect);
+        Digest { effect: own.unwrap_or(digest.effect), ..digest }
     }
 
     /// What to do after the last call of this turn.
@@ -167,6 +219,26 @@ impl Guard {
         }
         Judgement::of(findings, reach, self.policy.observe)
     }
+}
+
+/// The last user turn of a history; only the last calls of it are read.
+fn turn_of(calls: &[Call<'_>], read: impl Fn(&Call<'_>) -> Digest) -> Turn {
+    let mut turn = Turn::new();
+    let start = start_of_turn(calls);
+    turn.skip(start);
+    let of_turn = calls.len() - start;
+    let (earlier, kept) = (of_turn.saturating_sub(LOOK_BACK), of_turn.min(LOOK_BACK));
+    for call in calls.iter().skip(start).take(earlier) {
+        turn.count(call.turn, call.batch);
+    }
+    for call in calls.iter().skip(calls.len() - kept) {
+        turn.push(read(call));
+    }
+    turn
+}
+
+fn is_current(turn: u32, calls: &[Call<'_>]) -> bool {
+    calls.last().is_some_and(|call| call.turn == turn)
 }
 
 /// Index of the first call of the last user turn.

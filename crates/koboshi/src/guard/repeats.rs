@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use super::answer::Barren;
 use super::digest::Digest;
 use super::finding::{Finding, Fingerprint, Rule};
+use super::mix::hash_set;
 use super::policy::{Act, GuardPolicy, RulePolicy};
 use super::turn::Round;
-use super::words::hash_set;
 use super::{Effect, found, graded};
 
 /// The longest circle that is looked for.

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde_json::Value;
 
@@ -223,18 +224,36 @@ fn is_wrapper(line: &str) -> bool {
         )
         .ok()
     });
-    WRAPPER.as_ref().is_some_and(|wrapper| wrapper.is_match(line))
+    // Without one of these it is none, and most lines have none.
+    static CUES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        cues(&[
+            "traceback", "could not compile", "due to", "exit", "command", "make", "elifecycle",
+            "complete log", "npm err", "error", "for more information", "stderr", "stdout",
+        ])
+    });
+    CUES.as_ref().is_none_or(|cues| cues.is_match(line))
+        && WRAPPER.as_ref().is_some_and(|wrapper| wrapper.is_match(line))
+}
+
+fn cues(words: &[&str]) -> Option<AhoCorasick> {
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
 }
 
 /// A word that only complaints have, or nearly so.
 pub(super) fn complains(line: &str) -> bool {
-    static COMPLAINT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"(?i)error|fatal|fail|exception|denied|cannot|can't|can’t|could not|couldn't|unable|not found|no such|invalid|panic|refused|timed? ?out|missing|unknown|undefined|unresolved|abort|killed|unexpected|not permitted|not allowed|forbidden|unauthorized|does not|doesn't|did not|is not|no module|not installed|already|expected|^e[: ]  ?|^e: |^! |✕|✗|✘|×|❌|エラー|失敗|できません|ありません|拒否|見つかりません|错误|失败|无法",
-        )
-        .ok()
+    static COMPLAINTS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        cues(&[
+            "error", "fatal", "fail", "exception", "denied", "cannot", "can't", "can’t", "could not",
+            "couldn't", "unable", "not found", "no such", "invalid", "panic", "refused", "timeout",
+            "time out", "timedout", "timed out", "missing", "unknown", "undefined", "unresolved", "abort",
+            "killed", "unexpected", "not permitted", "not allowed", "forbidden", "unauthorized", "does not",
+            "doesn't", "did not", "is not", "no module", "not installed", "already", "expected", "✕", "✗",
+            "✘", "×", "❌", "エラー", "失敗", "できません", "ありません", "拒否", "見つかりません", "错误",
+            "失败", "无法",
+        ])
     });
-    COMPLAINT.as_ref().is_some_and(|complaint| complaint.is_match(line))
+    let marked = ["e: ", "E: ", "e  ", "E  ", "! "].iter().any(|mark| line.starts_with(mark));
+    marked || COMPLAINTS.as_ref().is_some_and(|complaints| complaints.is_match(line))
 }
 
 fn tally(lines: &[&str]) -> Tally {

@@ -26,9 +26,13 @@ fn bad<'a>(tool: &'a str, args: &'a str, output: &'a str) -> Call<'a> {
     Call { is_error: Some(true), ..ok(tool, args, output) }
 }
 
-fn judge(calls: &[Call<'_>]) -> Judgement {
+fn guard() -> &'static Guard {
     static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::default()).unwrap());
-    GUARD.judge(calls, &CLASSIFIER, &now())
+    &GUARD
+}
+
+fn judge(calls: &[Call<'_>]) -> Judgement {
+    guard().judge(calls, &CLASSIFIER, &now())
 }
 
 fn judge_with(policy: GuardPolicy, calls: &[Call<'_>]) -> Judgement {
@@ -177,6 +181,25 @@ fn falling_counts_are_progress_and_standing_ones_are_not() {
 fn parallel_failures_are_one_attempt() {
     let call = |batch| Call { batch: Some(batch), ..bad("http", r#"{"url":"u"}"#, "connection refused") };
     assert_eq!(verdicts(&[call(0), call(0), call(0), call(0), call(1), call(1), call(2)]), "....nnS");
+}
+
+#[test]
+fn of_parallel_failures_that_sound_alike_each_is_looked_at() {
+    let test = |output| Call { batch: Some(2), ..bad("bash", r#"{"command":"npm test"}"#, output) };
+    let before = [
+        Call { batch: Some(0), ..bad("bash", r#"{"command":"npm test"}"#, "2 failed, 5 passed") },
+        Call { batch: Some(1), ..ok("edit_file", r#"{"path":"x"}"#, "updated") },
+        Call { batch: Some(1), ..bad("bash", r#"{"command":"npm test"}"#, "2 failed, 5 passed") },
+    ];
+    let then = |one, other| judge(&[&before[..], &[test(one), test(other)]].concat()).findings;
+    let (two, three) = ("2 failed, 5 passed", "3 failed, 4 passed");
+    let counts = |findings: Vec<Finding>| {
+        let mut all: Vec<_> =
+            findings.into_iter().map(|found| (found.rule, found.count, found.entries.len())).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(counts(then(two, three)), counts(then(three, two)), "their order means nothing");
 }
 
 #[test]
@@ -370,6 +393,27 @@ fn only_the_last_calls_are_read_and_all_are_counted() {
 }
 
 /// A mask inside a secret would hide it from the redactor.
+/// Of a long text only the beginning is looked at: what is cut off there is cut off whole.
+#[test]
+fn a_long_text_shows_no_half_of_a_secret() {
+    let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ";
+    for fill in ["x ", "\"a\",", "z"] {
+        for offset in 0..120 {
+            let head = fill.repeat(2040 / fill.len());
+            let pad = "y".repeat(offset);
+            let text = format!("{head}{pad} {secret} {}", fill.repeat(4000));
+            let url = format!("{head}{pad}\"postgres://user:{secret}@db/x\" {}", fill.repeat(4000));
+            for text in [text, url] {
+                let shown = guard().read(&ok("t", "{}", &text), &CLASSIFIER, &now()).example;
+                assert!(!shown.contains("sk-ant-api03-a"), "{offset}: {shown}");
+            }
+        }
+    }
+    let minified = format!("{{{}}}", r#""key":"value","#.repeat(1000));
+    let shown = guard().read(&ok("t", "{}", &minified), &CLASSIFIER, &now()).example;
+    assert!(shown.starts_with(r#"{"key":"value""#), "JSON without spaces is shown: {shown}");
+}
+
 #[test]
 fn patterns_show_no_part_of_a_secret() {
     let long = format!("error: {} sk-ant-api03-Zq8Rt5Yw2Kp9Lm4Nb6Vc", "pad ".repeat(70));

@@ -1,53 +1,60 @@
 //! Words of names and short texts, however they are spelled: `readFile`, `read_file` and `read-file` are two words.
 //!
-//! Also the one hash of the guard. It is FNV-1a: the same on every machine and in every version, so that what was
-//! logged yesterday can be compared today. Nothing is secured by it.
+//! All words of a text share one buffer: names are split for every call, and a `String` for each word would cost more than
+//! comparing it.
+
+/// The words of a text in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    text: String,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
 
 /// The words of a text in lower case, split at everything that is no letter or digit and at case changes.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut word = String::new();
+pub(super) fn words(text: &str) -> Words {
+    let mut all =
+        Words { text: String::with_capacity(text.len()), ends: Vec::with_capacity(text.len() / 4 + 1) };
     let mut before = ' ';
     for c in text.chars() {
         if !c.is_alphanumeric() {
-            end(&mut word, &mut all);
+            all.end();
         } else {
             if c.is_uppercase() && before.is_lowercase() {
-                end(&mut word, &mut all);
+                all.end();
             }
-            word.extend(c.to_lowercase());
+            if c.is_ascii() {
+                all.text.push(c.to_ascii_lowercase());
+            } else {
+                all.text.extend(c.to_lowercase());
+            }
         }
         before = c;
     }
-    end(&mut word, &mut all);
+    all.end();
     all
 }
 
-fn end(word: &mut String, all: &mut Vec<String>) {
-    if !word.is_empty() {
-        all.push(std::mem::take(word));
+impl Words {
+    fn end(&mut self) {
+        if self.text.len() > self.ends.last().copied().unwrap_or_default() {
+            self.ends.push(self.text.len());
+        }
     }
-}
 
-/// FNV-1a over parts; the boundaries count.
-pub(super) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
-    let mut state: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut step = |byte: u8| {
-        state ^= u64::from(byte);
-        state = state.wrapping_mul(0x0100_0000_01b3);
-    };
-    for part in parts {
-        part.bytes().for_each(&mut step);
-        step(0xff);
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
     }
-    state
-}
 
-/// One number for a set of numbers, whatever their order.
-pub(super) fn hash_set(mut all: Vec<u64>) -> u64 {
-    all.sort_unstable();
-    let texts: Vec<String> = all.iter().map(u64::to_string).collect();
-    hash(texts.iter().map(String::as_str))
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).filter_map(|(start, end)| self.text.get(start..*end))
+    }
+
+    /// Whether one of them is in the list.
+    pub(super) fn any(&self, list: &[&str]) -> bool {
+        self.iter().any(|word| list.contains(&word))
+    }
 }
 
 /// The beginning and the end of a long text: what is read of it.
@@ -64,17 +71,17 @@ pub(super) fn ends(text: &str, head: usize, tail: usize) -> std::borrow::Cow<'_,
 mod tests {
     use super::*;
 
-    #[test]
-    fn spellings_of_one_name_are_one() {
-        for name in ["read_file", "readFile", "read-file", "Read File"] {
-            assert_eq!(words(name), ["read", "file"]);
-        }
-        assert_eq!(words("ContainerCreating 0 30s"), ["container", "creating", "0", "30s"]);
+    fn split(text: &str) -> Vec<String> {
+        words(text).iter().map(str::to_owned).collect()
     }
 
     #[test]
-    fn boundaries_and_order_count_where_they_should() {
-        assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
-        assert_eq!(hash_set(vec![1, 2, 3]), hash_set(vec![3, 1, 2]));
+    fn spellings_of_one_name_are_one() {
+        for name in ["read_file", "readFile", "read-file", "Read File"] {
+            assert_eq!(split(name), ["read", "file"]);
+        }
+        assert_eq!(split("ContainerCreating 0 30s"), ["container", "creating", "0", "30s"]);
+        assert_eq!(split(" --ÄnderungListe! "), ["änderung", "liste"]);
+        assert_eq!((words("").len(), words("a b").len()), (0, 2));
     }
 }
