@@ -187,7 +187,8 @@ impl Run<'_> {
                 Verdict::Refused(_) => world.meters.tool_call("refused"),
             }
             let called = call.clone();
-            let step = call.lineage.next(&called.called(), &verdict, &self.plan.config.reask);
+            let step =
+                call.lineage.next_with(schema.as_ref(), &called.called(), &verdict, &self.plan.config.reask);
             self.tell(&called, &step);
             match &step {
                 Step::Run(json) => {
@@ -223,7 +224,7 @@ impl Run<'_> {
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
         let (_, schema) = self.request.tools().find(|(name, _)| name == tool)?;
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
-        self.core.world.schemas.compile(schema?.get()).ok()
+        self.core.world.schemas.compile(schema?.get()).ok().map(|schema| schema.named(tool))
     }
 
     /// The arguments of the call that the model sent in place of a broken one.

@@ -4,7 +4,7 @@
 //! note is added again each time, in the same words. At the second stage tools are forbidden and the model writes a closing answer. Depth is only
 //! observed unless the config says otherwise: coding agents make far more calls in a turn than a chat does.
 
-use koboshi::guard::{Finding, Guard, GuardPolicy, Judgement, Rule, Verdict};
+use koboshi::guard::{Finding, Judgement, Rule, Verdict};
 use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
 use koboshi_store::What;
@@ -40,12 +40,11 @@ pub(crate) fn judge(
     if calls.len() < 2 {
         return Guarded::default();
     }
-    let config = &plan.config.guard;
-    let policy = GuardPolicy { observe: false, ..config.policy.clone() };
-    let Ok(guard) = Guard::new(policy) else { return Guarded::default() };
+    let Some(guard) = &plan.guard else { return Guarded::default() };
     let borrowed: Vec<_> = calls.iter().map(koboshi_wire::chat::GuardCall::call).collect();
-    let judgement = guard.judge(&borrowed, &plan.classifier, &world.zoned());
-    let Some((finding, is_binding)) = gravest(&judgement, config.enforce_depth) else {
+    let now = world.zoned();
+    let judgement = guard.judge_in_with(&plan.digests, request.turn(), &borrowed, &plan.classifier, &now);
+    let Some((finding, is_binding)) = gravest(&judgement, plan.config.guard.enforce_depth) else {
         return Guarded::default();
     };
     act(world, story, mode == GuardMode::Observe || !is_binding, finding, &judgement)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use koboshi::classify::Classifier;
+use koboshi::guard::{DigestCache, Guard, GuardPolicy};
 use koboshi_config::Config;
 use koboshi_config::gateway::{
     CacheMode, Commit, GuardMode, Named, ProviderConfig, ProviderKind, RouteConfig, Timeouts,
@@ -16,6 +17,8 @@ use crate::capability::fits;
 use crate::upstream::{Origin, OriginError};
 use crate::well_known;
 
+/// Tool calls that the guard need not read again: a long turn sends all of them with every request.
+const MOST_DIGESTS: usize = 20_000;
 /// The longest chain.
 const LONGEST_CHAIN: usize = 16;
 
@@ -25,6 +28,10 @@ pub(crate) struct Plan {
     pub(crate) keys: Keys,
     pub(crate) classifier: Arc<Classifier>,
     pub(crate) answers: crate::degrade::Answers,
+    /// None if its policy makes no sense, which the config has refused.
+    pub(crate) guard: Option<Guard>,
+    /// Tool calls that the guard has read, by these rules.
+    pub(crate) digests: DigestCache,
     /// No provider is known: the built-in one answers everything.
     pub(crate) simulated: bool,
     providers: Named<Arc<Provider>>,
@@ -95,7 +102,10 @@ impl Plan {
         // The most specific pattern first: the one with the most letters that are no star.
         routes.sort_by_key(|(pattern, _)| std::cmp::Reverse((!pattern.contains('*'), pattern.len())));
         let keys = Keys::of(&config.keys);
-        let plan = Self { keys, classifier, answers, simulated, providers, routes, config };
+        // Whether it only observes is for each route to say.
+        let guard = Guard::new(GuardPolicy { observe: false, ..config.guard.policy.clone() }).ok();
+        let digests = DigestCache::new(MOST_DIGESTS);
+        let plan = Self { keys, classifier, answers, guard, digests, simulated, providers, routes, config };
         plan.check_links()?;
         Ok(plan)
     }
