@@ -171,9 +171,15 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
     let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
-    let Ok(known) = filled::<Cost<'_>>(text) else { return body.clone() };
+    let place_in = |text: &str| {
+        filled::<Cost<'_>>(text).map(|Cost(raw)| raw.and_then(|raw| place(text.as_bytes(), raw.get())))
+    };
+    // Places are the same without halves of letters.
+    let known =
+        place_in(text).or_else(|error| without_halves(text).map_or(Err(error), |whole| place_in(&whole)));
+    let Ok(known) = known else { return body.clone() };
     let json = usage_json(usage);
-    match known.0.and_then(|raw| place(body, raw.get())) {
+    match known {
         Some(range) => {
             let mut splices = Splices::default();
             splices.replace(range, json);
