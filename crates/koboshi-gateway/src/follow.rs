@@ -7,14 +7,14 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind};
 use koboshi_wire::chat::chunk;
 use koboshi_wire::sse::{Frame, Framer};
-use koboshi_wire::step::{Step, Usage};
+use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
 
-use crate::attempt::Limits;
-use crate::firewall::{ToolCall, collect};
+use crate::answer::{Followed, Pass, too_long};
+use crate::firewall::collect;
 use crate::journey::{Journey, Open};
 use crate::relay::Stream;
 use crate::reply::stream_head;
@@ -25,62 +25,6 @@ use crate::upstream::trouble::{cut, timed_out};
 
 /// The longest frame.
 const LONGEST_FRAME: usize = 16 * 1024 * 1024;
-/// How much is held back.
-const MOST_HELD: usize = 16 * 1024 * 1024;
-/// Before content, only so much: role and ping frames are small.
-const MOST_BEFORE_CONTENT: usize = 256 * 1024;
-/// After the last choice has ended, usage and the terminal mark may take so long.
-const AFTER_THE_END: Duration = Duration::from_secs(1);
-
-/// Something for the client.
-#[derive(Debug)]
-pub(crate) enum Pass {
-    /// A frame as it came.
-    Raw(Bytes),
-    /// A frame with a piece of a tool call as it came, and what else stands in it: needed if the calls must be written anew.
-    Call { raw: Bytes, text: Option<String>, finish: Option<String> },
-    /// Text in a frame of our own.
-    Text(String),
-    /// The end in a frame of our own.
-    Finish(String),
-}
-
-/// An answer that is whole.
-#[derive(Debug, Default)]
-pub(crate) struct Followed {
-    pub(crate) calls: Vec<ToolCall>,
-    /// What did not go out yet, in order.
-    pub(crate) held: Vec<Pass>,
-    pub(crate) finishes: Vec<(u32, String)>,
-    pub(crate) usage: Option<Usage>,
-    /// The text in what is held.
-    pub(crate) text: String,
-    held_bytes: usize,
-    has_content: bool,
-    /// Choices that have begun, as bits.
-    begun: u128,
-}
-
-impl Followed {
-    fn is_whole(&self) -> bool {
-        let ended = self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice));
-        !self.finishes.is_empty() && self.begun & !ended == 0
-    }
-
-    fn hold(&mut self, pass: Pass) -> Result<(), Stop> {
-        self.held_bytes += match &pass {
-            Pass::Raw(raw) | Pass::Call { raw, .. } => raw.len(),
-            Pass::Text(text) | Pass::Finish(text) => text.len() + 200,
-        };
-        let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
-        if self.held_bytes > most {
-            return Err(too_long().into());
-        }
-        self.held.push(pass);
-        Ok(())
-    }
-}
-
 /// Why an answer was not followed to its end.
 pub(crate) enum Stop {
     /// It fell.
@@ -136,7 +80,7 @@ impl Stream<'_, '_> {
         passing: &mut Passing,
     ) -> Result<Followed, Stop> {
         let mut framer = Framer::new(LONGEST_FRAME);
-        let mut answer = Followed::default();
+        let mut answer = Followed::new();
         let resumed = resume.is_some();
         loop {
             while let Some(frame) = framer.next_frame() {
@@ -155,7 +99,7 @@ impl Stream<'_, '_> {
             }
             self.flush(passing).await;
             let first = passing.block.is_empty();
-            let Some(block) = self.read(open, &answer).await? else { break };
+            let Some(block) = self.read(open, &mut answer).await? else { break };
             if first && is_no_event(&block) {
                 return Err(Stop::Fault(journey.no_stream(open, block).await));
             }
@@ -196,9 +140,9 @@ impl Stream<'_, '_> {
     }
 
     /// The next block within its time. None when the answer has ended, or has said everything and stays silent.
-    async fn read(&mut self, open: &mut Open, answer: &Followed) -> Result<Option<Bytes>, Stop> {
+    async fn read(&mut self, open: &mut Open, answer: &mut Followed) -> Result<Option<Bytes>, Stop> {
         let over = answer.is_whole();
-        let (limit, sub) = limit(&open.limits, answer.has_content, over);
+        let (limit, sub) = answer.limit(&open.limits);
         let run = self.run;
         let head = || stream_head(run.story, &run.facts());
         let body = &mut open.body;
@@ -276,6 +220,7 @@ impl Stream<'_, '_> {
             answer.has_content = true;
             open.saw_content();
         }
+        answer.speaks |= step.has_content() || !step.finish.is_empty();
         self.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
             collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
@@ -321,10 +266,9 @@ impl Stream<'_, '_> {
     /// What was held before the commit goes out.
     async fn release(&mut self, answer: &mut Followed) {
         self.mark().await;
-        for pass in std::mem::take(&mut answer.held) {
+        for pass in answer.take_held() {
             self.pass(pass).await;
         }
-        answer.held_bytes = 0;
     }
 
     async fn flush(&mut self, passing: &mut Passing) {
@@ -338,7 +282,7 @@ impl Stream<'_, '_> {
         if !answer.is_whole() {
             return Err(Stop::Fault(cut("the stream ended before the answer was whole")));
         }
-        if !answer.has_content && !resumed && !ended_by_limit(&answer) {
+        if !answer.has_content && !resumed && !answer.ended_by_limit() {
             return Err(Stop::Fault(not_an_answer()));
         }
         if resumed
@@ -351,37 +295,13 @@ impl Stream<'_, '_> {
     }
 }
 
-/// An answer that its limit ended before any content is what the client asked for.
-fn ended_by_limit(answer: &Followed) -> bool {
-    answer.finishes.iter().all(|(_, reason)| reason == "length")
-}
-
 /// Events begin with the name of a field or a colon; an object or a page is no stream, whatever its head says.
 fn is_no_event(block: &[u8]) -> bool {
     matches!(block.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
-}
-
-fn too_long() -> Box<Fault> {
-    Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
 }
 
 /// The connection can be used again only if its answer was read to the end, which is often there already.
 pub(crate) async fn finish_reading(body: &mut Body) {
     let soon = Instant::now() + Duration::from_millis(5);
     while let Ok(Some(Ok(_))) = timeout_at(soon, body.next()).await {}
-}
-
-/// Until when the next block must be there, and what it is called if not.
-fn limit(limits: &Limits, has_content: bool, over: bool) -> (Instant, Sub) {
-    let now = Instant::now();
-    let (limit, sub) = match (over, has_content) {
-        (true, _) => (now + AFTER_THE_END, Sub::Idle),
-        (false, true) => (now + limits.idle, Sub::Idle),
-        (false, false) => (limits.first, Sub::FirstContent),
-    };
-    if limit >= limits.total { (limits.total, Sub::Total) } else { (limit, sub) }
-}
-
-fn bit(choice: u32) -> u128 {
-    1_u128.checked_shl(choice).unwrap_or(1 << 127)
 }

@@ -15,6 +15,7 @@
 
 mod admin;
 mod affinity;
+mod answer;
 mod attempt;
 mod auth;
 mod capability;

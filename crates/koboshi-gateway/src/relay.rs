@@ -18,9 +18,10 @@ use koboshi_wire::chat::write::{self, DONE};
 use koboshi_wire::step::Usage;
 use serde_json::Value;
 
+use crate::answer::{Followed, Pass};
 use crate::firewall::{ToolCall, Unsettled, broken_call};
 use crate::flow::Tap;
-use crate::follow::{Followed, Pass, Stop, finish_reading};
+use crate::follow::{Stop, finish_reading};
 use crate::hold::Hold;
 use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;

@@ -411,6 +411,22 @@ fn lesser_answers_come_in_order_cache_then_simple_then_prepared() {
     assert_lesser(&stage.ask(&other), "static");
 }
 
+#[test]
+fn a_lesser_answer_comes_inside_a_stream_that_was_kept_open() {
+    let file = answers(&format!("{ANSWERS}{LAST}"));
+    let stage = Stage::with(&["one/silence"], |config| {
+        config.serve.hold = ms(50);
+        config.serve.keep_alive_every = ms(50);
+        config.remedy.backoff.attempts = 1;
+        config.degrade.answers = Some(file.path().to_owned());
+        timeouts(config, "one", |limits| limits.first = Some(ms(400)));
+    });
+    let answer = stage.ask(&chat(true));
+    assert!(answer.comments() > 0, "{answer:?}");
+    assert_eq!((answer.content().as_str(), answer.is_done()), ("m is away.", true));
+    assert_eq!((answer.error(), &about(&answer)["source"]), (None, &json!("static")));
+}
+
 // The three scenarios of seed 004, by their names.
 
 #[test]

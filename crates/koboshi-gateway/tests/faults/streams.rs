@@ -270,3 +270,31 @@ fn of_several_choices_every_one_must_end() {
         assert!(answer.error().is_none() && answer.is_done(), "{answer:?}");
     }
 }
+
+#[test]
+fn signs_of_life_are_no_content() {
+    // Comments and empty frames go on for ever; the text does not.
+    let beat = |frame: &str, after: u64| Beat { after: ms(after), bytes: Bytes::from(frame.to_owned()) };
+    let empty = "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    for begun in [false, true] {
+        let stage = Stage::with(&["one/own", "two/ok"], |config| {
+            timeouts(config, "one", |limits| (limits.first, limits.idle) = (Some(ms(400)), Some(ms(400))));
+        });
+        let body = chat(true);
+        let first = healthy_text(&body).chars().take(9).collect::<String>();
+        stage.one.set("own", move |_| {
+            let mut beats = vec![beat(empty, 0)];
+            if begun {
+                beats.push(beat(&text(&first), 0));
+            }
+            for _ in 0..300 {
+                beats.extend([beat(": alive\n\n", 50), beat(empty, 50)]);
+            }
+            Play { beats: beats.into(), ..streams(&[], End::Stall) }
+        });
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 1), "begun: {begun}");
+        let asked = stage.two.requests()[0].at;
+        assert!(asked < ms(10_000), "it was not believed for {asked:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What is known of an answer while it is followed: what it has said, what of it is held back, and whether it is whole.
+//!
+//! It knows neither sockets nor clients: [`follow`](crate::follow) fills it, [`relay`](crate::relay) sends it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi_wire::step::Usage;
+use tokio::time::Instant;
+
+use crate::attempt::Limits;
+use crate::firewall::ToolCall;
+
+/// How much is held back.
+const MOST_HELD: usize = 16 * 1024 * 1024;
+/// Before content, only so much: role and ping frames are small.
+const MOST_BEFORE_CONTENT: usize = 256 * 1024;
+/// After the last choice has ended, usage and the terminal mark may take so long.
+const AFTER_THE_END: Duration = Duration::from_secs(1);
+
+/// Something for the client.
+#[derive(Debug)]
+pub(crate) enum Pass {
+    /// A frame as it came.
+    Raw(Bytes),
+    /// A frame with a piece of a tool call as it came, and what else stands in it: needed if the calls must be written anew.
+    Call { raw: Bytes, text: Option<String>, finish: Option<String> },
+    /// Text in a frame of our own.
+    Text(String),
+    /// The end in a frame of our own.
+    Finish(String),
+}
+
+/// An answer that is whole.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) calls: Vec<ToolCall>,
+    /// What did not go out yet, in order.
+    pub(crate) held: Vec<Pass>,
+    pub(crate) finishes: Vec<(u32, String)>,
+    pub(crate) usage: Option<Usage>,
+    /// The text in what is held.
+    pub(crate) text: String,
+    held_bytes: usize,
+    pub(crate) has_content: bool,
+    /// Choices that have begun, as bits.
+    pub(crate) begun: u128,
+    /// When it last said something; signs of life say nothing.
+    spoke: Instant,
+    /// It has said something since then.
+    pub(crate) speaks: bool,
+}
+
+impl Followed {
+    pub(crate) fn new() -> Self {
+        Self {
+            calls: Vec::new(),
+            held: Vec::new(),
+            finishes: Vec::new(),
+            usage: None,
+            text: String::new(),
+            held_bytes: 0,
+            has_content: false,
+            begun: 0,
+            spoke: Instant::now(),
+            speaks: false,
+        }
+    }
+
+    /// Until when it must go on, and what it is called if it does not.
+    pub(crate) fn limit(&mut self, limits: &Limits) -> (Instant, Sub) {
+        if std::mem::take(&mut self.speaks) {
+            self.spoke = Instant::now();
+        }
+        let (limit, sub) = match (self.is_whole(), self.has_content) {
+            (true, _) => (self.spoke + AFTER_THE_END, Sub::Idle),
+            (false, true) => (self.spoke + limits.idle, Sub::Idle),
+            (false, false) => (limits.first, Sub::FirstContent),
+        };
+        if limit >= limits.total { (limits.total, Sub::Total) } else { (limit, sub) }
+    }
+
+    /// Whether every choice that began has ended.
+    pub(crate) fn is_whole(&self) -> bool {
+        let ended = self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice));
+        !self.finishes.is_empty() && self.begun & !ended == 0
+    }
+
+    /// Keeps something back.
+    pub(crate) fn hold(&mut self, pass: Pass) -> Result<(), Box<Fault>> {
+        self.held_bytes += match &pass {
+            Pass::Raw(raw) | Pass::Call { raw, .. } => raw.len(),
+            Pass::Text(text) | Pass::Finish(text) => text.len() + 200,
+        };
+        let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
+        if self.held_bytes > most {
+            return Err(too_long());
+        }
+        self.held.push(pass);
+        Ok(())
+    }
+
+    /// What was kept back.
+    pub(crate) fn take_held(&mut self) -> Vec<Pass> {
+        self.held_bytes = 0;
+        std::mem::take(&mut self.held)
+    }
+
+    /// An answer that its limit ended before any content is what the client asked for.
+    pub(crate) fn ended_by_limit(&self) -> bool {
+        self.finishes.iter().all(|(_, reason)| reason == "length")
+    }
+}
+
+/// It is longer than anybody can hold.
+pub(crate) fn too_long() -> Box<Fault> {
+    Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
+}
+
+fn bit(choice: u32) -> u128 {
+    1_u128.checked_shl(choice).unwrap_or(1 << 127)
+}
