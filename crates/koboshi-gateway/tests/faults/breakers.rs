@@ -22,23 +22,21 @@ fn a_flapping_primary_is_left_alone_and_back_in_use_after_its_recovery() {
         koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
     });
     let body = chat(true);
-    // Down: every client is served, and the primary is asked until its breaker opens.
-    for _ in 0..10 {
-        assert_whole(&stage.ask(&body), &body);
-    }
-    stage.until_breaker("one/flapping", "open");
-    let while_closed = stage.one.all_calls();
-    assert!(while_closed <= 8, "five failures open it: {while_closed}");
-    // Open: few probes, whatever the traffic.
-    let begun = stage.one.requests().last().unwrap().at;
+    // Down: every client is served. Five failures open the breaker, and then there is one probe in each stretch.
     let mut served = 0;
-    while stage.two.requests().last().unwrap().at < begun + ms(1500) {
+    until("a second and a half of traffic", || {
         assert_whole(&stage.ask(&body), &body);
         served += 1;
-    }
-    let probes = stage.one.all_calls() - while_closed;
-    assert!(probes <= 6, "{probes} probes in a second and a half, {served} requests");
-    assert!(served > 10, "{served}");
+        let asked = stage.one.requests();
+        let passed = stage.two.requests().last().unwrap().at;
+        asked.get(4).filter(|fifth| passed > fifth.at + ms(1500)).map(|_| ())
+    });
+    let asked = stage.one.requests();
+    let passed = stage.two.requests().last().unwrap().at - asked[4].at;
+    // A tenth of the stretch may be left out by chance.
+    let stretches = passed.as_millis() / 270 + 1;
+    let probes = asked.len() as u128 - 5;
+    assert!(probes <= stretches, "{probes} probes in {passed:?}, {served} requests");
     // Up: back in use.
     down.store(false, std::sync::atomic::Ordering::Relaxed);
     until("the primary serves again", || {
@@ -57,7 +55,7 @@ fn a_flapping_primary_is_left_alone_and_back_in_use_after_its_recovery() {
 fn the_last_target_is_probed_at_a_pace_and_not_refused_for_ever() {
     let stage = Stage::with(&["one/fail-503"], |config| {
         soon(config, Duration::from_secs(30));
-        config.breaker.probe.last_target_every = Some(ms(300));
+        config.breaker.probe.last_target_every = Some(ms(2000));
     });
     for _ in 0..2 {
         stage.ask(&chat(false));
