@@ -126,7 +126,8 @@ impl Pool {
         connect_limit: Duration,
         make: impl Fn(bool) -> Request<Payload>,
     ) -> Result<Response<Body>, Box<Fault>> {
-        while let Some(line) = self.ready_line(origin).await {
+        // One that was idle may be dead; a second such try would be an attempt that nobody counts.
+        if let Some(line) = self.ready_line(origin).await {
             match self.send_on(line, origin, true, &make).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}

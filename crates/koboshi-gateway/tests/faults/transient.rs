@@ -182,3 +182,24 @@ fn a_pooled_connection_that_went_stale_is_nobodys_attempt() {
         assert_eq!(stage.calls(), (3, 0));
     }
 }
+
+#[test]
+fn a_target_that_resets_is_asked_at_most_once_more_than_is_counted() {
+    let stage = Stage::with(&["one/slow-first?after=300ms"], |config| {
+        config.remedy.backoff.attempts = 1;
+        config.routes.insert("resets".to_owned(), route(&["one/reset"]));
+    });
+    // Many connections that are idle.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_whole(&stage.ask(&chat(true)), &chat(true)));
+        }
+    });
+    stage.reset();
+    let mut body = chat(false);
+    body["model"] = "resets".into();
+    let answer = stage.ask(&body);
+    assert_error(&answer, 502, "connection_failed");
+    assert_eq!(answer.number("x-koboshi-attempts"), Some(1));
+    assert_eq!(stage.calls(), (2, 0), "the idle one, and a fresh one");
+}
