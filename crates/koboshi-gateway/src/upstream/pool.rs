@@ -105,7 +105,6 @@ enum Line {
 }
 
 /// What came of sending on a connection.
-#[expect(clippy::large_enum_variant, reason = "handed on at once")]
 enum Sent {
     Answer(Response<Body>),
     /// The connection was dead before the request left, or died before any answer on a connection that was idle.
