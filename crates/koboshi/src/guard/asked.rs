@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-use super::effect::{self, Effect};
+use super::effect::{self, Command, Effect};
 use super::mix::{hash, hash_numbers};
 use super::telling::complains;
 use super::words::words;
@@ -114,24 +114,28 @@ fn inner(fields: &Map<String, Value>) -> Option<(&str, Map<String, Value>)> {
 fn of_text(tool: &str, args: &str) -> Asked {
     let words = words(tool);
     let plans = effect::plans(tool);
-    let is_shell = words.any(SHELLS);
-    let verb = if is_shell { hash([tool, &effect::verb(args)]) } else { hash([tool]) };
+    let command = words.any(SHELLS).then(|| Command::of(args));
     let call = hash([tool].into_iter().chain(args.split_whitespace()));
     Asked {
-        verb,
+        verb: command.as_ref().map_or_else(|| hash([tool]), |command| verb_of(&[tool], command)),
         call,
         target: call,
-        rest: is_shell.then(|| hash([tool, &effect::without_things(args)])),
-        effect: match (is_shell, plans) {
-            (true, _) => effect::of_command(args),
-            (false, true) => Effect::Looks,
-            (false, false) => effect::of_tool(&words),
+        rest: command.as_ref().map(|command| hash([tool].into_iter().chain(command.without_things()))),
+        effect: match &command {
+            Some(command) => command.effect(),
+            None if plans => Effect::Looks,
+            None => effect::of_tool(&words),
         },
-        is_code: is_shell,
-        pauses: is_shell && effect::pauses(args),
+        is_code: command.is_some(),
+        pauses: command.as_ref().is_some_and(Command::pauses),
         plans,
-        asks: is_shell && effect::asks(args),
+        asks: command.as_ref().is_some_and(Command::asks),
     }
+}
+
+fn verb_of(tool: &[&str], command: &Command<'_>) -> u64 {
+    let (program, second) = command.verb();
+    hash(tool.iter().copied().chain([program]).chain(second))
 }
 
 /// A harness that does not know a tool names it.
@@ -145,6 +149,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let words = words(name);
     let plans = effect::plans(name);
     let command = first(fields, COMMANDS).filter(|_| words.any(SHELLS)).map(command_text);
+    let command = command.as_deref().map(Command::of);
     let has_code = words.any(RUNS) && first(fields, CODE).is_some();
     let statement = first(fields, STATEMENTS).and_then(Value::as_str);
     let is_sql = words.any(&["sql", "postgres", "mysql", "sqlite", "database", "db"]);
@@ -171,7 +176,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let call = of(|kept, _| kept);
     let has_target = command.is_none() && told.iter().any(|(.., target)| *target);
     let effect = match (&command, statement) {
-        (Some(command), _) => effect::of_command(command),
+        (Some(command), _) => command.effect(),
         (None, Some(statement)) if is_sql => effect::of_sql(statement),
         _ => match first(fields, &["method"]).and_then(Value::as_str) {
             Some(method) if matches!(method.to_ascii_uppercase().as_str(), "GET" | "HEAD") => Effect::Looks,
@@ -182,19 +187,19 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     };
     Asked {
         verb: match &command {
-            Some(command) => hash([tool, name, &effect::verb(command)]),
+            Some(command) => verb_of(&[tool, name], command),
             None => own,
         },
         call,
         target: if has_target { of(|_, target| target) } else { call },
         rest: match &command {
-            Some(command) => Some(hash([tool, name, &effect::without_things(command)])),
+            Some(command) => Some(hash([tool, name].into_iter().chain(command.without_things()))),
             None => has_target.then(|| of(|kept, target| kept && !target)),
         },
         effect,
-        pauses: command.as_deref().is_some_and(effect::pauses),
+        pauses: command.as_ref().is_some_and(Command::pauses),
         plans,
-        asks: command.as_deref().is_some_and(effect::asks),
+        asks: command.as_ref().is_some_and(Command::asks),
         is_code: is_program || is_sql,
     }
 }

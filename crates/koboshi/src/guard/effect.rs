@@ -102,20 +102,77 @@ pub(super) fn of_tool(words: &Words) -> Effect {
     if !changes && words.any(LOOKING) { Effect::Looks } else { Effect::Changes }
 }
 
-/// By the command of a shell: it looks if all its parts do.
-pub(super) fn of_command(command: &str) -> Effect {
-    let mut effect = None;
-    for part in parts(command) {
-        let Some((program, second)) = program(part) else { continue };
-        let this = of_program(program, second, part);
-        effect = Some(match (effect, this) {
-            (None, this) => this,
-            (_, Effect::Changes) | (Some(Effect::Changes), _) => Effect::Changes,
-            (Some(Effect::Waits), Effect::Waits) => Effect::Waits,
-            _ => Effect::Looks,
-        });
+/// A command of a shell, split once into the commands that it is made of.
+pub(super) struct Command<'c> {
+    text: &'c str,
+    parts: Vec<&'c str>,
+}
+
+impl<'c> Command<'c> {
+    pub(super) fn of(text: &'c str) -> Self {
+        Self { text, parts: parts(text) }
     }
-    effect.unwrap_or(Effect::Changes)
+
+    fn programs(&self) -> impl DoubleEndedIterator<Item = (&'c str, Option<&'c str>)> {
+        self.parts.iter().copied().filter_map(program)
+    }
+
+    /// It looks if all its parts do.
+    pub(super) fn effect(&self) -> Effect {
+        let mut effect = None;
+        for part in &self.parts {
+            let Some((program, second)) = program(part) else { continue };
+            let this = of_program(program, second, part);
+            effect = Some(match (effect, this) {
+                (None, this) => this,
+                (_, Effect::Changes) | (Some(Effect::Changes), _) => Effect::Changes,
+                (Some(Effect::Waits), Effect::Waits) => Effect::Waits,
+                _ => Effect::Looks,
+            });
+        }
+        effect.unwrap_or(Effect::Changes)
+    }
+
+    /// What it is about: the program, with its second word where that tells; the first part that does not just change the
+    /// directory.
+    pub(super) fn verb(&self) -> (&'c str, Option<&'c str>) {
+        let aside = ["cd", "export", "set", "source", "sleep", "pushd"];
+        let Some((program, second)) = self.programs().find(|(program, _)| !aside.contains(program)) else {
+            return (self.text.split_whitespace().next().unwrap_or_default(), None);
+        };
+        (program, second.filter(|_| SECOND.iter().any(|(name, _)| *name == program)))
+    }
+
+    /// It lets time pass before or between its parts.
+    pub(super) fn pauses(&self) -> bool {
+        self.programs().any(|(program, second)| {
+            matches!(program, "sleep" | "start-sleep") && second.is_some_and(is_number)
+                || matches!(program, "wait-for-it" | "wait-on" | "until" | "while")
+        })
+    }
+
+    /// Its last program answers a question with its exit code: 1 is "no", not a failure.
+    pub(super) fn asks(&self) -> bool {
+        const ASKING: &[&str] = &[
+            "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "test", "[", "diff",
+            "cmp",
+        ];
+        self.programs().next_back().is_some_and(|(program, second)| {
+            ASKING.contains(&program) || (program == "git" && matches!(second, Some("grep" | "diff")))
+        })
+    }
+
+    /// Without the files and folders it is about. For programs that take nothing else, all words are.
+    pub(super) fn without_things(&self) -> impl Iterator<Item = &'c str> {
+        const ON_FILES: &[&str] =
+            &["ls", "cat", "head", "tail", "stat", "file", "wc", "du", "tree", "test", "less", "dir"];
+        let on_files = program(self.text).is_some_and(|(program, _)| ON_FILES.contains(&program));
+        let is_thing = move |at: usize, word: &str| {
+            word.contains(['/', '\\']) || (on_files && at > 0 && !word.starts_with('-'))
+        };
+        let words = self.text.split_whitespace().enumerate();
+        words.filter(move |(at, word)| !is_thing(*at, word)).map(|(_, word)| word)
+    }
 }
 
 fn of_program(program: &str, second: Option<&str>, part: &str) -> Effect {
@@ -197,14 +254,14 @@ fn lists_branches<'w>(mut words: impl Iterator<Item = &'w str> + Clone) -> bool 
 fn parts(command: &str) -> Vec<&str> {
     let is_mark = |c: char| matches!(c, '\n' | ';' | '|' | '&');
     // Quotes that are never closed are apostrophes of some text: then every mark separates, and less is taken for a look.
-    let Some(bare) = unquoted(command) else { return command.split(is_mark).collect() };
+    let Some(bare) = unquoted(command, is_mark) else { return command.split(is_mark).collect() };
     let mut parts = Vec::new();
     let mut from = 0;
     for (at, c) in bare {
         let joins = c == '&'
             && (command.get(..at).is_some_and(|before| before.ends_with('>'))
                 || command.get(at + 1..).is_some_and(|after| after.starts_with('>')));
-        if is_mark(c) && !joins {
+        if !joins {
             parts.push(command.get(from..at).unwrap_or_default());
             from = at + 1;
         }
@@ -213,8 +270,9 @@ fn parts(command: &str) -> Vec<&str> {
     parts
 }
 
-/// What stands neither in quotes nor behind a backslash, with its place. None if a quote is never closed.
-fn unquoted(text: &str) -> Option<Vec<(usize, char)>> {
+/// The wanted characters that stand neither in quotes nor behind a backslash, with their places. None if a quote is never
+/// closed.
+fn unquoted(text: &str, wanted: impl Fn(char) -> bool) -> Option<Vec<(usize, char)>> {
     let mut bare = Vec::new();
     let mut quote = None;
     let mut chars = text.char_indices();
@@ -226,7 +284,8 @@ fn unquoted(text: &str) -> Option<Vec<(usize, char)>> {
             (None, '\'' | '"') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
             (Some(_), _) => {}
-            (None, c) => bare.push((at, c)),
+            (None, c) if wanted(c) => bare.push((at, c)),
+            (None, _) => {}
         }
     }
     quote.is_none().then_some(bare)
@@ -234,8 +293,8 @@ fn unquoted(text: &str) -> Option<Vec<(usize, char)>> {
 
 /// It writes into a file. `2>&1` and `2>/dev/null` write nothing that matters.
 fn writes(part: &str) -> bool {
-    let Some(bare) = unquoted(part) else { return part.contains('>') };
-    bare.into_iter().filter(|(_, c)| *c == '>').any(|(at, _)| {
+    let Some(bare) = unquoted(part, |c| c == '>') else { return part.contains('>') };
+    bare.into_iter().any(|(at, _)| {
         let behind = part.get(at + 1..).unwrap_or_default().trim_start_matches(['>', '|']);
         let target = behind.trim_start();
         let is_copy = behind.starts_with('&') && behind.get(1..).is_some_and(is_number);
@@ -263,55 +322,6 @@ pub(super) fn program(part: &str) -> Option<(&str, Option<&str>)> {
     Some((program, words.find(|word| !word.starts_with('-'))))
 }
 
-/// What a command is about: the program, with its second word where that tells; the first part that does not just
-/// change the directory.
-pub(super) fn verb(command: &str) -> String {
-    let found = parts(command)
-        .into_iter()
-        .filter_map(program)
-        .find(|(program, _)| !matches!(*program, "cd" | "export" | "set" | "source" | "sleep" | "pushd"));
-    let Some((program, second)) = found else {
-        return command.split_whitespace().next().unwrap_or_default().to_owned();
-    };
-    match second.filter(|_| SECOND.iter().any(|(name, _)| *name == program)) {
-        Some(second) => format!("{program} {second}"),
-        None => program.to_owned(),
-    }
-}
-
-/// The command lets time pass before or between its parts.
-pub(super) fn pauses(command: &str) -> bool {
-    parts(command).into_iter().filter_map(program).any(|(program, second)| {
-        matches!(program, "sleep" | "start-sleep") && second.is_some_and(is_number)
-            || matches!(program, "wait-for-it" | "wait-on" | "until" | "while")
-    })
-}
-
-/// The last program of the command answers a question with its exit code: 1 is "no", not a failure.
-pub(super) fn asks(command: &str) -> bool {
-    const ASKING: &[&str] =
-        &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "which", "test", "[", "diff", "cmp"];
-    let last = parts(command).into_iter().filter_map(program).next_back();
-    last.is_some_and(|(program, second)| {
-        ASKING.contains(&program) || (program == "git" && matches!(second, Some("grep" | "diff")))
-    })
-}
-
-/// The command without the files and folders it is about. For programs that take nothing else, all words are.
-pub(super) fn without_things(command: &str) -> String {
-    const ON_FILES: &[&str] =
-        &["ls", "cat", "head", "tail", "stat", "file", "wc", "du", "tree", "test", "less", "dir"];
-    let on_files = program(command).is_some_and(|(program, _)| ON_FILES.contains(&program));
-    let mut kept: Vec<&str> = Vec::new();
-    for (at, word) in command.split_whitespace().enumerate() {
-        let is_thing = word.contains(['/', '\\']) || (on_files && at > 0 && !word.starts_with('-'));
-        if !is_thing {
-            kept.push(word);
-        }
-    }
-    kept.join(" ")
-}
-
 /// By the first word of a statement.
 pub(super) fn of_sql(statement: &str) -> Effect {
     let first = statement.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
@@ -325,6 +335,10 @@ mod tests {
 
     fn of_tool(name: &str) -> Effect {
         super::of_tool(&words(name))
+    }
+
+    fn of_command(command: &str) -> Effect {
+        Command::of(command).effect()
     }
 
     #[test]
@@ -395,11 +409,14 @@ mod tests {
             assert_eq!(of_command(command), Effect::Changes, "{command}");
         }
         assert_eq!(of_command("sleep 30"), Effect::Waits);
-        assert_eq!(verb("cd a && PORT=1 git push origin"), "git push");
+        assert_eq!(Command::of("cd a && PORT=1 git push origin").verb(), ("git", Some("push")));
+        let asks = |command| Command::of(command).asks();
         assert!(asks("cd a && grep -n 'x|y' b 2>/dev/null") && asks("ps aux | grep x") && asks("git grep x"));
         assert!(!asks("grep x f && make") && !asks("grep x f | xargs rm") && !asks("npm test"));
+        let pauses = |command| Command::of(command).pauses();
         assert!(pauses("sleep 5 && curl localhost") && !pauses("curl localhost"));
-        assert_eq!(without_things("ls -l src"), without_things("ls -l lib"));
-        assert_ne!(without_things("grep a src/x"), without_things("grep b src/x"));
+        let rest = |command| Command::of(command).without_things().collect::<Vec<_>>();
+        assert_eq!(rest("ls -l src"), rest("ls -l lib"));
+        assert_ne!(rest("grep a src/x"), rest("grep b src/x"));
     }
 }
