@@ -14,6 +14,7 @@ use koboshi::chance::Seed;
 use koboshi::gate::Gate;
 use koboshi::key::{Rung, ScopeKey};
 use koboshi::time::Moment;
+use koboshi_config::gateway::ProviderKind;
 
 use crate::capability::{Capability, told_of};
 use crate::meters::TargetMeters;
@@ -214,7 +215,11 @@ impl Targets {
         {
             return Arc::clone(before);
         }
-        let scopes = Scopes::of(&provider.name, model, key);
+        // Each name of the built-in provider is one of its own: a dead key of one is none of the others.
+        let scopes = match provider.kind {
+            ProviderKind::Sim => Scopes::of(&format!("{}/{model}", provider.name), model, &key.of_model(model)),
+            _ => Scopes::of(&provider.name, model, key),
+        };
         let made = make(world, plan, provider, model, key.bearer.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
         if known.len() < MOST_TARGETS || before.is_some() {
