@@ -35,7 +35,10 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
             prop_assert!(config.guard.policy.validate().is_ok());
             prop_assert!(config.serve.is_loopback() || !config.keys.is_empty());
             prop_assert!(config.routes.values().all(|route| (1..=16).contains(&route.chain.len())));
-            for one in koboshi_config::schema::differences(&config) {
+            let differences = koboshi_config::schema::differences(&config);
+            // What stands in a key that is no secret is shown, whatever it is called.
+            let is_secret = |path: &str| [".redis", ".keys", ".sha256"].iter().any(|end| path.ends_with(end));
+            for one in differences.iter().filter(|one| is_secret(&one.path)) {
                 prop_assert!(!format!("{one:?}").contains("hunter2"), "{one:?}");
             }
             prop_assert!(
