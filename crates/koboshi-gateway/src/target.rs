@@ -217,7 +217,9 @@ impl Targets {
         }
         // Each name of the built-in provider is one of its own: a dead key of one is none of the others.
         let scopes = match provider.kind {
-            ProviderKind::Sim => Scopes::of(&format!("{}/{model}", provider.name), model, &key.of_model(model)),
+            ProviderKind::Sim => {
+                Scopes::of(&format!("{}/{model}", provider.name), model, &key.of_model(model))
+            }
             _ => Scopes::of(&provider.name, model, key),
         };
         let made = make(world, plan, provider, model, key.bearer.clone(), scopes, before.as_deref());
