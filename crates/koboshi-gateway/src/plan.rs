@@ -58,13 +58,6 @@ pub(crate) struct KeyUse {
     pub(crate) account: String,
 }
 
-impl KeyUse {
-    /// The same, with an account for one model alone.
-    pub(crate) fn of_model(&self, model: &str) -> Self {
-        Self { account: format!("{}/{model}", self.account), ..self.clone() }
-    }
-}
-
 /// Why a config cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlanError {

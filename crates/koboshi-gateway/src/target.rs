@@ -77,6 +77,12 @@ impl Scopes {
         }
     }
 
+    /// Each name of the built-in provider has a key and an account of its own: what dies for one is alive for the others.
+    fn stand_alone(&mut self, name: &str) {
+        self.key = ScopeKey::new(Rung::Key, name).ok();
+        self.account = ScopeKey::new(Rung::Account, name).ok();
+    }
+
     /// With a key that is not ours: only what holds for everybody.
     fn borrowed(provider: &str, model: &str) -> Self {
         let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
@@ -215,13 +221,10 @@ impl Targets {
         {
             return Arc::clone(before);
         }
-        // Each name of the built-in provider is one of its own: a dead key of one is none of the others.
-        let scopes = match provider.kind {
-            ProviderKind::Sim => {
-                Scopes::of(&format!("{}/{model}", provider.name), model, &key.of_model(model))
-            }
-            _ => Scopes::of(&provider.name, model, key),
-        };
+        let mut scopes = Scopes::of(&provider.name, model, key);
+        if provider.kind == ProviderKind::Sim {
+            scopes.stand_alone(&format!("{}/{model}", provider.name));
+        }
         let made = make(world, plan, provider, model, key.bearer.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
         if known.len() < MOST_TARGETS || before.is_some() {
