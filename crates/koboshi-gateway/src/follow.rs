@@ -4,6 +4,7 @@
 //! nobody: a healthy answer without it is finished for the client at once.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -146,7 +147,8 @@ impl Stream<'_, '_> {
         let run = self.run;
         let head = || stream_head(run.story, &run.facts());
         let body = &mut open.body;
-        match self.hold.during(head, timeout_at(limit, body.next())).await {
+        let next = pin!(timeout_at(limit, body.next()));
+        match self.hold.during(head, next).await {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
             // Everything was said: how the connection ended does not matter.

@@ -4,7 +4,7 @@
 //! They never touch the upstream's timers: our own breath is no sign of its life.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,8 +37,13 @@ impl<'t> Hold<'t> {
     }
 
     /// Runs something that may take long. `head` is what goes out first if it does.
-    pub(crate) async fn during<T>(&mut self, head: impl Fn() -> Parts, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+    ///
+    /// It is pinned by the caller: a future that is handed over is kept twice, and streams are many.
+    pub(crate) async fn during<T>(
+        &mut self,
+        head: impl Fn() -> Parts,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> T {
         poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(done);

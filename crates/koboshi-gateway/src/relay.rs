@@ -10,6 +10,8 @@
 //! Frames of the client's own dialect pass as the bytes they were. After a change of target the frames are written anew, because the
 //! id stays the first one's and the model becomes the one that really answers.
 
+use std::pin::pin;
+
 use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
@@ -134,26 +136,27 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     async fn open(&mut self, journey: &mut Journey<'_>, resuming: bool) -> Result<Open, Ended> {
-        {
-            let run = self.run;
-            let sent = &self.sent;
-            let head = || stream_head(run.story, &run.facts());
-            let mut make = |target: &crate::target::Target| {
-                if resuming && target.prefills() {
-                    run.write(target, &Turn::Prefill(sent))
-                } else {
-                    run.write(target, &Turn::Plain)
-                }
-            };
-            let opened = self.hold.during(head, journey.open_resuming(&run.shape, &mut make, resuming)).await;
-            if let Ok(open) = &opened {
-                run.disclose(|facts| {
-                    facts.target = Some(open.target.name.to_string());
-                    facts.tried(journey);
-                });
+        let run = self.run;
+        let sent = &self.sent;
+        let head = || stream_head(run.story, &run.facts());
+        let mut make = |target: &crate::target::Target| {
+            if resuming && target.prefills() {
+                run.write(target, &Turn::Prefill(sent))
+            } else {
+                run.write(target, &Turn::Plain)
             }
-            opened
+        };
+        let opened = {
+            let opening = pin!(journey.open_resuming(&run.shape, &mut make, resuming));
+            self.hold.during(head, opening).await
+        };
+        if let Ok(open) = &opened {
+            run.disclose(|facts| {
+                facts.target = Some(open.target.name.to_string());
+                facts.tried(journey);
+            });
         }
+        opened
     }
 
     pub(crate) fn can_resume(&self) -> bool {
@@ -177,7 +180,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         } else {
             let head = || stream_head(run.story, &run.facts());
             let settling = run.settle_calls(journey, open, &mut calls, finish, &mut sum);
-            self.hold.during(head, Box::pin(settling)).await?
+            self.hold.during(head, Box::pin(settling).as_mut()).await?
         };
         self.usage = self.usage.plus(sum);
         self.knows_usage |= usage.is_some();
