@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use crate::auth::Caller;
+use crate::blocks::Blocks;
 use crate::chat::{self, Intake};
 use crate::core::Core;
 use crate::degrade::Hints;
@@ -297,8 +298,7 @@ pub(crate) async fn read_body(plan: &Plan, request: Request<Incoming>, most: usi
     }
     let limit = Instant::now() + plan.config.serve.body_time;
     let mut body = request.into_body();
-    let mut first: Option<Bytes> = None;
-    let mut more = BytesMut::new();
+    let mut blocks = Blocks::up_to(most);
     while !body.is_end_stream() {
         let frame = match timeout_at(limit, body.frame()).await {
             Err(_) => return Err(Unread::Slow),
@@ -307,22 +307,9 @@ pub(crate) async fn read_body(plan: &Plan, request: Request<Incoming>, most: usi
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(block) = frame.into_data() else { continue };
-        if more.len().saturating_add(first.as_ref().map_or(0, Bytes::len)).saturating_add(block.len()) > most
-        {
-            return Err(Unread::Large);
-        }
-        // Most bodies are one block, and need no copy.
-        match first.take() {
-            None if more.is_empty() => first = Some(block),
-            before => {
-                if let Some(before) = before {
-                    more.extend_from_slice(&before);
-                }
-                more.extend_from_slice(&block);
-            }
-        }
+        blocks.push(block).ok_or(Unread::Large)?;
     }
-    Ok(first.unwrap_or_else(|| more.freeze()))
+    Ok(blocks.whole())
 }
 
 async fn ready(core: &Core, story: &Story) -> Response<Flow> {

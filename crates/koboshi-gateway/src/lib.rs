@@ -18,6 +18,7 @@ mod affinity;
 mod answer;
 mod attempt;
 mod auth;
+mod blocks;
 mod capability;
 mod chat;
 mod core;

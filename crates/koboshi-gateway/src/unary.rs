@@ -1,6 +1,6 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
@@ -8,6 +8,7 @@ use koboshi_wire::chat::answer::{self, Whole};
 use koboshi_wire::step::Usage;
 use tokio::time::{Instant, timeout_at};
 
+use crate::blocks::Blocks;
 use crate::firewall::{ToolCall, Unsettled};
 use crate::journey::{Ended, Journey, Open};
 use crate::run::{Run, Turn};
@@ -23,8 +24,7 @@ pub(crate) struct Answered {
 
 /// Reads an answer to its end.
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
-    let mut first: Option<Bytes> = None;
-    let mut more = BytesMut::new();
+    let mut blocks = Blocks::up_to(LARGEST);
     loop {
         let idle = Instant::now()
             + open.limits.idle.max(open.limits.first.saturating_duration_since(Instant::now()));
@@ -35,21 +35,10 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
             Ok(None) => break,
             Ok(Some(block)) => block?,
         };
-        // Most answers are one block, and need no copy.
-        match first.take() {
-            None if more.is_empty() => first = Some(block),
-            before => {
-                if let Some(before) = before {
-                    more.extend_from_slice(&before);
-                }
-                more.extend_from_slice(&block);
-            }
-        }
-        if more.len() > LARGEST {
-            return Err(Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long")));
-        }
+        let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
+        blocks.push(block).ok_or_else(too_long)?;
     }
-    Ok(first.unwrap_or_else(|| more.freeze()))
+    Ok(blocks.whole())
 }
 
 impl Run<'_> {

@@ -122,6 +122,14 @@ fn what_a_provider_stated_can_be_cleared() {
 }
 
 #[test]
+fn a_dead_key_of_one_simulated_model_is_none_of_the_others() {
+    let gateway = start(config("routes: {dead: [sim/auth-401], fine: [sim/ok]}\n"));
+    let at = address(&gateway);
+    assert_eq!(chat(at, "dead").status, 502);
+    assert_eq!(chat(at, "fine").status, 200);
+}
+
+#[test]
 fn orders_that_make_no_sense_are_refused_with_their_place() {
     let gateway = start(config(CHAIN));
     let at = address(&gateway);
