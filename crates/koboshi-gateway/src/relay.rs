@@ -11,6 +11,7 @@
 //! id stays the first one's and the model becomes the one that really answers.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::args::Finish;
@@ -152,7 +153,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         };
         if let Ok(open) = &opened {
             run.disclose(|facts| {
-                facts.target = Some(open.target.name.to_string());
+                facts.target = Some(Arc::clone(&open.target.name));
                 facts.tried(journey);
             });
         }

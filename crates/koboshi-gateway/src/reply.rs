@@ -3,6 +3,7 @@
 //! Upstream texts are withheld from users: they may hold secrets or another customer's words, and the message of the kind says more. The
 //! whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
 use serde_json::{Value, json};
 
 use crate::journey::{Ended, Journey};
+use crate::names;
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::Target;
@@ -28,7 +30,7 @@ const SOON: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disclosure {
     pub(crate) attempts: u32,
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<Arc<str>>,
     /// `cache`, `simple` or `static`.
     pub(crate) degraded: Option<&'static str>,
     /// The kind of the last fault on the way.
@@ -56,26 +58,31 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = &mut parts.headers;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
-    if let Ok(id) = HeaderValue::from_str(&story.id) {
-        headers.insert("x-request-id", id);
-    }
-    headers.insert("x-koboshi-attempts", HeaderValue::from(facts.attempts));
-    let mut text = |name: &'static str, value: Option<&str>| {
+    headers.insert(&names::REQUEST_ID, story.id.header());
+    headers.insert(&names::ATTEMPTS, number(facts.attempts));
+    let mut text = |name: &'static HeaderName, value: Option<&str>| {
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
-            headers.insert(HeaderName::from_static(name), value);
+            headers.insert(name, value);
         }
     };
-    text("x-koboshi-target", facts.target.as_deref());
-    text("x-koboshi-degraded", facts.degraded);
-    text("x-koboshi-fault", facts.fault);
-    text("x-koboshi-guard", facts.guard.as_deref());
+    text(&names::TARGET, facts.target.as_deref());
+    text(&names::DEGRADED, facts.degraded);
+    text(&names::FAULT, facts.fault);
+    text(&names::GUARD, facts.guard.as_deref());
     if facts.reasks > 0 {
-        headers.insert("x-koboshi-reask", HeaderValue::from(facts.reasks));
+        headers.insert(&names::REASK, number(facts.reasks));
     }
     if facts.repaired > 0 {
-        headers.insert("x-koboshi-repaired", HeaderValue::from(facts.repaired));
+        headers.insert(&names::REPAIRED, number(facts.repaired));
     }
     parts
+}
+
+/// A count as a header: nearly always a small one, which needs no memory.
+fn number(count: u32) -> HeaderValue {
+    const SMALL: [&str; 4] = ["0", "1", "2", "3"];
+    let small = usize::try_from(count).ok().and_then(|count| SMALL.get(count));
+    small.map_or_else(|| HeaderValue::from(count), |text| HeaderValue::from_static(text))
 }
 
 /// The head of a stream.
@@ -83,7 +90,7 @@ pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
     let mut parts = head(200, "text/event-stream", story, facts);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the keep-alives back too.
-    parts.headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    parts.headers.insert(&names::BUFFERING, HeaderValue::from_static("no"));
     parts
 }
 
@@ -169,7 +176,7 @@ fn write(
         "retryable": fault.advice.later,
         "retryAfterSeconds": seconds,
         "attempts": trail,
-        "requestId": story.id,
+        "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
     let said = format!("{} {}", words.message, words.suggestion);
@@ -183,7 +190,9 @@ fn write(
     };
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
-    parts.headers.insert("x-should-retry", HeaderValue::from_static(if again { "true" } else { "false" }));
+    parts
+        .headers
+        .insert(&names::SHOULD_RETRY, HeaderValue::from_static(if again { "true" } else { "false" }));
     if let Some(seconds) = seconds {
         parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

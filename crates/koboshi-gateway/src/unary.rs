@@ -1,5 +1,7 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
@@ -8,6 +10,7 @@ use koboshi_wire::chat::answer::{self, Whole};
 use koboshi_wire::step::Usage;
 use tokio::time::{Instant, timeout_at};
 
+use crate::attempt::Limits;
 use crate::blocks::Blocks;
 use crate::firewall::{ToolCall, Unsettled};
 use crate::journey::{Ended, Journey, Open};
@@ -25,20 +28,28 @@ pub(crate) struct Answered {
 /// Reads an answer to its end.
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
+    let Open { limits, body, .. } = open;
     loop {
-        let idle = Instant::now()
-            + open.limits.idle.max(open.limits.first.saturating_duration_since(Instant::now()));
-        let limit = idle.min(open.limits.total);
-        let sub = if limit == open.limits.total { Sub::Total } else { Sub::Idle };
-        let block = match timeout_at(limit, open.body.next()).await {
-            Err(_) => return Err(timed_out(sub)),
-            Ok(None) => break,
-            Ok(Some(block)) => block?,
+        let block = match body.at_hand().await {
+            Some(block) => block,
+            None => {
+                let (limit, sub) = next_block(limits);
+                timeout_at(limit, body.next()).await.map_err(|_| timed_out(sub))?
+            }
         };
+        let Some(block) = block else { break };
+        let block = block?;
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
     Ok(blocks.whole())
+}
+
+/// Until when the next block must be there, and which limit that is.
+fn next_block(limits: &Limits) -> (Instant, Sub) {
+    let now = Instant::now();
+    let idle = now + limits.idle.max(limits.first.saturating_duration_since(now));
+    if idle < limits.total { (idle, Sub::Idle) } else { (limits.total, Sub::Total) }
 }
 
 impl Run<'_> {
@@ -46,7 +57,7 @@ impl Run<'_> {
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
         loop {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
-            self.disclose(|facts| facts.target = Some(open.target.name.to_string()));
+            self.disclose(|facts| facts.target = Some(Arc::clone(&open.target.name)));
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
                 let judged = self.judge(journey, &open, &body)?;
@@ -66,7 +77,7 @@ impl Run<'_> {
                 journey.succeeded(open, usage);
                 return Ok(Answered { body });
             }
-            match self.settle_calls(journey, open, &mut calls, finish, &mut sum).await {
+            match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
                     journey.succeeded(open, Some(sum));
                     let body = with_changes(&body, &calls);
