@@ -1,15 +1,20 @@
 //! Real parts for tests: a Redis that can be killed, emptied and paused, a provider that falls on command and counts
-//! what it is asked, and waiting with a deadline.
+//! what it is asked, a client, a crowd of clients under chaos, and waiting with a deadline.
 //!
 //! For tests only; nobody ships it. A part that cannot be had fails the test and says how to get it: a test that
 //! skips itself promises nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test must fail loudly")]
+#![allow(clippy::indexing_slicing, clippy::missing_panics_doc, reason = "a test must fail loudly")]
 
+pub mod chaos;
+mod client;
 mod redis;
+pub mod talk;
 mod upstream;
 mod wait;
 
+pub use client::{Answer, Client};
 pub use redis::RedisServer;
 pub use upstream::{Seen, Upstream};
 pub use wait::{DEADLINE, breathe, signal, until};

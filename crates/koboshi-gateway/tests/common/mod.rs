@@ -2,11 +2,9 @@
 //!
 //! Pauses are short and limits long unless a test says otherwise, so nothing here depends on how busy the machine is.
 
-#![allow(dead_code, unreachable_pub, reason = "every suite uses a part of it")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "every suite uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of gauges")]
-
-mod client;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +14,12 @@ use koboshi_config::Config;
 use koboshi_config::gateway::{LogFormat, ModelConfig, ProviderConfig, ProviderKind, RouteConfig, Timeouts};
 use koboshi_config::secret::Secret;
 use koboshi_gateway::{Gateway, Setup, StartError};
-use koboshi_sim::{Ask, Tally};
 use koboshi_store::{Entry, MemoryStore, Query, Store};
 use koboshi_testkit::{Upstream, until};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-pub use client::{Answer, Client};
+pub use koboshi_testkit::talk::*;
+pub use koboshi_testkit::{Answer, Client};
 
 /// Milliseconds.
 pub fn ms(millis: u64) -> Duration {
@@ -182,80 +180,6 @@ pub fn timeouts(config: &mut Config, provider: &str, change: impl FnOnce(&mut Ti
 /// What a model can do.
 pub fn model(config: &mut Config, name: &str, can: ModelConfig) {
     config.models.insert(name.to_owned(), can);
-}
-
-/// A question to the model `m`.
-pub fn chat(stream: bool) -> Value {
-    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "tell me about the doll"}]})
-}
-
-/// A question with a tool on offer.
-pub fn with_tools(stream: bool, question: &str) -> Value {
-    let schema = |field: &str| {
-        json!({"type": "object", "properties": {field: {"type": "string"}, "count": {"type": "integer"}},
-            "required": [field, "count"], "additionalProperties": false})
-    };
-    json!({
-        "model": "m", "stream": stream, "messages": [{"role": "user", "content": question}],
-        "tools": [
-            {"type": "function", "function": {"name": "look_up", "parameters": schema("city")}},
-            {"type": "function", "function": {"name": "write_down", "parameters": schema("note")}},
-        ],
-    })
-}
-
-/// What a healthy provider says to this: the message of the first choice.
-pub fn healthy(body: &Value) -> Value {
-    let mut whole = body.clone();
-    whole["stream"] = json!(false);
-    let text = whole.to_string();
-    let play = koboshi_sim::play(&Ask { model: "ok", body: text.as_bytes(), tally: Tally::default() });
-    let answer: Vec<u8> = play.beats.flat_map(|beat| beat.bytes).collect();
-    serde_json::from_slice::<Value>(&answer).unwrap()["choices"][0]["message"].clone()
-}
-
-/// The text of a healthy answer.
-pub fn healthy_text(body: &Value) -> String {
-    healthy(body)["content"].as_str().unwrap().to_owned()
-}
-
-/// The calls of a healthy answer: name and arguments, read.
-pub fn healthy_calls(body: &Value) -> Vec<(String, Value)> {
-    let message = healthy(body);
-    let calls = message["tool_calls"].as_array().unwrap().iter();
-    let call = |call: &Value| {
-        let function = &call["function"];
-        let arguments = serde_json::from_str(function["arguments"].as_str().unwrap()).unwrap();
-        (function["name"].as_str().unwrap().to_owned(), arguments)
-    };
-    calls.map(call).collect()
-}
-
-/// The answer is the healthy one, whole.
-pub fn assert_whole(answer: &Answer, body: &Value) {
-    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
-    assert_eq!(answer.content(), healthy_text(body), "{}", answer.text());
-    assert_eq!(answer.finish().as_deref(), Some("stop"));
-    assert_eq!(answer.error(), None);
-    if answer.is_stream() {
-        assert!(answer.is_done(), "{}", answer.text());
-    }
-}
-
-/// The answer makes the healthy calls, whole and valid.
-pub fn assert_calls(answer: &Answer, body: &Value) {
-    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
-    let read = |(name, arguments): (String, String)| {
-        let read = serde_json::from_str(&arguments).unwrap_or_else(|_| panic!("{name}: {arguments}"));
-        (name, read)
-    };
-    let calls: Vec<(String, Value)> = answer.calls().into_iter().map(read).collect();
-    assert_eq!(calls, healthy_calls(body), "{}", answer.text());
-    assert_eq!(answer.finish().as_deref(), Some("tool_calls"));
-    assert_eq!(answer.error(), None);
-    if answer.is_stream() {
-        assert!(answer.is_done(), "{}", answer.text());
-    }
 }
 
 /// The answer is an error with this status and code, in the dialect's envelope, that no SDK multiplies.

@@ -1,14 +1,17 @@
 //! A small HTTP/1.1 client over one socket: reads whole answers, streams frame by frame, and says how an answer ended.
 
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use koboshi_testkit::DEADLINE;
 use serde_json::Value;
 
+use crate::wait::DEADLINE;
+
 /// A client with one connection.
+#[derive(Debug)]
 pub struct Client {
+    /// The socket, for what no client should do.
     pub stream: TcpStream,
     held: Vec<u8>,
 }
@@ -16,25 +19,50 @@ pub struct Client {
 /// An answer, as far as it came.
 #[derive(Clone)]
 pub struct Answer {
+    /// 0 if no head came.
     pub status: u16,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
+    /// Without its framing.
     pub body: Vec<u8>,
     /// Why it ended too early, if it did.
     pub broken: Option<ErrorKind>,
 }
 
 impl Client {
+    /// A connection to a server that must be there.
     pub fn to(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream.set_write_timeout(Some(DEADLINE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self { stream, held: Vec::new() }
+        Self::try_to(address).unwrap()
     }
 
-    /// Sends a request whole.
+    /// A connection, if somebody listens.
+    ///
+    /// # Errors
+    /// Nobody does.
+    pub fn try_to(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.set_write_timeout(Some(DEADLINE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, held: Vec::new() })
+    }
+
+    /// Sends a request whole, to a server that must be there.
     pub fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
+        self.try_send(method, path, headers, body).unwrap();
+    }
+
+    /// Sends a request whole, if somebody takes it.
+    ///
+    /// # Errors
+    /// Nobody does.
+    pub fn try_send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<()> {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         if !has("host") {
@@ -49,7 +77,7 @@ impl Client {
         head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
         let mut all = head.into_bytes();
         all.extend_from_slice(body);
-        self.stream.write_all(&all).unwrap();
+        self.stream.write_all(&all)
     }
 
     /// Reads an answer to its end. An answer whose head does not come has status 0.
@@ -148,18 +176,22 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
+    /// A header by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
+    /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// Whether it is a stream of events.
     pub fn is_stream(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
@@ -254,6 +286,7 @@ impl Answer {
         self.events().last().is_some_and(|last| last == "[DONE]")
     }
 
+    /// A header that is a number.
     pub fn number(&self, header: &str) -> Option<u64> {
         self.header(header).and_then(|value| value.parse().ok())
     }
