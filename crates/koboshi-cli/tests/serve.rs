@@ -1,65 +1,17 @@
 //! The gateway as a process: it follows its files and stops when told.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use common::served::Served;
+use koboshi_testkit::{signal, until};
+use serde_json::json;
 
-use common::koboshi;
-use koboshi_testkit::{DEADLINE, signal, until};
-use serde_json::Value;
-
-/// A running gateway, gone with the test.
-struct Served {
-    child: Child,
-    place: String,
-}
-
-impl Served {
-    fn start(config: &std::path::Path, store: &std::path::Path) -> Self {
-        let (config, store) = (config.display().to_string(), store.display().to_string());
-        let mut child =
-            koboshi(&["serve", "--listen", "127.0.0.1:0", "--config", &config, "--store", &store])
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let place = first.split("http://").nth(1).unwrap().trim_end_matches("/v1").to_owned();
-        // Whoever writes must be read.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, place }
-    }
-
-    fn chat(&self) -> Value {
-        let body = r#"{"model":"talk","messages":[{"role":"user","content":"hello"}]}"#;
-        let mut stream = TcpStream::connect(&self.place).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
-    }
-
-    fn says(&self, text: &str) {
-        until(text, || (self.chat()["choices"][0]["message"]["content"] == text).then_some(()));
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Waits until the gateway answers with this text.
+fn says(served: &Served, text: &str) {
+    let body = json!({"model": "talk", "messages": [{"role": "user", "content": "hello"}]});
+    until(text, || (served.post(&body, &[]).content() == text).then_some(()));
 }
 
 #[test]
@@ -69,16 +21,16 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
     std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers: answers.yaml}\n").unwrap();
     std::fs::write(&answers, "answers: [{text: {en: first}}]\n").unwrap();
     let mut served = Served::start(&config, &folder.path().join("store.db"));
-    served.says("first");
+    says(&served, "first");
     std::fs::write(&answers, "answers: [{text: {en: second}}]\n").unwrap();
-    served.says("second");
+    says(&served, "second");
     std::fs::write(&answers, "answers: {\n").unwrap();
     signal(&served.child, "-HUP");
-    served.says("second");
+    says(&served, "second");
     std::fs::write(folder.path().join("other.yaml"), "answers: [{text: {en: third}}]\n").unwrap();
     std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers: other.yaml}\n").unwrap();
     signal(&served.child, "-HUP");
-    served.says("third");
+    says(&served, "third");
     signal(&served.child, "-TERM");
     let ended = until("the gateway ends", || served.child.try_wait().unwrap());
     assert_eq!(ended.code(), Some(0));

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+pub(crate) mod served;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,0 +1,121 @@
+//! A gateway as a process of its own, gone with the test.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::io::{BufRead, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use koboshi_testkit::{Answer, Client};
+use serde_json::Value;
+
+use super::koboshi;
+
+/// A running gateway.
+pub(crate) struct Served {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    config: PathBuf,
+    store: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl Served {
+    /// Starts one with this config and this store.
+    pub(crate) fn start(config: &Path, store: &Path) -> Self {
+        Self::start_with(config, store, &[])
+    }
+
+    /// The same, with more variables.
+    pub(crate) fn start_with(config: &Path, store: &Path, environment: &[(&str, &str)]) -> Self {
+        // A port of its own, so that it can be had again; somebody else may take it before the gateway does: then another.
+        for _ in 0..20 {
+            let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+            if let Some(child) = spawn(address, config, store, environment) {
+                let environment =
+                    environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+                return Self {
+                    child,
+                    address,
+                    config: config.to_owned(),
+                    store: store.to_owned(),
+                    environment: environment.collect(),
+                };
+            }
+        }
+        panic!("no gateway would start")
+    }
+
+    /// Ends it as a crash would: no handler runs, nothing is written any more.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it on the same port with the same config and the same store.
+    pub(crate) fn start_again(&mut self) {
+        let environment: Vec<_> =
+            self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        self.child = spawn(self.address, &self.config, &self.store, &environment).unwrap();
+    }
+
+    pub(crate) fn post(&self, body: &Value, headers: &[(&str, &str)]) -> Answer {
+        let mut client = Client::to(self.address);
+        client.send("POST", "/v1/chat/completions", headers, body.to_string().as_bytes());
+        client.read()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let mut client = Client::to(self.address);
+        client.send("GET", path, &[], b"");
+        client.read()
+    }
+
+    /// A target as operators see it.
+    pub(crate) fn target(&self, name: &str) -> Value {
+        let targets = self.targets();
+        targets.into_iter().find(|target| target["target"] == name).unwrap()
+    }
+
+    /// All of them.
+    pub(crate) fn targets(&self) -> Vec<Value> {
+        self.get("/koboshi/targets").json()["targets"].as_array().unwrap().clone()
+    }
+
+    /// Bytes of memory that it has now.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+}
+
+/// A process that serves; none if the port is taken.
+fn spawn(address: SocketAddr, config: &Path, store: &Path, environment: &[(&str, &str)]) -> Option<Child> {
+    let (config, store) = (config.display().to_string(), store.display().to_string());
+    let mut child =
+        koboshi(&["serve", "--listen", &address.to_string(), "--config", &config, "--store", &store])
+            .envs(environment.iter().copied())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    if !first.contains("http://") {
+        child.wait().unwrap();
+        assert!(first.contains("cannot listen"), "{first}");
+        return None;
+    }
+    // Whoever writes must be read.
+    std::thread::spawn(move || lines.for_each(drop));
+    Some(child)
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
