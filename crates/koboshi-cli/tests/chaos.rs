@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 64;
 /// Fewer requests say nothing about memory.
 const ENOUGH_TO_WEIGH: u64 = 8000;
-/// How much more memory the second half of a long run may take: less than a kilobyte a request at 20,000.
-const MOST_GROWTH: u64 = 8 << 20;
+/// How much more memory the second half of a long run may take: less than 420 bytes a request at 20,000.
+const MOST_GROWTH: u64 = 4 << 20;
 
 fn write(folder: &Path, config: &Value) -> std::path::PathBuf {
     let path = folder.join("koboshi.yaml");

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, RuleError, RuleSource, Rules};
 use koboshi_config::Config;
+use koboshi_config::config::StoreConfig;
 use koboshi_config::gateway::LogFormat;
 use koboshi_report::phrase::{PhraseError, Phrases};
-use koboshi_store::{Ledger, LedgerOptions, Node, Store, StoreError};
+use koboshi_store::{Ledger, LedgerOptions, Node, Retention, Store, StoreError};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -23,6 +25,9 @@ use crate::plan::{Plan, PlanError};
 use crate::server::{Cores, accept, keep_in_step};
 use crate::upstream::tls_config;
 use crate::world::World;
+
+/// How long a start waits for the store to tell what it knows.
+const LONGEST_LOAD: Duration = Duration::from_secs(1);
 
 /// Gives the values of variables.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -131,7 +136,17 @@ impl Gateway {
             .providers()
             .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
         let tls = if tls { tls_config().ok() } else { None };
-        let ledger = Ledger::open(Arc::clone(&setup.store), LedgerOptions::new(setup.node))?;
+        let options = ledger_options(&plan.config, setup.node);
+        let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
+        // The first request must find what was known before. A store that is away keeps nobody from starting.
+        if !ledger.wait_loaded(LONGEST_LOAD) {
+            let store = json!({"store": setup.store.place()});
+            log.line(
+                Level::Warn,
+                "the store cannot be read yet: it goes on without what was learned",
+                &store,
+            );
+        }
         let world = Arc::new(World::new(
             plan,
             Arc::new(ledger),
@@ -230,6 +245,21 @@ impl Drop for Gateway {
     }
 }
 
+fn ledger_options(config: &Config, node: Node) -> LedgerOptions {
+    LedgerOptions { keep: retention(&config.store), ..LedgerOptions::new(node) }
+}
+
+/// How long the journal is kept, as the config says.
+#[must_use]
+pub fn retention(config: &StoreConfig) -> Retention {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    Retention {
+        journal: DAY.saturating_mul(config.journal.keep_days),
+        entries: config.journal.keep_entries,
+        ..Retention::default()
+    }
+}
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -255,4 +285,17 @@ fn plan(
 
 fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_is_kept_as_long_as_the_config_says() {
+        let mut config = Config::default();
+        (config.store.journal.keep_days, config.store.journal.keep_entries) = (2, 7);
+        let keep = ledger_options(&config, "here".parse().unwrap()).keep;
+        assert_eq!((keep.journal, keep.entries), (Duration::from_secs(2 * 86_400), 7));
+    }
 }

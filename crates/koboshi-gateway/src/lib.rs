@@ -55,4 +55,4 @@ mod upstream;
 mod well_known;
 mod world;
 
-pub use gateway::{Gateway, Lookup, Setup, StartError};
+pub use gateway::{Gateway, Lookup, Setup, StartError, retention};

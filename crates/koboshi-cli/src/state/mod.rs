@@ -12,10 +12,10 @@ mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use koboshi_config::Config;
 use koboshi_config::config::{StoreConfig, StorePlace};
+use koboshi_gateway::retention;
 use koboshi_store::{
     Loaded, MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore,
     Store, StoreError,
@@ -169,14 +169,4 @@ fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, Failure> 
             Box::new(RedisStore::new(url, policy)?)
         }
     })
-}
-
-/// How long the journal is kept, as the config says.
-fn retention(config: &StoreConfig) -> Retention {
-    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    Retention {
-        journal: DAY.saturating_mul(config.journal.keep_days),
-        entries: config.journal.keep_entries,
-        ..Retention::default()
-    }
 }
