@@ -1,4 +1,4 @@
-//! Files that a config names (rules, prepared answers): when what is in them changes, the config is to be taken anew.
+//! Files that a config names (rules, prepared answers, certificates): when what is in them changes, the config is to be taken anew.
 //!
 //! What counts is the content, as with the config itself, and a new content counts when two looks in a row saw the same: a file that is
 //! being written does no harm. Whether the new content is good is found out by whoever takes it.
@@ -24,7 +24,9 @@ pub(crate) struct Files {
 impl Files {
     /// The files as they are now.
     pub(crate) fn of(config: &Config) -> Self {
-        let paths: Vec<PathBuf> = config.rules.iter().chain(&config.degrade.answers).cloned().collect();
+        let authorities = config.providers.values().filter_map(|provider| provider.ca_file.as_ref());
+        let named = config.rules.iter().chain(&config.degrade.answers).chain(authorities);
+        let paths: Vec<PathBuf> = named.cloned().collect();
         Self { taken: look(&paths), paths, pending: None }
     }
 

@@ -154,6 +154,8 @@ pub struct ProviderConfig {
     pub keys: Vec<Secret>,
     /// The account that the keys belong to, for what the store remembers; the provider's name where nothing is said.
     pub account: Option<String>,
+    /// Certificates of the authority that vouches for it, if the machine does not know that one (PEM).
+    pub ca_file: Option<PathBuf>,
     /// How long it may take.
     pub timeouts: Timeouts,
 }
@@ -162,7 +164,14 @@ impl ProviderConfig {
     /// A provider of this kind at its usual address, without keys.
     #[must_use]
     pub fn new(kind: ProviderKind) -> Self {
-        Self { kind, base_url: None, keys: Vec::new(), account: None, timeouts: Timeouts::default() }
+        Self {
+            kind,
+            base_url: None,
+            keys: Vec::new(),
+            account: None,
+            ca_file: None,
+            timeouts: Timeouts::default(),
+        }
     }
 }
 

@@ -135,7 +135,7 @@ impl Gateway {
         let tls = plan
             .providers()
             .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
-        let tls = if tls { tls_config().ok() } else { None };
+        let tls = if tls { tls_config([]).ok() } else { None };
         let options = ledger_options(&plan.config, setup.node);
         let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
         // The first request must find what was known before. A store that is away keeps nobody from starting.

@@ -14,7 +14,7 @@ use koboshi_config::gateway::{
 
 use crate::auth::{Keys, fingerprint};
 use crate::capability::fits;
-use crate::upstream::{Origin, OriginError};
+use crate::upstream::{Origin, OriginError, Trust};
 use crate::well_known;
 
 /// Tool calls that the guard need not read again: a long turn sends all of them with every request.
@@ -65,6 +65,8 @@ pub(crate) enum PlanError {
     Address(String, OriginError),
     #[error("providers.{0}.keys: a key must be printable text without blanks")]
     Key(String),
+    #[error("providers.{0}.ca_file: {1}")]
+    Trust(String, String),
     #[error("routes.{0}: {1:?} names no provider that is known here")]
     Unknown(String, String),
 }
@@ -229,7 +231,11 @@ fn compile_provider(name: &str, config: &ProviderConfig) -> Result<Provider, Pla
         _ => Some("https://api.openai.com/v1"),
     });
     let address = config.base_url.as_deref().or(usual).unwrap_or_default();
-    let origin = Origin::parse(address).map_err(|error| PlanError::Address(name.to_owned(), error))?;
+    let mut origin = Origin::parse(address).map_err(|error| PlanError::Address(name.to_owned(), error))?;
+    if let Some(path) = &config.ca_file {
+        let trust = Trust::read(path).map_err(|error| PlanError::Trust(name.to_owned(), error))?;
+        origin = origin.trusting(trust);
+    }
     let many = config.keys.len() > 1;
     let mut keys = Vec::new();
     for (number, key) in (1..).zip(&config.keys) {

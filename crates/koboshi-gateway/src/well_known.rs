@@ -96,6 +96,7 @@ pub(crate) fn from_environment(lookup: &dyn Fn(&str) -> Option<String>) -> Named
             base_url,
             keys: key.map(|key| Secret::new(key.trim())).into_iter().collect(),
             account: None,
+            ca_file: None,
             timeouts: Timeouts::default(),
         };
         found.insert(known.name.to_owned(), provider);

@@ -1,5 +1,5 @@
 //! Real parts for tests: a Redis that can be killed, emptied and paused, a provider that falls on command and counts
-//! what it is asked, a client, a crowd of clients under chaos, and waiting with a deadline.
+//! what it is asked, a client, a crowd of clients under chaos, a proxy, and waiting with a deadline.
 //!
 //! For tests only; nobody ships it. A part that cannot be had fails the test and says how to get it: a test that
 //! skips itself promises nothing.
@@ -9,12 +9,14 @@
 
 pub mod chaos;
 mod client;
+mod proxy;
 mod redis;
 pub mod talk;
 mod upstream;
 mod wait;
 
 pub use client::{Answer, Client};
+pub use proxy::Proxy;
 pub use redis::RedisServer;
-pub use upstream::{Seen, Upstream};
+pub use upstream::{Authority, Seen, Speaks, Upstream};
 pub use wait::{DEADLINE, breathe, signal, until};

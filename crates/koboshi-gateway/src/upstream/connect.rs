@@ -12,7 +12,6 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use koboshi::fault::{Fault, Sub};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -21,6 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::origin::Origin;
 use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
+use super::trust::tls_config;
 
 /// A proxy's answer to CONNECT is short.
 const LONGEST_PROXY_ANSWER: usize = 8 * 1024;
@@ -87,33 +87,25 @@ impl Connector {
         self.proxies.intercept(&origin.absolute(&origin.path("/")?)?)
     }
 
-    fn tls(&self) -> Option<Arc<ClientConfig>> {
-        if let Some(known) = self.tls.get() {
-            return Some(Arc::clone(known));
+    fn tls(&self, origin: &Origin) -> io::Result<Arc<ClientConfig>> {
+        if let Some(trust) = origin.trust() {
+            return Ok(trust.tls());
         }
-        let made = tls_config().ok()?;
-        Some(Arc::clone(self.tls.get_or_init(|| made)))
+        if let Some(known) = self.tls.get() {
+            return Ok(Arc::clone(known));
+        }
+        let made = tls_config([])
+            .map_err(|error| io::Error::other(format!("TLS cannot be set up on this machine: {error}")))?;
+        Ok(Arc::clone(self.tls.get_or_init(|| made)))
     }
 
     async fn secure(&self, tcp: TcpStream, origin: &Origin) -> Result<TlsStream<TcpStream>, Box<Fault>> {
-        let no_tls = || io::Error::other("TLS could not be set up on this machine");
-        let config = self.tls().ok_or_else(|| fault_of(&no_tls(), Stage::Connect))?;
+        let config = self.tls(origin).map_err(|error| fault_of(&error, Stage::Connect))?;
         let name = ServerName::try_from(origin.host().to_owned())
             .map_err(|error| fault_of(&io::Error::other(error), Stage::Connect))?;
         let made = TlsConnector::from(config).connect(name, tcp).await;
         made.map_err(|error| fault_of(&error, Stage::Connect))
     }
-}
-
-/// The usual TLS settings: what the machine trusts, HTTP/2 where the other side has it.
-pub(crate) fn tls_config() -> Result<Arc<ClientConfig>, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_platform_verifier()?
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
 }
 
 /// Every address of the host in turn.

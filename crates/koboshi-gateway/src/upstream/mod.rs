@@ -9,6 +9,7 @@ mod origin;
 mod pool;
 pub(crate) mod sim;
 pub(crate) mod trouble;
+mod trust;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use koboshi::fault::Fault;
 use rustls::ClientConfig;
 
 pub(crate) use body::Body;
-pub(crate) use connect::tls_config;
 pub(crate) use origin::{Origin, OriginError};
+pub(crate) use trust::{Trust, tls_config};
 
 pub(crate) use connect::Connector;
 use pool::{Pool, address};

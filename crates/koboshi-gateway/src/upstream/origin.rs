@@ -6,6 +6,8 @@ use std::sync::Arc;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 
+use super::trust::Trust;
+
 const CHAT: &str = "/chat/completions";
 
 /// The address of a provider, checked once.
@@ -33,6 +35,8 @@ struct Inner {
     prefix: String,
     /// The path that nearly every request goes to.
     chat: Option<PathAndQuery>,
+    /// The authority of its own, if it has one.
+    trust: Option<Trust>,
 }
 
 /// Why an address cannot be used.
@@ -75,8 +79,28 @@ impl Origin {
             authority: HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?,
             chat: PathAndQuery::try_from(format!("{prefix}{CHAT}")).ok(),
             prefix,
+            trust: None,
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same address, with an authority of its own.
+    #[must_use]
+    pub(crate) fn trusting(self, trust: Trust) -> Self {
+        let Inner { secure, host, port, authority, prefix, .. } = &*self.inner;
+        let inner = Inner {
+            secure: *secure,
+            host: host.clone(),
+            port: *port,
+            authority: authority.clone(),
+            prefix: prefix.clone(),
+            trust: Some(trust),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn trust(&self) -> Option<&Trust> {
+        self.inner.trust.as_ref()
     }
 
     pub(crate) fn is_secure(&self) -> bool {

@@ -46,6 +46,7 @@ pub fn provider(url: String) -> ProviderConfig {
         base_url: Some(url),
         keys: vec![Secret::new("sk-own")],
         account: None,
+        ca_file: None,
         timeouts: Timeouts::default(),
     }
 }

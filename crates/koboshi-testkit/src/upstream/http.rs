@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 /// What has been written is on its way to the client's buffer; a reset must not overtake it.
-const SETTLE: Duration = Duration::from_millis(20);
+pub(super) const SETTLE: Duration = Duration::from_millis(20);
 const LONGEST_HEAD: usize = 1 << 20;
 const LONGEST_BODY: usize = 1 << 28;
 
@@ -31,20 +32,40 @@ impl Request {
 
 /// A connection, and what came on it and was not read yet.
 pub(super) struct Wire {
-    stream: TcpStream,
+    stream: Stream,
     held: Vec<u8>,
 }
 
+/// A socket, with or without TLS.
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    async fn read(&mut self, held: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read_buf(held).await,
+            Self::Secure(stream) => stream.read_buf(held).await,
+        }
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Secure(stream) => stream.get_ref().0,
+        }
+    }
+}
+
 impl Wire {
-    pub(super) fn new(stream: TcpStream) -> Self {
-        // A frame must leave when it is written. It fails only where the client is gone already.
-        let _ = stream.set_nodelay(true);
+    pub(super) fn new(stream: Stream) -> Self {
         Self { stream, held: Vec::new() }
     }
 
     /// Waits until something is there to be read; false if the client went away.
     pub(super) async fn wakes(&mut self) -> bool {
-        !self.held.is_empty() || matches!(self.stream.read_buf(&mut self.held).await, Ok(1..))
+        !self.held.is_empty() || matches!(self.stream.read(&mut self.held).await, Ok(1..))
     }
 
     /// The next request; nothing if the client went away or speaks no HTTP.
@@ -110,7 +131,7 @@ impl Wire {
                 return Ok(Some(taken));
             }
             looked = self.held.len().saturating_sub(mark.len() - 1);
-            if self.held.len() > longest || self.stream.read_buf(&mut self.held).await? == 0 {
+            if self.held.len() > longest || self.stream.read(&mut self.held).await? == 0 {
                 return Ok(None);
             }
         }
@@ -118,7 +139,7 @@ impl Wire {
 
     async fn exactly(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
         while self.held.len() < length {
-            if length > LONGEST_BODY || self.stream.read_buf(&mut self.held).await? == 0 {
+            if length > LONGEST_BODY || self.stream.read(&mut self.held).await? == 0 {
                 return Ok(None);
             }
         }
@@ -126,7 +147,13 @@ impl Wire {
     }
 
     pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes).await
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(bytes).await,
+            Stream::Secure(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await
+            }
+        }
     }
 
     /// Waits; false if the client goes away meanwhile.
@@ -134,7 +161,10 @@ impl Wire {
         if length.is_zero() {
             // Others must have their turn in a long stream, and a client that left must be seen.
             tokio::task::yield_now().await;
-            return !matches!(self.stream.try_read_buf(&mut self.held), Ok(0));
+            return match &mut self.stream {
+                Stream::Plain(stream) => !matches!(stream.try_read_buf(&mut self.held), Ok(0)),
+                Stream::Secure(_) => tokio::time::timeout(Duration::ZERO, self.gone()).await.is_err(),
+            };
         }
         tokio::select! {
             () = tokio::time::sleep(length) => true,
@@ -144,13 +174,13 @@ impl Wire {
 
     /// Waits until the client goes away.
     pub(super) async fn gone(&mut self) {
-        while matches!(self.stream.read_buf(&mut self.held).await, Ok(1..)) {}
+        while matches!(self.stream.read(&mut self.held).await, Ok(1..)) {}
     }
 
     /// Ends the connection with a reset, after what was written has arrived.
     pub(super) async fn reset(self) {
         tokio::time::sleep(SETTLE).await;
         // It fails only where there is nobody left to be reset.
-        let _ = self.stream.set_zero_linger();
+        let _ = self.stream.socket().set_zero_linger();
     }
 }

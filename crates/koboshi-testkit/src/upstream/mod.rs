@@ -7,22 +7,28 @@
 mod count;
 mod http;
 mod serve;
+mod streams;
+mod tls;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use koboshi_sim::{Ask, Play};
+use rustls::ServerConfig;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub use self::count::Seen;
 use self::count::Shared;
 use self::serve::{Command, serve};
+use self::streams::Leave;
+pub use self::tls::{Authority, Speaks};
 
 /// A provider on a free port of this machine, gone with the test.
 #[derive(Debug)]
 pub struct Upstream {
     port: u16,
+    secure: bool,
     shared: Arc<Shared>,
     commands: UnboundedSender<Command>,
     thread: Option<JoinHandle<()>>,
@@ -35,26 +41,40 @@ impl Upstream {
     /// There is no free port or no thread.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_as(None)
+    }
+
+    /// Starts one that is reached by TLS, with a certificate of this authority.
+    ///
+    /// # Panics
+    /// There is no free port or no thread.
+    #[must_use]
+    pub fn start_secure(authority: &Authority, speaks: Speaks) -> Self {
+        Self::start_as(Some(authority.server(speaks)))
+    }
+
+    fn start_as(tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared::new());
         let (commands, received) = unbounded_channel();
-        let served = Arc::clone(&shared);
+        let (served, secure) = (Arc::clone(&shared), tls.is_some());
         let thread = std::thread::Builder::new()
             .name("upstream".to_owned())
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(serve(listener, served, received));
+                runtime.block_on(serve(listener, tls, served, received));
             })
             .unwrap();
-        Self { port, shared, commands, thread: Some(thread) }
+        Self { port, secure, shared, commands, thread: Some(thread) }
     }
 
-    /// Its base address, `http://127.0.0.1:…/v1`.
+    /// Its base address, `http://127.0.0.1:…/v1`, or with `https`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
+        let scheme = if self.secure { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}/v1", self.port)
     }
 
     /// Its port.
@@ -119,9 +139,19 @@ impl Upstream {
     }
 
     /// Connections that wait for a request now are reset when one arrives, unread and uncounted: the race that a
-    /// client with a pool loses now and then.
+    /// client with a pool loses now and then. On HTTP/2 the stream is refused.
     pub fn stale_on_use(&self) {
         self.tell(Command::StaleOnUse);
+    }
+
+    /// Takes its leave of every HTTP/2 connection (GOAWAY): no new streams, those that run may end.
+    pub fn go_away(&self) {
+        self.tell(|done| Command::Leave(Leave::Gently, done));
+    }
+
+    /// Ends every HTTP/2 connection at once, with an error.
+    pub fn go_away_at_once(&self) {
+        self.tell(|done| Command::Leave(Leave::Rudely, done));
     }
 
     /// Gives a command and waits until it is done.

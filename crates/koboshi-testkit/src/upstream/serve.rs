@@ -4,14 +4,17 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use koboshi_sim::{Ask, End, Head, Play, embed, names, play};
-use serde_json::json;
-use tokio::net::TcpListener;
+use koboshi_sim::{Ask, Beat, End, Head, Play, embed, names, play};
+use rustls::ServerConfig;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use super::count::Shared;
-use super::http::{Request, Wire};
+use super::http::{Request, Stream, Wire};
+use super::streams::{self, Ears, Leave};
 
 /// What a test tells the upstream to do; the sender is told when it is done.
 pub(super) enum Command {
@@ -19,23 +22,27 @@ pub(super) enum Command {
     ListenAgain(mpsc::Sender<()>),
     Stale(mpsc::Sender<()>),
     StaleOnUse(mpsc::Sender<()>),
+    Leave(Leave, mpsc::Sender<()>),
     End,
 }
 
 /// Serves until it is told to end.
 pub(super) async fn serve(
     listener: std::net::TcpListener,
+    tls: Option<Arc<ServerConfig>>,
     shared: Arc<Shared>,
     mut commands: UnboundedReceiver<Command>,
 ) {
     let address = listener.local_addr().unwrap();
     let mut listener = Some(TcpListener::from_std(listener).unwrap());
     let (stale, _) = watch::channel(());
+    let (leave, _) = watch::channel(Leave::Gently);
     loop {
         let command = tokio::select! {
             command = commands.recv() => command,
             accepted = accept(listener.as_ref()) => {
-                tokio::spawn(connection(Wire::new(accepted), Arc::clone(&shared), stale.subscribe()));
+                let ears = Ears { stale: stale.subscribe(), leave: leave.subscribe() };
+                tokio::spawn(greet(accepted, tls.clone(), Arc::clone(&shared), ears));
                 continue;
             }
         };
@@ -53,6 +60,10 @@ pub(super) async fn serve(
             }
             Some(Command::StaleOnUse(done)) => {
                 shared.doom();
+                done
+            }
+            Some(Command::Leave(how, done)) => {
+                let _ = leave.send(how);
                 done
             }
             Some(Command::Stale(done)) => {
@@ -79,6 +90,20 @@ async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
         },
         None => std::future::pending().await,
     }
+}
+
+/// Shakes hands if need be, and serves in the dialect that was agreed on. Who does not trust us was never here.
+async fn greet(tcp: TcpStream, tls: Option<Arc<ServerConfig>>, shared: Arc<Shared>, ears: Ears) {
+    // A frame must leave when it is written. It fails only where the client is gone already.
+    let _ = tcp.set_nodelay(true);
+    let Some(tls) = tls else {
+        return connection(Wire::new(Stream::Plain(tcp)), shared, ears.stale).await;
+    };
+    let Ok(secure) = TlsAcceptor::from(tls).accept(tcp).await else { return };
+    if secure.get_ref().1.alpn_protocol() == Some(b"h2") {
+        return streams::connection(secure, shared, ears).await;
+    }
+    connection(Wire::new(Stream::Secure(Box::new(secure))), shared, ears.stale).await;
 }
 
 async fn connection(mut wire: Wire, shared: Arc<Shared>, mut stale: watch::Receiver<()>) {
@@ -109,45 +134,51 @@ async fn connection(mut wire: Wire, shared: Arc<Shared>, mut stale: watch::Recei
 
 /// Answers a request. The connection comes back if it can be used again.
 async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64) -> Option<Wire> {
+    let (fate, wire) = perform(wire, choose(request, shared, connection)).await;
+    if fate == Fate::Left {
+        shared.cancel();
+    }
+    wire
+}
+
+/// What is played to a request.
+pub(super) fn choose(request: &Request, shared: &Shared, connection: u64) -> Play {
     let path = request.path.split('?').next().unwrap_or_default();
     let post = request.method == "POST";
     if post && (path.ends_with("/chat/completions") || path.ends_with("/embeddings")) {
         let (model, tally, other) = shared.count(request, connection);
         let ask = Ask { model: &model, body: &request.body, tally };
-        let play = match other {
+        return match other {
             Some(other) => other(&ask),
             None if path.ends_with("/embeddings") => embed(&ask),
             None => play(&ask),
         };
-        let (fate, wire) = perform(wire, play).await;
-        if fate == Fate::Left {
-            shared.cancel();
-        }
-        return wire;
     }
-    let mut wire = wire;
-    let (status, body) = if request.method == "GET" && path.ends_with("/models") {
+    if request.method == "GET" && path.ends_with("/models") {
         let models: Vec<_> = names()
             .iter()
             .map(|name| json!({"id": name.example, "object": "model", "owned_by": "sim"}))
             .collect();
-        (200, json!({"object": "list", "data": models}))
-    } else {
-        let says = format!("Unknown request URL: {} {path}.", request.method);
-        (
-            404,
-            json!({"error": {"message": says, "type": "invalid_request_error", "param": null, "code": "unknown_url"}}),
-        )
-    };
-    let body = body.to_string();
-    let head = head(status, &[("content-type", "application/json".to_owned())], &Framing::Length(body.len()));
-    wire.write(format!("{head}{body}").as_bytes()).await.ok()?;
-    Some(wire)
+        return whole(200, &json!({"object": "list", "data": models}));
+    }
+    let says = format!("Unknown request URL: {} {path}.", request.method);
+    whole(
+        404,
+        &json!({"error": {"message": says, "type": "invalid_request_error", "param": null, "code": "unknown_url"}}),
+    )
+}
+
+/// An answer that is no play of the sim's.
+fn whole(status: u16, body: &Value) -> Play {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let beat = Beat { after: Duration::ZERO, bytes: body.to_string().into() };
+    let head = Head::Answer { after: Duration::ZERO, status, headers };
+    Play { head, beats: vec![beat].into(), end: End::Clean }
 }
 
 /// How a play came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     /// As it was written.
     Played,
     /// The client left before.

@@ -65,6 +65,12 @@ pub(super) fn providers() -> Vec<Key> {
             "The account that the keys belong to, for what the store remembers",
         )
         .unset("the provider's name"),
+        Key {
+            path: "providers.*.ca_file",
+            shape: Shape::Path { field: of_entry!(providers, ca_file) },
+            meaning: "Certificates (PEM) of the authority that vouches for it, if this machine does not know that one",
+            unset: "none",
+        },
     ];
     keys.extend(timeouts!(providers, "providers.*", "by kind and model"));
     keys

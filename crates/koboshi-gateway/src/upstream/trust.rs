@@ -1,0 +1,104 @@
+//! Whom TLS connections trust: what the machine trusts, and the authority that a provider's config names.
+//!
+//! The machine's list is its own, or the file in `SSL_CERT_FILE`. Connections are shared only by providers that trust the same.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
+use sha2::{Digest, Sha256};
+
+/// No file of certificates is longer.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// An authority that is trusted besides those of the machine.
+#[derive(Clone)]
+pub(crate) struct Trust {
+    /// Of the file: the same certificates are the same trust.
+    digest: [u8; 32],
+    tls: Arc<ClientConfig>,
+}
+
+impl Trust {
+    /// Reads the certificates in a file (PEM).
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let said = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+        let length = std::fs::metadata(path).map_err(|error| said(&error))?.len();
+        if length > LONGEST {
+            return Err(said(&"the file is too long for certificates"));
+        }
+        let text = std::fs::read(path).map_err(|error| said(&error))?;
+        Self::of(&text).map_err(|error| said(&error))
+    }
+
+    fn of(pem: &[u8]) -> Result<Self, String> {
+        let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem)
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("these are no certificates (PEM): {error}"))?;
+        if certificates.is_empty() {
+            return Err("there is no certificate in it (PEM, `-----BEGIN CERTIFICATE-----`)".to_owned());
+        }
+        let tls = tls_config(certificates).map_err(|error| error.to_string())?;
+        Ok(Self { digest: Sha256::digest(pem).into(), tls })
+    }
+
+    pub(crate) fn tls(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.tls)
+    }
+}
+
+impl PartialEq for Trust {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Trust {}
+
+impl Hash for Trust {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trust(..)")
+    }
+}
+
+/// The usual TLS settings: what the machine trusts and these authorities, HTTP/2 where the other side has it.
+pub(crate) fn tls_config(
+    more: impl IntoIterator<Item = CertificateDer<'static>>,
+) -> Result<Arc<ClientConfig>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let verifier = Verifier::new_with_extra_roots(more, Arc::clone(&provider))?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        // So it calls every verifier that is not its own; this one asks the machine.
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_no_certificate_is_refused_and_says_so() {
+        for wrong in ["", "hello", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+            let error = Trust::of(wrong.as_bytes()).unwrap_err();
+            assert!(error.contains("PEM"), "{error}");
+        }
+        let error = Trust::read(Path::new("/there/is/none.pem")).unwrap_err();
+        assert!(error.starts_with("/there/is/none.pem: "), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+//! Providers behind TLS, on HTTP/1.1 and on HTTP/2: the same promises, and the falls that only such connections have.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use common::*;
+use koboshi_config::Config;
+use koboshi_config::gateway::{Commit, ModelConfig, RouteConfig};
+use koboshi_store::{MemoryStore, What};
+use koboshi_testkit::chaos::{Crowd, primary};
+use koboshi_testkit::{Authority, Speaks, Upstream, until};
+
+const BOTH: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
+
+/// The first provider is behind TLS, with an authority that the config names; the second one is plain.
+fn secure(speaks: Speaks, chain: &[&str], change: impl FnOnce(&mut Config)) -> Stage {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let (one, two) = (Upstream::start_secure(&authority, speaks), Upstream::start());
+    let mut config = config();
+    let mut first = provider(one.url());
+    first.ca_file = Some(authority.write_to(folder.path()));
+    config.providers.insert("one".to_owned(), first);
+    config.providers.insert("two".to_owned(), provider(two.url()));
+    config.routes.insert("m".to_owned(), route(chain));
+    change(&mut config);
+    let store = MemoryStore::default();
+    let gateway = start(config.clone(), &store).unwrap();
+    Stage { gateway, one, two, store, config }
+}
+
+/// The connections that requests came on, in order, each once.
+fn connections(upstream: &Upstream) -> Vec<u64> {
+    let mut all: Vec<u64> = upstream.requests().iter().map(|seen| seen.connection).collect();
+    all.dedup();
+    all
+}
+
+#[test]
+fn answers_come_whole_over_one_secure_connection() {
+    for speaks in BOTH {
+        let stage = secure(speaks, &["one/ok"], |_| {});
+        for stream in [false, true, false, true] {
+            assert_whole(&stage.ask(&chat(stream)), &chat(stream));
+        }
+        let tools = with_tools(true, "the weather");
+        assert_calls(&stage.ask(&tools), &tools);
+        assert_eq!(connections(&stage.one), [0], "{speaks:?}");
+        let place = stage.one.url().replace("https://", "").replace("/v1", "");
+        for seen in stage.one.requests() {
+            let name = if speaks == Speaks::Http2 { ":authority" } else { "host" };
+            assert_eq!(seen.header(name), Some(place.as_str()), "{seen:?}");
+            assert!(seen.header("host").is_none() || speaks == Speaks::Http1, "said once: {seen:?}");
+            assert_eq!(seen.path, "/v1/chat/completions");
+        }
+    }
+}
+
+#[test]
+fn many_streams_share_one_http2_connection() {
+    let stage = secure(Speaks::Http2, &["one/ok?gap=5ms"], |_| {});
+    stage.ask(&chat(true));
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| assert_whole(&stage.ask(&chat(true)), &chat(true)));
+        }
+    });
+    assert_eq!((stage.one.all_calls(), connections(&stage.one)), (25, vec![0]));
+}
+
+#[test]
+fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
+    for speaks in BOTH {
+        let stage = secure(speaks, &["one/chaos", "two/ok"], |config| {
+            config.serve.hold = ms(200);
+            config.routes.insert("prefilled".to_owned(), route(&["one/chaos", "two/ok?seed=1"]));
+            let goes_on = ModelConfig { prefill: Some(true), ..ModelConfig::default() };
+            model(config, "two/ok?seed=1", goes_on);
+            let complete = RouteConfig { commit: Commit::Complete, ..route(&["one/chaos", "two/ok"]) };
+            config.routes.insert("complete".to_owned(), complete);
+            config.breaker.open.first = ms(20);
+            config.breaker.open.cap = ms(40);
+            timeouts(config, "one", |limits| {
+                limits.first = Some(ms(500));
+                limits.whole = Some(ms(500));
+                limits.idle = Some(ms(500));
+            });
+        });
+        stage.one.set("chaos", primary);
+        Crowd::before(stage.gateway.address()).ask(32, 300, |_| {});
+        let (one, two) = stage.calls();
+        assert!(one > 100 && two > 10, "both were needed: {one}, {two}");
+        stage.is_quiet();
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_said_and_not_tried_again() {
+    for speaks in BOTH {
+        let stage = secure(speaks, &["one/ok"], |config| {
+            config.routes.insert("both".to_owned(), route(&["one/ok", "two/ok"]));
+            config.providers.get_mut("one").unwrap().ca_file = None;
+        });
+        let answer = stage.ask(&chat(false));
+        assert_error(&answer, 502, "connection_failed");
+        assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "asking again cannot help: {answer:?}");
+        let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+        assert_eq!(entry.data.as_ref().unwrap()["sub"], "certificate", "{entry:?}");
+        assert!(entry.text.contains("certificate"), "{}", entry.text);
+        let mut both = chat(true);
+        both["model"] = "both".into();
+        assert_whole(&stage.ask(&both), &both);
+        assert_eq!(stage.calls(), (0, 1));
+    }
+}
+
+#[test]
+fn a_file_without_an_authority_keeps_the_gateway_from_starting() {
+    let mut config = config();
+    let mut one = provider("https://127.0.0.1:1/v1".to_owned());
+    one.ca_file = Some("/there/is/none.pem".into());
+    config.providers.insert("one".to_owned(), one);
+    let error = start(config, &MemoryStore::default()).err().unwrap().to_string();
+    assert!(error.starts_with("providers.one.ca_file: /there/is/none.pem: "), "{error}");
+}
+
+#[test]
+fn connections_that_went_stale_are_replaced_unseen() {
+    for speaks in BOTH {
+        let stage = secure(speaks, &["one/ok", "two/ok"], |_| {});
+        for (round, end) in
+            [Upstream::stale, Upstream::stale_on_use, Upstream::stale_on_use].iter().enumerate()
+        {
+            assert_whole(&stage.ask(&chat(true)), &chat(true));
+            stage.one.reset_counts();
+            end(&stage.one);
+            let answer = stage.ask(&chat(round == 1));
+            assert_whole(&answer, &chat(round == 1));
+            assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "{speaks:?} {round}: {answer:?}");
+            assert_eq!(stage.calls(), (1, 0), "{speaks:?} {round}");
+        }
+    }
+}
+
+/// A stream that has begun, and what its client has of it.
+fn begun(stage: &Stage) -> (Client, Answer) {
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
+    let mut answer = client.head().unwrap();
+    while !String::from_utf8_lossy(&answer.body).contains("\"content\":\"") {
+        let piece = client.piece(&answer).unwrap().unwrap();
+        answer.body.extend(piece);
+    }
+    (client, answer)
+}
+
+fn to_the_end((mut client, mut answer): (Client, Answer)) -> Answer {
+    while let Some(piece) = client.piece(&answer).unwrap() {
+        answer.body.extend(piece);
+    }
+    answer
+}
+
+#[test]
+fn a_server_that_takes_its_leave_lets_streams_end_and_gets_no_new_ones() {
+    let stage = secure(Speaks::Http2, &["one/ok?gap=10ms", "two/ok"], |_| {});
+    let stream = begun(&stage);
+    stage.one.go_away();
+    assert_whole(&to_the_end(stream), &chat(true));
+    assert_eq!(stage.calls(), (1, 0));
+    until("a new connection", || {
+        assert_whole(&stage.ask(&chat(false)), &chat(false));
+        (connections(&stage.one) == [0, 1]).then_some(())
+    });
+    assert_eq!(stage.two.all_calls(), 0);
+}
+
+#[test]
+fn a_server_that_leaves_in_the_middle_of_an_answer_is_made_good() {
+    let stage = secure(Speaks::Http2, &["one/ok?gap=20ms", "two/ok"], |_| {});
+    let streams = [begun(&stage), begun(&stage), begun(&stage)];
+    stage.one.go_away_at_once();
+    for stream in streams {
+        assert_whole(&to_the_end(stream), &chat(true));
+    }
+    let (one, two) = stage.calls();
+    assert!(one + two > 3, "somebody else had to go on: {one}, {two}");
+    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    assert_eq!(entry.kind.as_deref(), Some("connection_closed"), "{entry:?}");
+}

@@ -1,0 +1,78 @@
+//! TLS for a test: an authority of its own, made when the test runs, that nobody trusts unless told to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+
+/// The names that a secure upstream answers to; the last is nowhere on the net and can only be had through a proxy.
+const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "provider.test"];
+
+/// What a secure upstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// An authority that signs the certificates of upstreams.
+#[derive(Debug)]
+pub struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Authority {
+    /// A new one.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// Its certificate, as files hold it.
+    #[must_use]
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Writes its certificate to a file in this folder.
+    #[must_use]
+    pub fn write_to(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("authority.pem");
+        std::fs::write(&path, &self.pem).unwrap();
+        path
+    }
+
+    /// The settings of a server with a certificate of this authority.
+    pub(super) fn server(&self, speaks: Speaks) -> Arc<ServerConfig> {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .unwrap();
+        config.alpn_protocols = vec![match speaks {
+            Speaks::Http1 => b"http/1.1".to_vec(),
+            Speaks::Http2 => b"h2".to_vec(),
+        }];
+        Arc::new(config)
+    }
+}
