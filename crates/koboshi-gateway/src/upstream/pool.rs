@@ -2,29 +2,35 @@
 //!
 //! One pool per core needs no lock, and a request never changes the core. HTTP/1.1 connections are taken and given back when
 //! the answer was read to its end; an HTTP/2 connection is shared until its streams are used up, then the next one is opened,
-//! because long streams would queue behind each other.
+//! because long streams would queue behind each other. Of many requests that come at once to a server that may speak HTTP/2,
+//! one opens the connection and the others wait for it.
 //!
-//! A server may close an idle connection at the moment we use it. That is nobody's fault: such a request is sent again on a
-//! new connection, once, and no attempt is counted for it.
+//! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is
+//! nobody's fault: such a request is sent again on a new connection, once, and no attempt is counted for it.
 
 use std::cell::{Cell, RefCell};
+use std::error::Error;
 use std::future::{Future, poll_fn};
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use h2::Reason;
+use http::header::HOST;
 use http::{Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use koboshi::fault::Fault;
-use tokio::time::Instant;
+use koboshi::fault::{Fault, Sub};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, OnThisCore};
 use super::origin::Origin;
-use super::trouble::{Stage, fault_of};
+use super::trouble::{Stage, fault_of, timed_out};
 
 /// Idle connections that are kept to one provider.
 const MOST_IDLE: usize = 512;
@@ -45,15 +51,37 @@ struct Idle {
 /// A connection for many requests.
 struct Shared {
     line: http2::SendRequest<Payload>,
-    streams: Rc<Cell<u32>>,
+    streams: Rc<Streams>,
     /// How many the other side allows.
     most: Rc<Cell<u32>>,
+}
+
+/// The streams of a shared connection.
+struct Streams {
+    open: Cell<u32>,
+    /// When the last one ended.
+    rested: Cell<Instant>,
+}
+
+impl Shared {
+    fn is_trusted(&self) -> bool {
+        let fresh = self.streams.open.get() > 0 || self.streams.rested.get().elapsed() < OLDEST_IDLE;
+        fresh && !self.line.is_closed()
+    }
+
+    fn has_room(&self) -> bool {
+        self.streams.open.get() < self.most.get().min(MOST_STREAMS)
+    }
 }
 
 #[derive(Default)]
 struct Shelf {
     idle: Vec<Idle>,
     shared: Vec<Shared>,
+    /// Whether its connections are shared, once one was made.
+    shares: Option<bool>,
+    /// Held by whoever opens a connection that others may share.
+    door: Rc<Mutex<()>>,
 }
 
 /// The connections of one core.
@@ -101,18 +129,19 @@ impl Home {
 }
 
 /// One stream of a shared connection.
-pub(crate) struct Stream(Rc<Cell<u32>>);
+pub(crate) struct Stream(Rc<Streams>);
 
 impl Stream {
-    fn on(streams: &Rc<Cell<u32>>) -> Self {
-        streams.set(streams.get().saturating_add(1));
+    fn on(streams: &Rc<Streams>) -> Self {
+        streams.open.set(streams.open.get().saturating_add(1));
         Self(Rc::clone(streams))
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
+        self.0.open.set(self.0.open.get().saturating_sub(1));
+        self.0.rested.set(Instant::now());
     }
 }
 
@@ -152,8 +181,8 @@ impl Pool {
             }
         }
         // Rare and large, so apart from the request that needs it.
-        let line = Box::pin(self.open(origin, connect_limit)).await?;
-        match self.send_on(line, origin, false, &make).await {
+        let (line, shared) = Box::pin(self.open_or_join(origin, connect_limit)).await?;
+        match self.send_on(line, origin, shared, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
             Sent::Stale => Err(super::trouble::cut("the connection closed before the request was sent")),
@@ -178,15 +207,41 @@ impl Pool {
         if shelf.shared.is_empty() {
             return None;
         }
-        shelf.shared.retain(|shared| !shared.line.is_closed());
-        let room = |shared: &&Shared| shared.streams.get() < shared.most.get().min(MOST_STREAMS);
-        let shared = shelf.shared.iter().find(room)?;
+        shelf.shared.retain(Shared::is_trusted);
+        let shared = shelf.shared.iter().find(|shared| shared.has_room())?;
         Some(Line::Http2(shared.line.clone(), Stream::on(&shared.streams)))
+    }
+
+    /// A new connection, or one that somebody else opened meanwhile for all. Says whether it is such a one.
+    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<(Line, bool), Box<Fault>> {
+        let Some(door) = self.door(origin) else { return Ok((self.open(origin, limit).await?, false)) };
+        let turn = timeout(limit, door.lock()).await.map_err(|_| timed_out(Sub::Connect))?;
+        if let Some(line) = self.shared_line(origin) {
+            return Ok((line, true));
+        }
+        // It turned out that nobody can share: nobody need wait.
+        let turn = self.door(origin).map(|_| turn);
+        let line = self.open(origin, limit).await?;
+        drop(turn);
+        Ok((line, false))
+    }
+
+    /// Where to wait for one's turn to open a connection; none where connections are not shared.
+    fn door(&self, origin: &Origin) -> Option<Rc<Mutex<()>>> {
+        if !origin.is_secure() {
+            return None;
+        }
+        let mut shelves = self.shelves.borrow_mut();
+        let shelf = shelves.entry(origin.clone()).or_default();
+        (shelf.shares != Some(false)).then(|| Rc::clone(&shelf.door))
     }
 
     async fn open(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, absolute } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
+        if origin.is_secure() {
+            self.shelves.borrow_mut().entry(origin.clone()).or_default().shares = Some(http2);
+        }
         if !http2 {
             let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
             tokio::task::spawn_local(async move {
@@ -203,7 +258,8 @@ impl Pool {
             .handshake(TokioIo::new(wire))
             .await
             .map_err(broke)?;
-        let (streams, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(MOST_STREAMS)));
+        let streams = Rc::new(Streams { open: Cell::new(0), rested: Cell::new(Instant::now()) });
+        let most = Rc::new(Cell::new(MOST_STREAMS));
         let allowed = Rc::clone(&most);
         tokio::task::spawn_local(async move {
             let mut connection = std::pin::pin!(connection);
@@ -241,6 +297,8 @@ impl Pool {
             Line::Http2(mut line, stream) => {
                 let mut request = make(true);
                 *request.version_mut() = Version::HTTP_2;
+                // The address says it.
+                request.headers_mut().remove(HOST);
                 let sent = line.try_send_request(request).await;
                 sort(sent, reused, |answer| Body::of(answer, Home::Http2(stream)))
             }
@@ -259,9 +317,8 @@ fn sort(
             let unsent = error.take_message().is_some();
             let error = error.into_error();
             // The other side closed while we sent; on a fresh connection the same is a real fault.
-            let closed =
-                error.is_incomplete_message() || error.is_closed() || error.is_canceled() || is_reset(&error);
-            if unsent || (reused && closed) {
+            let closed = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+            if unsent || (reused && (closed || says_end(&error))) {
                 Sent::Stale
             } else {
                 Sent::Failed(fault_of(&error, Stage::Waiting))
@@ -270,16 +327,23 @@ fn sort(
     }
 }
 
-fn is_reset(error: &hyper::Error) -> bool {
-    use std::error::Error;
-    use std::io::ErrorKind;
+/// Whether what lies beneath an error says that the connection had ended, or that the request was not looked at.
+fn says_end(error: &hyper::Error) -> bool {
     let mut next = error.source();
     while let Some(error) = next {
         if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            // The last one: TLS without a farewell.
             return matches!(
                 io.kind(),
-                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted
+                ErrorKind::ConnectionReset
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::UnexpectedEof
             );
+        }
+        if let Some(http2) = error.downcast_ref::<h2::Error>() {
+            let left = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
+            return left || http2.reason() == Some(Reason::REFUSED_STREAM) || http2.is_io();
         }
         next = error.source();
     }

@@ -177,6 +177,13 @@ impl Wire {
         while matches!(self.stream.read(&mut self.held).await, Ok(1..)) {}
     }
 
+    /// Ends the connection as a server does that had given it up: with a reset, or without a farewell of TLS.
+    pub(super) async fn abandon(self) {
+        if matches!(self.stream, Stream::Plain(_)) {
+            self.reset().await;
+        }
+    }
+
     /// Ends the connection with a reset, after what was written has arrived.
     pub(super) async fn reset(self) {
         tokio::time::sleep(SETTLE).await;

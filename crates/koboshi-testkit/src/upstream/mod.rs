@@ -139,7 +139,8 @@ impl Upstream {
     }
 
     /// Connections that wait for a request now are reset when one arrives, unread and uncounted: the race that a
-    /// client with a pool loses now and then. On HTTP/2 the stream is refused.
+    /// client with a pool loses now and then. Behind TLS they are closed without
+    /// a farewell, and on HTTP/2 the stream is refused.
     pub fn stale_on_use(&self) {
         self.tell(Command::StaleOnUse);
     }

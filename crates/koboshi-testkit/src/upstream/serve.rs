@@ -121,7 +121,7 @@ async fn connection(mut wire: Wire, shared: Arc<Shared>, mut stale: watch::Recei
             return;
         }
         if !may_live {
-            return wire.reset().await;
+            return wire.abandon().await;
         }
         let Ok(Some(request)) = wire.request().await else { return };
         let keeps = request.keeps;
