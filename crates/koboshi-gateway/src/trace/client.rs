@@ -53,7 +53,10 @@ impl Collector {
         request.headers_mut().insert(HOST, self.origin.authority().clone());
         let path = parts.uri.path_and_query().cloned();
         *request.uri_mut() =
-            if connected.absolute { parts.uri } else { path.map(Uri::from).unwrap_or_default() };
+            if connected.via.is_some() { parts.uri } else { path.map(Uri::from).unwrap_or_default() };
+        if let Some(via) = &connected.via {
+            via.sign(request.headers_mut());
+        }
         let (mut sender, connection) = http1::handshake(TokioIo::new(connected.wire)).await?;
         // It ends when the sender is dropped and the answer was read.
         tokio::spawn(connection);

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::header::PROXY_AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use koboshi::fault::{Fault, Sub};
 use rustls::ClientConfig;
@@ -35,8 +37,23 @@ pub(crate) enum Wire {
 pub(crate) struct Connected {
     pub(crate) wire: Wire,
     pub(crate) http2: bool,
-    /// The proxy wants whole addresses in requests.
-    pub(crate) absolute: bool,
+    /// The proxy that reads the requests.
+    pub(crate) via: Option<Arc<Via>>,
+}
+
+/// A proxy that passes requests on: it wants whole addresses, and may want to know who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Via {
+    auth: Option<HeaderValue>,
+}
+
+impl Via {
+    /// Tells it who asks.
+    pub(crate) fn sign(&self, headers: &mut HeaderMap) {
+        if let Some(auth) = &self.auth {
+            headers.insert(PROXY_AUTHORIZATION, auth.clone());
+        }
+    }
 }
 
 /// Makes connections.
@@ -61,14 +78,14 @@ impl Connector {
         let proxy = self.proxy_for(origin);
         let tcp = match &proxy {
             Some(proxy) => {
-                let host = proxy.uri().host().unwrap_or_default();
-                let port = proxy.uri().port_u16().unwrap_or(80);
+                let (host, port) = place_of(proxy)?;
                 tcp(host, port).await?
             }
             None => tcp(origin.host(), origin.port()).await?,
         };
         if !origin.is_secure() {
-            return Ok(Connected { wire: Wire::Plain(tcp), http2: false, absolute: proxy.is_some() });
+            let via = proxy.map(|proxy| Arc::new(Via { auth: proxy.basic_auth().cloned() }));
+            return Ok(Connected { wire: Wire::Plain(tcp), http2: false, via });
         }
         let tcp = match &proxy {
             Some(proxy) => tunnel(tcp, origin, proxy).await?,
@@ -76,7 +93,7 @@ impl Connector {
         };
         let secure = self.secure(tcp, origin).await?;
         let http2 = secure.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Connected { wire: Wire::Secure(Box::new(secure)), http2, absolute: false })
+        Ok(Connected { wire: Wire::Secure(Box::new(secure)), http2, via: None })
     }
 
     /// This machine is never behind a proxy.
@@ -105,6 +122,18 @@ impl Connector {
             .map_err(|error| fault_of(&io::Error::other(error), Stage::Connect))?;
         let made = TlsConnector::from(config).connect(name, tcp).await;
         made.map_err(|error| fault_of(&error, Stage::Connect))
+    }
+}
+
+/// Where a proxy is. Only those are known that are spoken to in plain HTTP.
+fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
+    let address = proxy.uri();
+    match (address.scheme_str(), address.host()) {
+        (Some("http") | None, Some(host)) => Ok((host, address.port_u16().unwrap_or(80))),
+        (Some(scheme), _) => Err(proxy_refused(&format!(
+            "the address of the proxy begins with {scheme}://, only http:// can be used"
+        ))),
+        _ => Err(proxy_refused("the address of the proxy names no host")),
     }
 }
 
@@ -214,5 +243,26 @@ pub(crate) struct OnThisCore;
 impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for OnThisCore {
     fn execute(&self, future: F) {
         tokio::task::spawn_local(future);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_cannot_be_spoken_to_is_said() {
+        let target = "https://provider.test/v1".parse().unwrap();
+        let place = |address: &str| {
+            let proxy = Matcher::builder().all(address).build().intercept(&target).unwrap();
+            place_of(&proxy).map(|(host, port)| (host.to_owned(), port))
+        };
+        assert_eq!(place("http://proxy.test:3128").unwrap(), ("proxy.test".to_owned(), 3128));
+        assert_eq!(place("proxy.test").unwrap(), ("proxy.test".to_owned(), 80));
+        for other in ["https://proxy.test", "socks5://proxy.test:1080"] {
+            let fault = place(other).unwrap_err();
+            assert_eq!(fault.sub, Some(Sub::Proxy));
+            assert!(fault.detail.contains("only http://"), "{}", fault.detail);
+        }
     }
 }

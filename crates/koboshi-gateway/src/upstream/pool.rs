@@ -13,6 +13,7 @@ use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +29,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::body::Body;
-use super::connect::{Connected, Connector, OnThisCore};
+use super::connect::{Connected, Connector, OnThisCore, Via};
 use super::origin::Origin;
 use super::trouble::{Stage, fault_of, timed_out};
 
@@ -45,7 +46,7 @@ type Payload = Full<Bytes>;
 struct Idle {
     line: http1::SendRequest<Payload>,
     since: Instant,
-    absolute: bool,
+    via: Option<Arc<Via>>,
 }
 
 /// A connection for many requests.
@@ -99,29 +100,28 @@ impl Shelves {
         self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, shelf)| shelf)
     }
 
-    fn add(&mut self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
-        if let Some(shelf) = self.find(origin) {
-            return change(shelf);
+    /// The same, made if it is not there.
+    fn of(&mut self, origin: &Origin) -> Option<&mut Shelf> {
+        if self.find(origin).is_none() {
+            self.0.push((origin.clone(), Shelf::default()));
         }
-        let mut shelf = Shelf::default();
-        change(&mut shelf);
-        self.0.push((origin.clone(), shelf));
+        self.find(origin)
     }
 }
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
 pub(crate) enum Home {
-    Http1 { line: http1::SendRequest<Payload>, absolute: bool, pool: Rc<Pool>, origin: Origin },
+    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
     Http2(#[expect(dead_code, reason = "counts down when it is dropped")] Stream),
 }
 
 impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
-        if let Self::Http1 { line, absolute, pool, origin } = self {
-            pool.shelves.borrow_mut().add(&origin, |shelf| {
+        if let Self::Http1 { line, via, pool, origin } = self {
+            pool.on_shelf(&origin, |shelf| {
                 if shelf.idle.len() < MOST_IDLE {
-                    shelf.idle.push(Idle { line, since: Instant::now(), absolute });
+                    shelf.idle.push(Idle { line, since: Instant::now(), via });
                 }
             });
         }
@@ -147,7 +147,7 @@ impl Drop for Stream {
 
 /// A connection that can take a request now.
 enum Line {
-    Http1 { line: http1::SendRequest<Payload>, absolute: bool },
+    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>> },
     Http2(http2::SendRequest<Payload>, Stream),
 }
 
@@ -196,7 +196,7 @@ impl Pool {
             }
             let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
-                return Some(Line::Http1 { line: idle.line, absolute: idle.absolute });
+                return Some(Line::Http1 { line: idle.line, via: idle.via });
             }
         }
     }
@@ -232,15 +232,21 @@ impl Pool {
             return None;
         }
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.entry(origin.clone()).or_default();
+        let shelf = shelves.of(origin)?;
         (shelf.shares != Some(false)).then(|| Rc::clone(&shelf.door))
     }
 
+    fn on_shelf(&self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
+        if let Some(shelf) = self.shelves.borrow_mut().of(origin) {
+            change(shelf);
+        }
+    }
+
     async fn open(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
-        let Connected { wire, http2, absolute } = self.connector.connect(origin, limit).await?;
+        let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
-            self.shelves.borrow_mut().entry(origin.clone()).or_default().shares = Some(http2);
+            self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
             let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
@@ -248,7 +254,7 @@ impl Pool {
                 // Its requests learn of the end by themselves.
                 let _ = connection.await;
             });
-            return Ok(Line::Http1 { line, absolute });
+            return Ok(Line::Http1 { line, via });
         }
         let (line, connection) = http2::Builder::new(OnThisCore)
             .timer(TokioTimer::new())
@@ -272,7 +278,7 @@ impl Pool {
         });
         let stream = Stream::on(&streams);
         let shared = Shared { line: line.clone(), streams, most };
-        self.shelves.borrow_mut().add(origin, |shelf| shelf.shared.push(shared));
+        self.on_shelf(origin, |shelf| shelf.shared.push(shared));
         Ok(Line::Http2(line, stream))
     }
 
@@ -284,11 +290,15 @@ impl Pool {
         make: &impl Fn(bool) -> Request<Payload>,
     ) -> Sent {
         match line {
-            Line::Http1 { mut line, absolute } => {
-                let sent = line.try_send_request(make(absolute)).await;
+            Line::Http1 { mut line, via } => {
+                let mut request = make(via.is_some());
+                if let Some(via) = &via {
+                    via.sign(request.headers_mut());
+                }
+                let sent = line.try_send_request(request).await;
                 let home = |pool: &Rc<Self>| Home::Http1 {
                     line,
-                    absolute,
+                    via,
                     pool: Rc::clone(pool),
                     origin: origin.clone(),
                 };
