@@ -69,6 +69,39 @@ fn many_streams_share_one_http2_connection() {
 }
 
 #[test]
+fn no_connection_gets_more_streams_than_its_server_allows() {
+    let stage = secure(Speaks::Http2AtMost(4), &["one/ok?gap=10ms", "two/ok"], |_| {});
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let answer = stage.ask(&chat(true));
+                assert_whole(&answer, &chat(true));
+                assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "{answer:?}");
+            });
+        }
+    });
+    assert_eq!(stage.calls(), (12, 0));
+    let mut used = connections(&stage.one);
+    used.sort_unstable();
+    used.dedup();
+    assert!(used.len() <= 3, "each was used up before the next was opened: {used:?}");
+}
+
+#[test]
+fn a_client_that_leaves_ends_its_stream_and_not_the_connection() {
+    let stage = secure(Speaks::Http2, &["one/stall?after=3"], |config| {
+        config.routes.insert("other".to_owned(), route(&["one/ok"]));
+    });
+    let (client, _) = begun(&stage);
+    drop(client);
+    until("the stream is cancelled", || (stage.one.cancelled() == 1).then_some(()));
+    let mut other = chat(true);
+    other["model"] = "other".into();
+    assert_whole(&stage.ask(&other), &other);
+    assert_eq!((stage.calls(), connections(&stage.one)), ((2, 0), vec![0]));
+}
+
+#[test]
 fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
     for speaks in BOTH {
         let stage = secure(speaks, &["one/chaos", "two/ok"], |config| {

@@ -1,6 +1,5 @@
 //! A new connection to a provider: straight or through a proxy, plain or with TLS.
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -233,16 +232,6 @@ impl AsyncWrite for Wire {
 
     fn is_write_vectored(&self) -> bool {
         matches!(self, Self::Plain(_))
-    }
-}
-
-/// Runs what belongs to this core only.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OnThisCore;
-
-impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for OnThisCore {
-    fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
     }
 }
 

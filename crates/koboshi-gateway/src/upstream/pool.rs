@@ -11,7 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::future::{Future, poll_fn};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,11 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use koboshi::fault::{Fault, Sub};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
 
 use super::body::Body;
-use super::connect::{Connected, Connector, OnThisCore, Via};
+use super::connect::{Connected, Connector, Via};
 use super::origin::Origin;
 use super::trouble::{Stage, fault_of, timed_out};
 
@@ -39,6 +39,8 @@ const MOST_IDLE: usize = 512;
 const OLDEST_IDLE: Duration = Duration::from_secs(50);
 /// Streams on one HTTP/2 connection, if the other side allows more.
 const MOST_STREAMS: u32 = 100;
+/// Stands for what the other side allows before it has said so; nobody says this.
+const UNTOLD: usize = usize::MAX - 1;
 
 type Payload = Full<Bytes>;
 
@@ -81,8 +83,8 @@ struct Shelf {
     shared: Vec<Shared>,
     /// Whether its connections are shared, once one was made.
     shares: Option<bool>,
-    /// Held by whoever opens a connection that others may share.
-    door: Rc<Mutex<()>>,
+    /// Held by whoever opens a connection that others may share, until it is known how many may.
+    door: Arc<Mutex<()>>,
 }
 
 /// The connections of one core.
@@ -181,8 +183,8 @@ impl Pool {
             }
         }
         // Rare and large, so apart from the request that needs it.
-        let (line, shared) = Box::pin(self.open_or_join(origin, connect_limit)).await?;
-        match self.send_on(line, origin, shared, &make).await {
+        let line = Box::pin(self.open_or_join(origin, connect_limit)).await?;
+        match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
             Sent::Stale => Err(super::trouble::cut("the connection closed before the request was sent")),
@@ -212,28 +214,26 @@ impl Pool {
         Some(Line::Http2(shared.line.clone(), Stream::on(&shared.streams)))
     }
 
-    /// A new connection, or one that somebody else opened meanwhile for all. Says whether it is such a one.
-    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<(Line, bool), Box<Fault>> {
-        let Some(door) = self.door(origin) else { return Ok((self.open(origin, limit).await?, false)) };
-        let turn = timeout(limit, door.lock()).await.map_err(|_| timed_out(Sub::Connect))?;
+    /// A new connection, or one that somebody else opened meanwhile for all.
+    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
+        let Some(door) = self.door(origin) else { return self.open(origin, limit, None).await };
+        let turn = timeout(limit, door.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
         if let Some(line) = self.shared_line(origin) {
-            return Ok((line, true));
+            return Ok(line);
         }
-        // It turned out that nobody can share: nobody need wait.
+        // Where it turned out that nobody can share, nobody need wait.
         let turn = self.door(origin).map(|_| turn);
-        let line = self.open(origin, limit).await?;
-        drop(turn);
-        Ok((line, false))
+        self.open(origin, limit, turn).await
     }
 
     /// Where to wait for one's turn to open a connection; none where connections are not shared.
-    fn door(&self, origin: &Origin) -> Option<Rc<Mutex<()>>> {
+    fn door(&self, origin: &Origin) -> Option<Arc<Mutex<()>>> {
         if !origin.is_secure() {
             return None;
         }
         let mut shelves = self.shelves.borrow_mut();
         let shelf = shelves.of(origin)?;
-        (shelf.shares != Some(false)).then(|| Rc::clone(&shelf.door))
+        (shelf.shares != Some(false)).then(|| Arc::clone(&shelf.door))
     }
 
     fn on_shelf(&self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
@@ -242,7 +242,13 @@ impl Pool {
         }
     }
 
-    async fn open(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
+    /// A new connection. The turn to open one is over when others can share it.
+    async fn open(
+        &self,
+        origin: &Origin,
+        limit: Duration,
+        mut turn: Option<OwnedMutexGuard<()>>,
+    ) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
@@ -256,25 +262,35 @@ impl Pool {
             });
             return Ok(Line::Http1 { line, via });
         }
-        let (line, connection) = http2::Builder::new(OnThisCore)
+        let bell = Rc::new(Bell::default());
+        let (line, connection) = http2::Builder::new(OnThisCore(Rc::clone(&bell)))
             .timer(TokioTimer::new())
             .adaptive_window(true)
+            .initial_max_send_streams(UNTOLD)
             .keep_alive_interval(Duration::from_secs(20))
             .keep_alive_timeout(Duration::from_secs(10))
             .handshake(TokioIo::new(wire))
             .await
             .map_err(broke)?;
         let streams = Rc::new(Streams { open: Cell::new(0), rested: Cell::new(Instant::now()) });
-        let most = Rc::new(Cell::new(MOST_STREAMS));
+        // One is on its way; before the other side has said how many it takes, no other may follow.
+        let most = Rc::new(Cell::new(1));
         let allowed = Rc::clone(&most);
         tokio::task::spawn_local(async move {
             let mut connection = std::pin::pin!(connection);
-            let _ = poll_fn(|context| {
-                let polled = connection.as_mut().poll(context);
-                allowed.set(u32::try_from(connection.current_max_send_streams()).unwrap_or(u32::MAX));
-                polled
-            })
-            .await;
+            loop {
+                tokio::select! {
+                    _ = &mut connection => break,
+                    () = bell.notify.notified() => {}
+                }
+                let told = connection.current_max_send_streams();
+                if told != UNTOLD {
+                    bell.heard.set(true);
+                    allowed.set(u32::try_from(told).unwrap_or(u32::MAX));
+                    turn = None;
+                }
+            }
+            drop(turn);
         });
         let stream = Stream::on(&streams);
         let shared = Shared { line: line.clone(), streams, most };
@@ -328,7 +344,7 @@ fn sort(
             let error = error.into_error();
             // The other side closed while we sent; on a fresh connection the same is a real fault.
             let closed = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
-            if unsent || (reused && (closed || says_end(&error))) {
+            if unsent || is_unseen(&error) || (reused && (closed || is_ended(&error))) {
                 Sent::Stale
             } else {
                 Sent::Failed(fault_of(&error, Stage::Waiting))
@@ -337,27 +353,63 @@ fn sort(
     }
 }
 
-/// Whether what lies beneath an error says that the connection had ended, or that the request was not looked at.
-fn says_end(error: &hyper::Error) -> bool {
+/// Whether the other side says that it did not look at the request.
+fn is_unseen(error: &hyper::Error) -> bool {
+    let Some(http2) = beneath::<h2::Error>(error) else { return false };
+    let left = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
+    left || http2.reason() == Some(Reason::REFUSED_STREAM)
+}
+
+/// Whether the connection had ended.
+fn is_ended(error: &hyper::Error) -> bool {
+    let ended = |kind: ErrorKind| {
+        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        // The last one: TLS without a farewell.
+        matches!(kind, ConnectionReset | BrokenPipe | ConnectionAborted | UnexpectedEof)
+    };
+    let io = beneath::<io::Error>(error).map(io::Error::kind);
+    io.is_some_and(ended) || beneath::<h2::Error>(error).is_some_and(h2::Error::is_io)
+}
+
+/// The first cause of this kind.
+fn beneath<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
     let mut next = error.source();
     while let Some(error) = next {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            // The last one: TLS without a farewell.
-            return matches!(
-                io.kind(),
-                ErrorKind::ConnectionReset
-                    | ErrorKind::BrokenPipe
-                    | ErrorKind::ConnectionAborted
-                    | ErrorKind::UnexpectedEof
-            );
-        }
-        if let Some(http2) = error.downcast_ref::<h2::Error>() {
-            let left = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
-            return left || http2.reason() == Some(Reason::REFUSED_STREAM) || http2.is_io();
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         next = error.source();
     }
-    false
+    None
+}
+
+/// Rings when a connection may have heard something, until somebody has listened.
+#[derive(Default)]
+struct Bell {
+    heard: Cell<bool>,
+    notify: Notify,
+}
+
+/// Runs what belongs to this core only. The tasks of an HTTP/2 connection ring: hyper itself tells nobody that the other side has
+/// said how many streams it takes.
+#[derive(Clone)]
+struct OnThisCore(Rc<Bell>);
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for OnThisCore {
+    fn execute(&self, future: F) {
+        let bell = Rc::clone(&self.0);
+        tokio::task::spawn_local(async move {
+            let mut future = std::pin::pin!(future);
+            poll_fn(|context| {
+                let polled = future.as_mut().poll(context);
+                if !bell.heard.get() {
+                    bell.notify.notify_one();
+                }
+                polled
+            })
+            .await;
+        });
+    }
 }
 
 /// The address of a request on a connection: a path, or all of it.

@@ -15,13 +15,13 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use koboshi_sim::{Ask, Play};
-use rustls::ServerConfig;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub use self::count::Seen;
 use self::count::Shared;
 use self::serve::{Command, serve};
 use self::streams::Leave;
+use self::tls::Secure;
 pub use self::tls::{Authority, Speaks};
 
 /// A provider on a free port of this machine, gone with the test.
@@ -53,7 +53,7 @@ impl Upstream {
         Self::start_as(Some(authority.server(speaks)))
     }
 
-    fn start_as(tls: Option<Arc<ServerConfig>>) -> Self {
+    fn start_as(tls: Option<Secure>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -5,7 +5,6 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use koboshi_sim::{Ask, Beat, End, Head, Play, embed, names, play};
-use rustls::ServerConfig;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -15,6 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::count::Shared;
 use super::http::{Request, Stream, Wire};
 use super::streams::{self, Ears, Leave};
+use super::tls::Secure;
 
 /// What a test tells the upstream to do; the sender is told when it is done.
 pub(super) enum Command {
@@ -29,7 +29,7 @@ pub(super) enum Command {
 /// Serves until it is told to end.
 pub(super) async fn serve(
     listener: std::net::TcpListener,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Secure>,
     shared: Arc<Shared>,
     mut commands: UnboundedReceiver<Command>,
 ) {
@@ -93,15 +93,15 @@ async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
 }
 
 /// Shakes hands if need be, and serves in the dialect that was agreed on. Who does not trust us was never here.
-async fn greet(tcp: TcpStream, tls: Option<Arc<ServerConfig>>, shared: Arc<Shared>, ears: Ears) {
+async fn greet(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, ears: Ears) {
     // A frame must leave when it is written. It fails only where the client is gone already.
     let _ = tcp.set_nodelay(true);
-    let Some(tls) = tls else {
+    let Some(Secure { tls, streams: most }) = tls else {
         return connection(Wire::new(Stream::Plain(tcp)), shared, ears.stale).await;
     };
     let Ok(secure) = TlsAcceptor::from(tls).accept(tcp).await else { return };
     if secure.get_ref().1.alpn_protocol() == Some(b"h2") {
-        return streams::connection(secure, shared, ears).await;
+        return streams::connection(secure, most, shared, ears).await;
     }
     connection(Wire::new(Stream::Secure(Box::new(secure))), shared, ears.stale).await;
 }

@@ -37,9 +37,10 @@ pub(super) struct Ears {
     pub(super) leave: watch::Receiver<Leave>,
 }
 
-pub(super) async fn connection(wire: TlsStream<TcpStream>, shared: Arc<Shared>, mut ears: Ears) {
+pub(super) async fn connection(wire: TlsStream<TcpStream>, most: u32, shared: Arc<Shared>, mut ears: Ears) {
     let guard = shared.begin();
-    let Ok(mut line) = h2::server::handshake(wire).await else { return };
+    let shaken = h2::server::Builder::new().max_concurrent_streams(most).handshake(wire).await;
+    let Ok(mut line) = shaken else { return };
     let (busy, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     ears.stale.mark_unchanged();
     ears.leave.mark_unchanged();

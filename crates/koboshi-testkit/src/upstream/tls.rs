@@ -17,6 +17,16 @@ pub enum Speaks {
     Http1,
     /// HTTP/2.
     Http2,
+    /// HTTP/2 with at most so many streams on a connection.
+    Http2AtMost(u32),
+}
+
+/// How a secure upstream greets.
+#[derive(Clone)]
+pub(super) struct Secure {
+    pub(super) tls: Arc<ServerConfig>,
+    /// Streams on a connection.
+    pub(super) streams: u32,
 }
 
 /// An authority that signs the certificates of upstreams.
@@ -58,7 +68,7 @@ impl Authority {
     }
 
     /// The settings of a server with a certificate of this authority.
-    pub(super) fn server(&self, speaks: Speaks) -> Arc<ServerConfig> {
+    pub(super) fn server(&self, speaks: Speaks) -> Secure {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
@@ -71,8 +81,9 @@ impl Authority {
             .unwrap();
         config.alpn_protocols = vec![match speaks {
             Speaks::Http1 => b"http/1.1".to_vec(),
-            Speaks::Http2 => b"h2".to_vec(),
+            _ => b"h2".to_vec(),
         }];
-        Arc::new(config)
+        let streams = if let Speaks::Http2AtMost(streams) = speaks { streams } else { 100 };
+        Secure { tls: Arc::new(config), streams }
     }
 }
