@@ -7,6 +7,7 @@ mod body;
 mod connect;
 mod origin;
 mod pool;
+mod shared;
 pub(crate) mod sim;
 pub(crate) mod trouble;
 mod trust;

@@ -8,9 +8,9 @@
 //! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is
 //! nobody's fault: such a request is sent again on a new connection, once, and no attempt is counted for it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::error::Error;
-use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,58 +23,28 @@ use http::{Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use koboshi::fault::{Fault, Sub};
-use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, Via};
 use super::origin::Origin;
+use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
 
 /// Idle connections that are kept to one provider.
 const MOST_IDLE: usize = 512;
 /// An older idle connection is not trusted.
-const OLDEST_IDLE: Duration = Duration::from_secs(50);
-/// Streams on one HTTP/2 connection, if the other side allows more.
-const MOST_STREAMS: u32 = 100;
-/// Stands for what the other side allows before it has said so; nobody says this.
-const UNTOLD: usize = usize::MAX - 1;
-
-type Payload = Full<Bytes>;
+pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
+pub(super) type Payload = Full<Bytes>;
 
 /// A connection for one request at a time.
 struct Idle {
     line: http1::SendRequest<Payload>,
     since: Instant,
     via: Option<Arc<Via>>,
-}
-
-/// A connection for many requests.
-struct Shared {
-    line: http2::SendRequest<Payload>,
-    streams: Rc<Streams>,
-    /// How many the other side allows.
-    most: Rc<Cell<u32>>,
-}
-
-/// The streams of a shared connection.
-struct Streams {
-    open: Cell<u32>,
-    /// When the last one ended.
-    rested: Cell<Instant>,
-}
-
-impl Shared {
-    fn is_trusted(&self) -> bool {
-        let fresh = self.streams.open.get() > 0 || self.streams.rested.get().elapsed() < OLDEST_IDLE;
-        fresh && !self.line.is_closed()
-    }
-
-    fn has_room(&self) -> bool {
-        self.streams.open.get() < self.most.get().min(MOST_STREAMS)
-    }
 }
 
 #[derive(Default)]
@@ -90,25 +60,7 @@ struct Shelf {
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
-    shelves: RefCell<Shelves>,
-}
-
-/// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
-#[derive(Default)]
-struct Shelves(Vec<(Origin, Shelf)>);
-
-impl Shelves {
-    fn find(&mut self, origin: &Origin) -> Option<&mut Shelf> {
-        self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, shelf)| shelf)
-    }
-
-    /// The same, made if it is not there.
-    fn of(&mut self, origin: &Origin) -> Option<&mut Shelf> {
-        if self.find(origin).is_none() {
-            self.0.push((origin.clone(), Shelf::default()));
-        }
-        self.find(origin)
-    }
+    shelves: RefCell<HashMap<Origin, Shelf>>,
 }
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
@@ -121,29 +73,12 @@ impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
         if let Self::Http1 { line, via, pool, origin } = self {
-            pool.on_shelf(&origin, |shelf| {
-                if shelf.idle.len() < MOST_IDLE {
-                    shelf.idle.push(Idle { line, since: Instant::now(), via });
-                }
-            });
+            let mut shelves = pool.shelves.borrow_mut();
+            let idle = &mut shelves.entry(origin).or_default().idle;
+            if idle.len() < MOST_IDLE {
+                idle.push(Idle { line, since: Instant::now(), via });
+            }
         }
-    }
-}
-
-/// One stream of a shared connection.
-pub(crate) struct Stream(Rc<Streams>);
-
-impl Stream {
-    fn on(streams: &Rc<Streams>) -> Self {
-        streams.open.set(streams.open.get().saturating_add(1));
-        Self(Rc::clone(streams))
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.0.open.set(self.0.open.get().saturating_sub(1));
-        self.0.rested.set(Instant::now());
     }
 }
 
@@ -182,8 +117,7 @@ impl Pool {
                 Sent::Failed(fault) => return Err(fault),
             }
         }
-        // Rare and large, so apart from the request that needs it.
-        let line = Box::pin(self.open_or_join(origin, connect_limit)).await?;
+        let line = self.open_or_join(origin, connect_limit).await?;
         match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
@@ -196,7 +130,7 @@ impl Pool {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
+            let mut idle = self.shelves.borrow_mut().get_mut(origin)?.idle.pop()?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
                 return Some(Line::Http1 { line: idle.line, via: idle.via });
             }
@@ -205,13 +139,13 @@ impl Pool {
 
     fn shared_line(&self, origin: &Origin) -> Option<Line> {
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.find(origin)?;
+        let shelf = shelves.get_mut(origin)?;
         if shelf.shared.is_empty() {
             return None;
         }
         shelf.shared.retain(Shared::is_trusted);
-        let shared = shelf.shared.iter().find(|shared| shared.has_room())?;
-        Some(Line::Http2(shared.line.clone(), Stream::on(&shared.streams)))
+        let (line, stream) = shelf.shared.iter().find(|shared| shared.has_room())?.stream();
+        Some(Line::Http2(line, stream))
     }
 
     /// A new connection, or one that somebody else opened meanwhile for all.
@@ -232,27 +166,16 @@ impl Pool {
             return None;
         }
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.of(origin)?;
+        let shelf = shelves.entry(origin.clone()).or_default();
         (shelf.shares != Some(false)).then(|| Arc::clone(&shelf.door))
     }
 
-    fn on_shelf(&self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
-        if let Some(shelf) = self.shelves.borrow_mut().of(origin) {
-            change(shelf);
-        }
-    }
-
     /// A new connection. The turn to open one is over when others can share it.
-    async fn open(
-        &self,
-        origin: &Origin,
-        limit: Duration,
-        mut turn: Option<OwnedMutexGuard<()>>,
-    ) -> Result<Line, Box<Fault>> {
+    async fn open(&self, origin: &Origin, limit: Duration, turn: Option<Turn>) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
-            self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
+            self.shelves.borrow_mut().entry(origin.clone()).or_default().shares = Some(http2);
         }
         if !http2 {
             let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
@@ -262,39 +185,9 @@ impl Pool {
             });
             return Ok(Line::Http1 { line, via });
         }
-        let bell = Rc::new(Bell::default());
-        let (line, connection) = http2::Builder::new(OnThisCore(Rc::clone(&bell)))
-            .timer(TokioTimer::new())
-            .adaptive_window(true)
-            .initial_max_send_streams(UNTOLD)
-            .keep_alive_interval(Duration::from_secs(20))
-            .keep_alive_timeout(Duration::from_secs(10))
-            .handshake(TokioIo::new(wire))
-            .await
-            .map_err(broke)?;
-        let streams = Rc::new(Streams { open: Cell::new(0), rested: Cell::new(Instant::now()) });
-        // One is on its way; before the other side has said how many it takes, no other may follow.
-        let most = Rc::new(Cell::new(1));
-        let allowed = Rc::clone(&most);
-        tokio::task::spawn_local(async move {
-            let mut connection = std::pin::pin!(connection);
-            loop {
-                tokio::select! {
-                    _ = &mut connection => break,
-                    () = bell.notify.notified() => {}
-                }
-                let told = connection.current_max_send_streams();
-                if told != UNTOLD {
-                    bell.heard.set(true);
-                    allowed.set(u32::try_from(told).unwrap_or(u32::MAX));
-                    turn = None;
-                }
-            }
-            drop(turn);
-        });
-        let stream = Stream::on(&streams);
-        let shared = Shared { line: line.clone(), streams, most };
-        self.on_shelf(origin, |shelf| shelf.shared.push(shared));
+        let shared = Shared::begin(wire, turn).await.map_err(broke)?;
+        let (line, stream) = shared.stream();
+        self.shelves.borrow_mut().entry(origin.clone()).or_default().shared.push(shared);
         Ok(Line::Http2(line, stream))
     }
 
@@ -381,35 +274,6 @@ fn beneath<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
         next = error.source();
     }
     None
-}
-
-/// Rings when a connection may have heard something, until somebody has listened.
-#[derive(Default)]
-struct Bell {
-    heard: Cell<bool>,
-    notify: Notify,
-}
-
-/// Runs what belongs to this core only. The tasks of an HTTP/2 connection ring: hyper itself tells nobody that the other side has
-/// said how many streams it takes.
-#[derive(Clone)]
-struct OnThisCore(Rc<Bell>);
-
-impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for OnThisCore {
-    fn execute(&self, future: F) {
-        let bell = Rc::clone(&self.0);
-        tokio::task::spawn_local(async move {
-            let mut future = std::pin::pin!(future);
-            poll_fn(|context| {
-                let polled = future.as_mut().poll(context);
-                if !bell.heard.get() {
-                    bell.notify.notify_one();
-                }
-                polled
-            })
-            .await;
-        });
-    }
 }
 
 /// The address of a request on a connection: a path, or all of it.
