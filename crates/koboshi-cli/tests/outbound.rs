@@ -6,7 +6,7 @@ mod common;
 
 use common::served::Served;
 use koboshi_testkit::talk::{assert_whole, chat};
-use koboshi_testkit::{Authority, Proxy, Speaks, Upstream};
+use koboshi_testkit::{Authority, Proxy, Speaks, Upstream, until};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -16,24 +16,38 @@ const SIGNED: &str = "Basic dXNlcjp3b3Jk";
 /// A gateway before one provider, with these variables and no others about proxies.
 struct Outbound {
     served: Served,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Outbound {
     fn start(base_url: &str, environment: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), base_url, None, environment)
+    }
+
+    fn start_in(
+        folder: TempDir,
+        base_url: &str,
+        ca_file: Option<&str>,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let config = folder.path().join("koboshi.yaml");
-        let one = json!({"kind": "openai", "base_url": base_url, "keys": ["sk-own"], "timeouts": {"connect": "2s"}});
+        let mut one = json!({
+            "kind": "openai", "base_url": base_url, "keys": ["sk-own"], "timeouts": {"connect": "2s"},
+        });
+        if let Some(file) = ca_file {
+            one["ca_file"] = file.into();
+        }
         let text = json!({
             "providers": {"one": one},
             "routes": {"m": ["one/ok"]},
             "retry": {"first": "1ms", "cap": "5ms"},
+            "breaker": {"open": {"first": "50ms", "cap": "50ms"}},
         });
         std::fs::write(&config, text.to_string()).unwrap();
         let mut all = vec![("NO_PROXY", ""), ("HTTP_PROXY", ""), ("HTTPS_PROXY", ""), ("ALL_PROXY", "")];
         all.extend(environment);
         let served = Served::start_with(&config, &folder.path().join("store.db"), &all);
-        Self { served, _folder: folder }
+        Self { served, folder }
     }
 
     fn answers(&self) {
@@ -47,7 +61,7 @@ impl Outbound {
         let answer = self.served.post(&chat(false), &[]);
         assert_eq!(answer.status, 502, "{answer:?}");
         assert_eq!(answer.json()["error"]["koboshi"]["kind"], "connection_failed", "{answer:?}");
-        let entries = koboshi_testkit::until("the fault is in the journal", || {
+        let entries = until("the fault is in the journal", || {
             let journal = self.served.get("/koboshi/journal?what=fault").json();
             journal["entries"].as_array().filter(|entries| !entries.is_empty()).cloned()
         });
@@ -64,6 +78,22 @@ fn an_authority_in_ssl_cert_file_is_trusted() {
     let stranger = Authority::new().write_to(folder.path()).display().to_string();
     Outbound::start(&upstream.url(), &[("SSL_CERT_FILE", &stranger)]).fails("certificate");
     assert_eq!(upstream.all_calls(), 2);
+}
+
+#[test]
+fn an_authority_is_found_beside_the_config_and_followed() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let upstream = Upstream::start_secure(&new, Speaks::Http1);
+    let folder = tempfile::tempdir().unwrap();
+    let _ = old.write_to(folder.path());
+    let outbound = Outbound::start_in(folder, &upstream.url(), Some("authority.pem"), &[]);
+    outbound.fails("certificate");
+    let _ = new.write_to(outbound.folder.path());
+    until("the new authority is trusted", || {
+        let answer = outbound.served.post(&chat(false), &[]);
+        (answer.status == 200).then_some(())
+    });
+    outbound.answers();
 }
 
 #[test]

@@ -9,7 +9,9 @@ mod common;
 
 use common::*;
 use koboshi_config::gateway::{Commit, ModelConfig, RouteConfig};
+use koboshi_sim::{Ask, play};
 use koboshi_testkit::chaos::{Crowd, primary};
+use koboshi_testkit::until;
 
 const CLIENTS: usize = 64;
 
@@ -35,17 +37,23 @@ fn nobody_notices_a_primary_that_falls_in_every_way() {
     });
     stage.one.set("chaos", primary);
     Crowd::before(stage.gateway.address()).ask(CLIENTS, requests, |_| {});
+    stage.is_quiet();
+    let text = stage.get("/metrics").text();
+    let whole = format!("koboshi_answers_total{{kind=\"whole\"}} {requests}\n");
+    assert!(text.contains(&whole), "{text}");
     let (one, two) = stage.calls();
     assert!(one >= requests / 10 && two > 0, "both were needed: {one}, {two}");
     assert!(one + two <= requests * 3, "{one} and {two} attempts for {requests} requests");
-    stage.is_quiet();
+    // A probe that was never given back would keep the breaker from closing.
+    stage.one.set("chaos", |ask| play(&Ask { model: "ok", ..*ask }));
+    until("the primary is back in use", || {
+        assert_whole(&stage.ask(&chat(false)), &chat(false));
+        (stage.breaker("one/chaos") == "closed").then_some(())
+    });
     for target in stage.get("/koboshi/targets").json()["targets"].as_array().unwrap() {
         let gate = &target["gate"];
         assert!(gate["in_flight"] == 0 && gate["waiting"] == 0, "a permit leaked: {target}");
     }
-    let text = stage.get("/metrics").text();
-    let whole = format!("koboshi_answers_total{{kind=\"whole\"}} {requests}\n");
-    assert!(text.contains(&whole), "{text}");
     for kind in ["broken", "failed", "refused"] {
         assert!(!text.contains(&format!("koboshi_answers_total{{kind=\"{kind}\"}}")), "{kind}: {text}");
     }
