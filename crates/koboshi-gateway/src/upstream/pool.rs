@@ -9,7 +9,6 @@
 //! nobody's fault: such a request is sent again on a new connection, once, and no attempt is counted for it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
@@ -60,7 +59,25 @@ struct Shelf {
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
-    shelves: RefCell<HashMap<Origin, Shelf>>,
+    shelves: RefCell<Shelves>,
+}
+
+/// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
+#[derive(Default)]
+struct Shelves(Vec<(Origin, Shelf)>);
+
+impl Shelves {
+    fn find(&mut self, origin: &Origin) -> Option<&mut Shelf> {
+        self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, shelf)| shelf)
+    }
+
+    /// The same, made if it is not there.
+    fn of(&mut self, origin: &Origin) -> Option<&mut Shelf> {
+        if self.find(origin).is_none() {
+            self.0.push((origin.clone(), Shelf::default()));
+        }
+        self.find(origin)
+    }
 }
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
@@ -73,11 +90,11 @@ impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
         if let Self::Http1 { line, via, pool, origin } = self {
-            let mut shelves = pool.shelves.borrow_mut();
-            let idle = &mut shelves.entry(origin).or_default().idle;
-            if idle.len() < MOST_IDLE {
-                idle.push(Idle { line, since: Instant::now(), via });
-            }
+            pool.on_shelf(&origin, |shelf| {
+                if shelf.idle.len() < MOST_IDLE {
+                    shelf.idle.push(Idle { line, since: Instant::now(), via });
+                }
+            });
         }
     }
 }
@@ -117,7 +134,8 @@ impl Pool {
                 Sent::Failed(fault) => return Err(fault),
             }
         }
-        let line = self.open_or_join(origin, connect_limit).await?;
+        // Rare and large, so apart from the request that needs it.
+        let line = Box::pin(self.open_or_join(origin, connect_limit)).await?;
         match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
@@ -130,7 +148,7 @@ impl Pool {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().get_mut(origin)?.idle.pop()?;
+            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
                 return Some(Line::Http1 { line: idle.line, via: idle.via });
             }
@@ -139,7 +157,7 @@ impl Pool {
 
     fn shared_line(&self, origin: &Origin) -> Option<Line> {
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.get_mut(origin)?;
+        let shelf = shelves.find(origin)?;
         if shelf.shared.is_empty() {
             return None;
         }
@@ -166,8 +184,14 @@ impl Pool {
             return None;
         }
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.entry(origin.clone()).or_default();
+        let shelf = shelves.of(origin)?;
         (shelf.shares != Some(false)).then(|| Arc::clone(&shelf.door))
+    }
+
+    fn on_shelf(&self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
+        if let Some(shelf) = self.shelves.borrow_mut().of(origin) {
+            change(shelf);
+        }
     }
 
     /// A new connection. The turn to open one is over when others can share it.
@@ -175,7 +199,7 @@ impl Pool {
         let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
-            self.shelves.borrow_mut().entry(origin.clone()).or_default().shares = Some(http2);
+            self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
             let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
@@ -187,7 +211,7 @@ impl Pool {
         }
         let shared = Shared::begin(wire, turn).await.map_err(broke)?;
         let (line, stream) = shared.stream();
-        self.shelves.borrow_mut().entry(origin.clone()).or_default().shared.push(shared);
+        self.on_shelf(origin, |shelf| shelf.shared.push(shared));
         Ok(Line::Http2(line, stream))
     }
 
