@@ -66,7 +66,8 @@ pub(crate) async fn handle(
 ) -> Result<Response<Flow>, Infallible> {
     let plan = core.world.plan();
     let page = page::allowed(&plan, request.headers());
-    let mut response = answer(core, plan, peer, request).await;
+    let stranger = page::check(&plan, request.headers(), page.is_some());
+    let mut response = answer(core, plan, peer, request, stranger).await;
     if let Some(page) = page {
         page::admit(response.headers_mut(), page);
     }
@@ -78,12 +79,13 @@ async fn answer(
     plan: Arc<Plan>,
     peer: SocketAddr,
     request: Request<Incoming>,
+    stranger: Option<&'static str>,
 ) -> Response<Flow> {
     let story = story(&core, &plan, request.headers());
     let door = door(request.method(), request.uri().path());
     core.world.meters.open.inc();
     let open = Opened(Rc::clone(&core));
-    let refused = match page::check(&plan, request.headers()) {
+    let refused = match stranger {
         Some(message) => Some((Kind::PermissionDenied, 403, Some(message))),
         None => match door {
             Door::Nothing => Some((Kind::InvalidRequest, 404, Some("nothing is served at this path"))),

@@ -87,13 +87,14 @@ impl Origin {
     /// The same address, with an authority of its own.
     #[must_use]
     pub(crate) fn trusting(self, trust: Trust) -> Self {
-        let Inner { secure, host, port, authority, prefix, .. } = &*self.inner;
+        let Inner { secure, host, port, authority, prefix, chat, .. } = &*self.inner;
         let inner = Inner {
             secure: *secure,
             host: host.clone(),
             port: *port,
             authority: authority.clone(),
             prefix: prefix.clone(),
+            chat: chat.clone(),
             trust: Some(trust),
         };
         Self { inner: Arc::new(inner) }
