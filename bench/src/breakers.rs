@@ -7,7 +7,7 @@
 //! breaker is closed (ours is told the time); a line with two clock reads a call shows what those would add, since
 //! slow calls cannot be told without.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a bench")]
 
 use std::future::{Ready, ready};
 use std::hint::black_box;

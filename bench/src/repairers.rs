@@ -8,7 +8,14 @@
 //! and a document fed in small pieces. All stand in one run and take turns, so that a busy machine slows all alike;
 //! figures are the best of the rounds. Python takes part if `python3` (or `KOBOSHI_PYTHON`) can import `json_repair`.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a bench")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    reason = "a bench"
+)]
 
 use std::hint::black_box;
 use std::io::Write;
@@ -109,7 +116,8 @@ fn speeds() {
     let valid = serde_json::to_string(&value).unwrap().replace("\":", "\": ").replace(",\"", ", \"");
     let value: Value = serde_json::from_str(&valid).unwrap();
     let comma = format!("{},}}", &valid[..valid.len() - 1]);
-    let documents = [("valid", valid.clone()), ("one comma", comma), ("fence, python, commas", python_style(&valid))];
+    let documents =
+        [("valid", valid.clone()), ("one comma", comma), ("fence, python, commas", python_style(&valid))];
     println!("speed, documents of {} bytes, MB/s", valid.len());
     for (name, text) in &documents {
         let mut best = vec![Duration::MAX; PEERS.len()];
@@ -169,7 +177,11 @@ fn python_speed(name: &str, text: &str, value: &Value) {
     let (seconds, json) = output.split_once('\n').unwrap();
     let right = serde_json::from_str::<Value>(json).ok().as_ref() == Some(value);
     let speed = text.len() as f64 / seconds.parse::<f64>().unwrap() / 1e6;
-    println!("  {name:24}{:22}{speed:7.1}  {}", "json-repair (Python)", if right { "right" } else { "WRONG" });
+    println!(
+        "  {name:24}{:22}{speed:7.1}  {}",
+        "json-repair (Python)",
+        if right { "right" } else { "WRONG" }
+    );
 }
 
 struct Case {
@@ -252,7 +264,8 @@ fn accuracy() {
         });
         score(name, answers.collect());
     }
-    let inputs: Vec<&str> = cases.iter().map(|case| if short(case) { case.input.as_str() } else { "" }).collect();
+    let inputs: Vec<&str> =
+        cases.iter().map(|case| if short(case) { case.input.as_str() } else { "" }).collect();
     let script = "
 import sys, json, json_repair
 for line in json.load(sys.stdin):
@@ -261,7 +274,10 @@ for line in json.load(sys.stdin):
 ";
     if let Some(output) = python(script, &json!(inputs).to_string()) {
         let lines = output.lines().map(|line| serde_json::from_str::<Option<String>>(line).ok().flatten());
-        score("json-repair (Python)", cases.iter().zip(lines).map(|(case, json)| gated(case, json)).collect());
+        score(
+            "json-repair (Python)",
+            cases.iter().zip(lines).map(|(case, json)| gated(case, json)).collect(),
+        );
     }
 }
 
@@ -290,12 +306,16 @@ fn hostile() {
         ("<", |size| "<".repeat(size)),
         ("<think>", |size| "<think>".repeat(size / 7)),
         ("prose and quotes", |size| "word \"x\" ".repeat(size / 9)),
-        ("keys", |size| format!("{{{}}}", (0..size / 10).map(|n| format!("\"k{n:05}\":1")).collect::<Vec<_>>().join(","))),
+        ("keys", |size| {
+            format!("{{{}}}", (0..size / 10).map(|n| format!("\"k{n:05}\":1")).collect::<Vec<_>>().join(","))
+        }),
         ("one key", |size| format!("{{{}}}", "\"k\":1,".repeat(size / 6))),
         ("calls", |size| "f(a=".repeat(size / 4)),
         ("wide blanks", |size| format!("{{{}", "\u{3000}".repeat(size / 3))),
     ];
-    let schema = ToolSchema::parse(r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}"#).unwrap();
+    let schema =
+        ToolSchema::parse(r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}"#)
+            .unwrap();
     println!("\nhostile texts, ms (ratio of the doubled text)");
     for (name, shape) in shapes {
         print!("  {name:26}");
@@ -303,8 +323,13 @@ fn hostile() {
             let once = shape(size);
             let twice = shape(2 * size);
             let run = |text: &str| {
-                let judge = |schema| drop(black_box(check(black_box(text), schema, Finish::Unknown, &ArgsPolicy::default())));
-                time(&mut || { judge(None); judge(Some(&schema)); })
+                let judge = |schema| {
+                    drop(black_box(check(black_box(text), schema, Finish::Unknown, &ArgsPolicy::default())))
+                };
+                time(&mut || {
+                    judge(None);
+                    judge(Some(&schema));
+                })
             };
             // In turns, so that a busy moment slows both.
             let (mut one, mut two) = (Duration::MAX, Duration::MAX);
@@ -336,8 +361,12 @@ fn pieces() {
         })
     };
     let (whole, small) = (feed(text.len()), feed(20));
-    println!("\n100 KB fed whole {:.3} ms, in pieces of 20 bytes {:.3} ms ({:.2} times)",
-        whole.as_secs_f64() * 1e3, small.as_secs_f64() * 1e3, small.as_secs_f64() / whole.as_secs_f64());
+    println!(
+        "\n100 KB fed whole {:.3} ms, in pieces of 20 bytes {:.3} ms ({:.2} times)",
+        whole.as_secs_f64() * 1e3,
+        small.as_secs_f64() * 1e3,
+        small.as_secs_f64() / whole.as_secs_f64()
+    );
 }
 
 fn main() {

@@ -1,0 +1,126 @@
+//! What a stream says, read from its lines as they arrive.
+//!
+//! Frames are searched and not parsed: in a burst the client must not be what is slow. The texts of the mock have no escapes, so a
+//! text ends at the next quote. A proxy that writes `"content": "…"` with a space is understood too.
+
+use std::sync::LazyLock;
+
+use memchr::memchr;
+use memchr::memmem::Finder;
+
+static CONTENT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"content\":"));
+static FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\":"));
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\":"));
+
+/// What was heard so far.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// When the first text came.
+    pub first: Option<u64>,
+    /// Texts.
+    pub pieces: u64,
+    /// All of them joined.
+    pub text: Vec<u8>,
+    /// The longest silence between two texts.
+    pub gap: u64,
+    /// How long each text with a time in it was on the way.
+    pub delays: Vec<u64>,
+    /// A reason to finish came.
+    pub finished: bool,
+    /// `[DONE]` came.
+    pub done: bool,
+    /// The first error frame.
+    pub error: Option<String>,
+    last: u64,
+    rest: Vec<u8>,
+}
+
+impl Events {
+    /// Takes bytes of the body that arrived at this time.
+    pub fn hear(&mut self, bytes: &[u8], at: u64) {
+        let mut bytes = bytes;
+        while let Some(end) = memchr(b'\n', bytes) {
+            let (line, after) = bytes.split_at(end);
+            if self.rest.is_empty() {
+                self.line(line, at);
+            } else {
+                let mut whole = std::mem::take(&mut self.rest);
+                whole.extend_from_slice(line);
+                self.line(&whole, at);
+            }
+            bytes = after.get(1..).unwrap_or_default();
+        }
+        self.rest.extend_from_slice(bytes);
+    }
+
+    fn line(&mut self, line: &[u8], at: u64) {
+        let Some(data) = line.strip_prefix(b"data:") else { return };
+        if let Some(text) = quoted(&CONTENT, data) {
+            self.piece(text, at);
+        } else if data.trim_ascii() == b"[DONE]" {
+            self.done = true;
+        } else if quoted(&FINISH, data).is_some() {
+            self.finished = true;
+        } else if ERROR.find(data).is_some() && self.error.is_none() {
+            self.error = Some(String::from_utf8_lossy(data).trim().chars().take(300).collect());
+        }
+    }
+
+    fn piece(&mut self, text: &[u8], at: u64) {
+        match self.first {
+            None => self.first = Some(at),
+            Some(_) => self.gap = self.gap.max(at.saturating_sub(self.last)),
+        }
+        self.last = at;
+        self.pieces += 1;
+        if let Some(written) = stamp(text) {
+            self.delays.push(at.saturating_sub(written));
+        } else {
+            self.text.extend_from_slice(text);
+        }
+    }
+}
+
+/// The text after a key, where it is one and not empty.
+fn quoted<'a>(key: &Finder<'_>, data: &'a [u8]) -> Option<&'a [u8]> {
+    let after = data.get(key.find(data)? + key.needle().len()..)?.trim_ascii_start().strip_prefix(b"\"")?;
+    let text = after.get(..memchr(b'"', after)?)?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// The time in `t123456 `.
+fn stamp(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"t")?.trim_ascii_end();
+    if digits.len() < 6 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_no_content_and_bytes_may_be_split_anywhere() {
+        let stream = b"data: {\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}\n\n\
+            : alive\n\ndata: {\"delta\":{\"content\": \"t1000000 \"}}\n\ndata: {\"delta\":{\"content\":\"doll \"}}\n\n\
+            data: {\"delta\":{},\"finish_reason\":\"stop\"}\n\ndata: [DONE]\n\n";
+        for size in [1, 7, stream.len()] {
+            let mut events = Events::default();
+            for (at, bytes) in stream.chunks(size).enumerate() {
+                events.hear(bytes, 1_000_500 + at as u64);
+            }
+            assert_eq!((events.pieces, events.text.as_slice()), (2, b"doll ".as_slice()));
+            assert!(events.finished && events.done && events.error.is_none());
+            assert!(events.delays.first().is_some_and(|delay| *delay >= 500));
+        }
+    }
+
+    #[test]
+    fn an_error_frame_is_told() {
+        let mut events = Events::default();
+        events.hear(b"data: {\"error\":{\"message\":\"fallen\"}}\n\n", 1);
+        assert!(events.error.is_some() && !events.done);
+    }
+}

@@ -1,0 +1,107 @@
+//! The models that were asked for: what each does, how often it was asked, and whether it is in an outage.
+//!
+//! One thread serves everything, so cells are enough. Answers are written once and sent as they are.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use koboshi_bench::{answer, clock};
+
+use crate::plan::{Fall, Plan};
+
+/// A model by its name.
+pub struct Model {
+    /// What its name says.
+    pub plan: Plan,
+    /// The whole answer, head and body.
+    pub whole: Vec<u8>,
+    /// What every frame of a stream begins with, up to the delta.
+    pub frame: String,
+    calls: Cell<u64>,
+    outage: Cell<Option<Fall>>,
+    /// When it was asked; kept from its first outage on.
+    asked: RefCell<Option<Vec<u64>>>,
+}
+
+impl Model {
+    fn new(name: &str) -> Self {
+        let plan = Plan::of(name);
+        let name = serde_json::Value::from(name);
+        let body = format!(
+            r#"{{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion","created":1750000000,"model":{name},"choices":[{{"index":0,"message":{{"role":"assistant","content":"{}","refusal":null}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":21,"completion_tokens":{},"total_tokens":{}}}}}"#,
+            answer::text(plan.chunks),
+            plan.chunks,
+            plan.chunks + 21,
+        );
+        let frame = format!(
+            r#"data: {{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion.chunk","created":1750000000,"model":{name},"choices":[{{"index":0,"delta":"#
+        );
+        Self {
+            plan,
+            whole: json("200 OK", "", &body),
+            frame,
+            calls: Cell::new(0),
+            outage: Cell::new(None),
+            asked: RefCell::new(None),
+        }
+    }
+
+    /// Counts a call and says how it falls, if it does.
+    pub fn call(&self) -> Option<Fall> {
+        self.calls.set(self.calls.get() + 1);
+        if let Some(asked) = self.asked.borrow_mut().as_mut() {
+            asked.push(clock::now());
+        }
+        self.outage.get().or(self.plan.fall)
+    }
+}
+
+/// Everything the mock knows.
+#[derive(Default)]
+pub struct Models {
+    known: RefCell<HashMap<String, Rc<Model>>>,
+}
+
+impl Models {
+    /// The model of this name; it exists from now on.
+    pub fn named(&self, name: &str) -> Rc<Model> {
+        if let Some(model) = self.known.borrow().get(name) {
+            return Rc::clone(model);
+        }
+        let model = Rc::new(Model::new(name));
+        self.known.borrow_mut().insert(name.to_owned(), Rc::clone(&model));
+        model
+    }
+
+    /// Begins or ends an outage. The calls of the model are noted with their times from its first outage on.
+    pub fn outage(&self, name: &str, fall: Option<Fall>) {
+        let model = self.named(name);
+        model.outage.set(fall);
+        model.asked.borrow_mut().get_or_insert_with(Vec::new);
+    }
+
+    /// Forgets every model.
+    pub fn forget(&self) {
+        self.known.borrow_mut().clear();
+    }
+
+    /// Calls per model, and the times of those that had an outage.
+    pub fn stats(&self) -> String {
+        let known = self.known.borrow();
+        let calls: HashMap<&str, u64> =
+            known.iter().map(|(name, model)| (name.as_str(), model.calls.get())).collect();
+        let asked: HashMap<&str, Vec<u64>> = known
+            .iter()
+            .filter_map(|(name, model)| model.asked.borrow().clone().map(|times| (name.as_str(), times)))
+            .collect();
+        serde_json::json!({ "now": clock::now(), "calls": calls, "asked": asked }).to_string()
+    }
+}
+
+/// A JSON answer; headers end with a line break each.
+pub fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}")
+        .into_bytes()
+}
