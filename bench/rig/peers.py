@@ -20,7 +20,9 @@ PEERS = ROOT / "bench" / "target" / "peers"
 KEY = "sk-bench-" + hashlib.sha256(b"koboshi bench").hexdigest()[:32]
 
 PLAIN = ("ok", "wait60", "stamp-chunks200-gap5", "stamp-chunks200")
-WAYS = ("fail503", "limit7", "reset", "hang", "cut0", "cut3")
+# The pieces of the last one come with pauses, so that they are through before the cut.
+CUT_GAP = 50
+WAYS = ("fail503", "limit7", "reset", "hang", "cut0", f"cut3-gap{CUT_GAP}")
 STEADY, SPARE = "steady", "spare"
 TIMEOUT = 3
 

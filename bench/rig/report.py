@@ -1,11 +1,11 @@
 """Tables of what was measured. A ratio is taken within a repeat, and then the median of the repeats."""
 import statistics
 
-from .peers import WAYS
+from .peers import CUT_GAP, WAYS
 
 MIB = 2 ** 20
 WORDS = {"fail503": "503", "limit7": "429, `Retry-After: 7`", "reset": "reset before an answer", "hang": "silence (3 s are allowed)",
-         "cut0": "stream cut before content", "cut3": "stream cut after 3 pieces"}
+         "cut0": "stream cut before content", WAYS[-1]: "stream cut after 3 pieces"}
 
 
 def dig(told, *path):
@@ -124,6 +124,11 @@ def open_streams(tries):
           ["asked for", "with content", "open 3 s later", "MiB before", "MiB with them", "KB each"], rows)
 
 
+def waited(way, row):
+    """Milliseconds of a whole answer until the spare spoke. A cut comes when the next piece was due, and is the longest silence."""
+    return row["gap_us"] / 1000 - CUT_GAP if way == WAYS[-1] else row["first_us"] / 1000
+
+
 def failover(told):
     for way in WAYS:
         rows = []
@@ -131,14 +136,12 @@ def failover(told):
             if not (result := ways.get(way)):
                 continue
             probes = result["rows"]
-            figure = "gap_us" if way == "cut3" else "first_us"
-            # Where no spare ever spoke, the longest silence says nothing.
-            times = [row[figure] / 1000 for row in probes if row["whole"] and row[figure] is not None]
+            times = [waited(way, row) for row in probes if row["whole"]]
             errors = sorted({row["error"] for row in probes if row["error"]})
             rows.append([name, f"{sum(row['whole'] for row in probes)} / {len(probes)}", show(quantile(times, 0.5), "{:,.1f}"),
                          show(max(times, default=None), "{:,.1f}"), f"{result['primary'] / len(probes):.1f}", f"{result['spare'] / len(probes):.1f}",
                          " ".join(errors)[:70].replace("|", "/") or "–"])
-        note = ("From the last piece of the primary to the first of the spare, ms." if way == "cut3"
+        note = ("From the cut to the first piece of the spare, ms." if way == WAYS[-1]
                 else "From the request to the first content, ms.") + " Calls are those of one request."
         table(f"Fall-over: {WORDS[way]}", note, ["", "whole answers", "p50", "most", "calls to the primary", "to the spare", "the client is told"], rows)
 

@@ -2,7 +2,7 @@
 //!
 //! A whole answer is one write of bytes that are ready. A stream writes each piece by itself, as providers do; whether pieces are
 //! joined on the way is then the gateway's doing. A cut is the end of the connection without the end of the body, and not a
-//! reset, since a reset throws away what the other side has not read yet.
+//! reset, since a reset throws away what the other side has not read yet; it comes when the next piece would have come.
 
 use std::fmt::Write as _;
 use std::io;
@@ -169,9 +169,6 @@ async fn stream(socket: &mut TcpStream, model: &Model, given: &str, cut: Option<
     let mut said = if goes_on { given.len() } else { 0 };
     let mut delta = String::with_capacity(128);
     for at in 0..plan.chunks {
-        if cut == Some(at) {
-            return Ok(Then::Close);
-        }
         let whole = answer::piece(at);
         let piece = whole.get(said.min(whole.len())..).unwrap_or_default();
         said = said.saturating_sub(whole.len());
@@ -182,6 +179,9 @@ async fn stream(socket: &mut TcpStream, model: &Model, given: &str, cut: Option<
         if let Some(alarm) = alarm.as_ref().filter(|_| at > 0) {
             due += clock::millis(plan.gap);
             alarm.until(due).await?;
+        }
+        if cut == Some(at) {
+            return Ok(Then::Close);
         }
         delta.clear();
         let _infallible = if plan.stamp {
