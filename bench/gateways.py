@@ -4,7 +4,7 @@
     bench/gateways.py                       everything that can be had here, three repeats
     bench/gateways.py --only nginx,koboshi --parts throughput,latency --out figures.json
     bench/gateways.py --report figures.json
-    bench/gateways.py --quick               a minute: does it work?
+    bench/gateways.py --quick               does it work? A minute, nginx and koboshi only
 
 What the figures mean is in docs/measures.md. Progress goes to the standard error, tables to the standard output.
 """
@@ -136,7 +136,8 @@ class Run:
                     continue
                 work = ((lambda one=gateway: self.measure.visit(self.machine, one, parts)) if gateway else
                         (lambda: {"throughput": self.measure.throughput(Direct(self.measure.mock))}))
-                self.attempt(f"[{repeat + 1}/{args.repeats}] {name}", work, self.told["visits"].setdefault(name, []).append)
+                visits = self.told["visits"].setdefault(name, [])
+                self.attempt(f"[{repeat + 1}/{args.repeats}] {name}", work, lambda told: visits.append({"repeat": repeat, **told}))
 
     def open(self):
         for repeat in range(self.args.repeats):
@@ -153,10 +154,11 @@ class Run:
             if "failover" in self.args.parts:
                 self.attempt(f"{gateway.name}: fall-over", lambda: faults.failover(self.measure, self.machine, gateway, count),
                              lambda rows: self.told["failover"].update({gateway.name: rows}))
-            if "outage" in self.args.parts:
-                self.attempt(f"{gateway.name}: outage of {self.args.outage_seconds:g} s",
-                             lambda: faults.outage(self.measure, self.machine, gateway, self.args),
-                             lambda rows: self.told["outage"].update({gateway.name: rows}))
+            for mood in gateway.moods if "outage" in self.args.parts else ():
+                name = " ".join([gateway.name, mood]).strip()
+                self.attempt(f"{name}: outage of {self.args.outage_seconds:g} s",
+                             lambda: faults.outage(self.measure, self.machine, gateway, self.args, mood),
+                             lambda rows: self.told["outage"].update({name: rows}))
 
 
 def main():
@@ -165,15 +167,18 @@ def main():
         report.tables(json.loads(pathlib.Path(args.report).read_text()))
         return
     # Ended in either way, everything that was started is ended too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(143))
+    mock_program, load_program = programs()
+    there, missing = gateways(args)
     if "throughput" in args.parts:
         try:
             peers.apt("wrk", "wrk")
         except peers.Missing as why:
             say(f"without throughput: {why}")
+            missing["throughput"] = str(why)
             args.parts.discard("throughput")
-    mock_program, load_program = programs()
-    there, missing = gateways(args)
     descriptors = here.raise_descriptors()
     if "open" in args.parts and descriptors < args.streams + 500:
         say(f"only {descriptors} descriptors may be open: {args.streams} streams will not fit")
@@ -190,8 +195,10 @@ def main():
         say("stopped")
         sys.exit(130)
     report.tables(told)
-    if told["failed"] or missing:
-        sys.exit(1)
+    wrong = [*told["failed"], *report.unwell(told), *(f"without {name}" for name in missing if args.quick)]
+    for words in wrong:
+        say(f"wrong: {words}")
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ def failover(measure: Measure, machine, gateway, count):
     return told
 
 
-def outage(measure: Measure, machine, gateway, args):
+def outage(measure: Measure, machine, gateway, args, mood):
     """Requests at a steady rate while the primary is away for a time."""
-    target = gateway.start(machine, measure.mock, "faults")
+    target = gateway.start(machine, measure.mock, "faults", mood=mood)
     if gateway.name == "portkey":
         target.headers = gateway.headers(measure.mock, STEADY)
     measure.mock.ask("/forget")

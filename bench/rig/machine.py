@@ -114,7 +114,9 @@ class Machine:
 
     def start(self, command, folder, environment=None):
         log = (folder / "log").open("ab")
-        process = subprocess.Popen([str(part) for part in command], env={**os.environ, **(environment or {})}, cwd=folder,
+        # A proxy of the environment must not stand between two programs of this machine.
+        alone = {name: "127.0.0.1,localhost" for name in ("NO_PROXY", "no_proxy")}
+        process = subprocess.Popen([str(part) for part in command], env={**os.environ, **alone, **(environment or {})}, cwd=folder,
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         log.close()
         process.log = folder / "log"

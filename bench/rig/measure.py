@@ -15,6 +15,7 @@ from .peers import KEY
 LUA = pathlib.Path(__file__).resolve().parent / "post.lua"
 CONNECTIONS = 64
 BURST = 8
+WARM = 1  # seconds before the measure; processor time counts from their beginning
 
 
 class Direct:
@@ -46,9 +47,12 @@ class Measure:
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "-s", str(LUA), target.url]
         pids, most = target.pids(), 0
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-            while process.poll() is None:
-                most = max(most, here.resident(pids))
-                time.sleep(0.2)
+            try:
+                while process.poll() is None:
+                    most = max(most, here.resident(pids))
+                    time.sleep(0.2)
+            finally:
+                process.kill()
             told = process.stdout.read()
         for line in told.splitlines():
             if line.startswith("FIGURES "):
@@ -76,14 +80,15 @@ class Measure:
     def latency(self, target, rate):
         told = {"rate": rate}
         for wait, model in ((0, "ok"), (60, "wait60")):
-            told[f"wait{wait}"] = self.beside(target, "rate", "--model", model, "--rate", rate, "--seconds", self.args.latency_seconds)
+            run = self.beside(target, "rate", "--model", model, "--rate", rate, "--seconds", self.args.latency_seconds, "--warm", WARM)
+            run["cpu_us"] = run["cpu"] / max(1, run["through"]["requests"] + rate * WARM) * 1e6
+            told[f"wait{wait}"] = run
         return told
 
     def streams(self, target, rate):
         seconds = self.args.latency_seconds
-        paced = self.beside(target, "rate", "--stream", "--model", "stamp-chunks200-gap5", "--rate", rate, "--seconds", seconds, "--warm", 1)
-        # The second before the measure was paid for too.
-        paced["cpu_us"] = paced["cpu"] / max(1, paced["through"]["pieces"] + 200 * rate) * 1e6
+        paced = self.beside(target, "rate", "--stream", "--model", "stamp-chunks200-gap5", "--rate", rate, "--seconds", seconds, "--warm", WARM)
+        paced["cpu_us"] = paced["cpu"] / max(1, paced["through"]["pieces"] + 200 * rate * WARM) * 1e6
         burst = self.beside(target, "loop", "--stream", "--model", "stamp-chunks200", "--connections", BURST, "--seconds", seconds)
         burst["cpu_us"] = burst["cpu"] / max(1, burst["through"]["pieces"]) * 1e6
         return {"rate": rate, "paced": paced, "burst": burst}

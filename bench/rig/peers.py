@@ -77,20 +77,21 @@ class Gateway:
     probes = 20  # requests for each way to fall
     together = 1  # so many of them at the same time
     falls_over = True  # it can be given a spare
+    moods = ("",)  # ways to set it up for an outage, beside how it comes
 
     def install(self):
         """Raises `Missing`."""
 
-    def prepare(self, folder, port, mock, what, probes):
+    def prepare(self, folder, port, mock, what, probes, mood):
         """Writes its config; returns command and environment."""
         raise NotImplementedError
 
     def headers(self, mock, what):
         return []
 
-    def start(self, machine, mock, what="plain", probes=0):
+    def start(self, machine, mock, what="plain", probes=0, mood=""):
         folder, port = machine.scratch(self.name), here.free_port()
-        command, environment = self.prepare(folder, port, mock, what, probes)
+        command, environment = self.prepare(folder, port, mock, what, probes, mood)
         headers = self.headers(mock, "plain" if what == "faults" else what)
         model = "sim/ok" if what == "open" else SPARE if what == "faults" else "ok"
         begin = time.monotonic()
@@ -112,7 +113,7 @@ class Nginx(Gateway):
     def install(self):
         apt("nginx", "nginx-light")
 
-    def prepare(self, folder, port, mock, what, probes):
+    def prepare(self, folder, port, mock, what, probes, mood):
         temporary = "".join(f"  {kind}_temp_path {folder}/{kind};\n"
                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         (folder / "nginx.conf").write_text(f"""daemon off;
@@ -158,7 +159,7 @@ class Koboshi(Gateway):
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         self.program = target / self.profile / "koboshi"
 
-    def prepare(self, folder, port, mock, what, probes):
+    def prepare(self, folder, port, mock, what, probes, mood):
         def provider(**more):
             return {"kind": "openai", "base_url": mock.url, "keys": ["sk-mock"], **more}
 
@@ -207,7 +208,7 @@ class Portkey(Gateway):
             "overrides": {"hono": "4.9.7", "@hono/node-server": "1.13.5"}}))
         run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder)
 
-    def prepare(self, folder, port, mock, what, probes):
+    def prepare(self, folder, port, mock, what, probes, mood):
         return ["node", self.script, f"--port={port}", "--headless"], {"NODE_ENV": "production"}
 
     def headers(self, mock, what):
@@ -221,10 +222,11 @@ class Portkey(Gateway):
 
 
 class LiteLlm(Gateway):
-    """One worker, no database. Its own retries; cooldowns as its documentation shows them."""
+    """One worker, no database, its own retries; cooldowns only where they are asked for."""
 
     name = "litellm"
     rate, stream_rate, probes, together = 25, 1, 3, 3
+    moods = ("", "with cooldowns")
 
     def install(self):
         folder = PEERS / "litellm"
@@ -237,7 +239,7 @@ class LiteLlm(Gateway):
         run([sys.executable, "-m", "venv", "--clear", folder])
         run([folder / "bin/pip", "install", "-q", "--disable-pip-version-check", "litellm[proxy]"])
 
-    def prepare(self, folder, port, mock, what, probes):
+    def prepare(self, folder, port, mock, what, probes, mood):
         def model(name, **more):
             return {"model_name": name, "litellm_params": {"model": f"openai/{name}", "api_base": mock.url, "api_key": "sk-mock", **more}}
 
@@ -248,7 +250,10 @@ class LiteLlm(Gateway):
             primaries = [STEADY, *(fallen(way, number) for way in WAYS for number in range(probes))]
             short = {"timeout": TIMEOUT, "stream_timeout": TIMEOUT}
             config["model_list"] = [model(SPARE), *(model(name, **short) for name in primaries)]
-            config["router_settings"] = {"fallbacks": [{name: [SPARE]} for name in primaries], "allowed_fails": 3, "cooldown_time": 30}
+            config["router_settings"] = {"fallbacks": [{name: [SPARE]} for name in primaries]}
+            if mood:
+                # Without this, or with 3, which is its default, it never rests the only deployment of a name.
+                config["router_settings"] |= {"allowed_fails": 2, "cooldown_time": 30}
         (folder / "litellm.yaml").write_text(json.dumps(config, indent=1))
-        environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_MASTER_KEY": KEY, "NO_PROXY": "*"}
+        environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_MASTER_KEY": KEY}
         return [self.program, "--config", folder / "litellm.yaml", "--host", "127.0.0.1", "--port", port, "--num_workers", 1], environment

@@ -24,7 +24,8 @@ def over(visits, *path):
 
 
 def ratio(ours, theirs, *path):
-    pairs = ((dig(one, *path), dig(other, *path)) for one, other in zip(ours, theirs))
+    others = {visit["repeat"]: visit for visit in theirs}
+    pairs = ((dig(visit, *path), dig(others.get(visit["repeat"]), *path)) for visit in ours)
     return median(one / other for one, other in pairs if one is not None and other)
 
 
@@ -81,9 +82,9 @@ def latency(results):
             row += [show(added(visits, ("latency", wait), "latency_us", share)) for share in ("p50", "p99")]
         bad = sum(told["requests"] - told["status"].get("200", 0) for visit in visits for wait in ("wait0", "wait60")
                   if (told := dig(visit, "latency", wait, "through")))
-        rows.append([*row, show(bad)])
+        rows.append([*row, show(over(visits, "latency", "wait0", "cpu_us")), show(bad)])
     table("Added latency, µs", "At a fixed rate, from the instant a request was due; through the gateway less without it.",
-          ["", "requests/s", "0 ms p50", "0 ms p99", "60 ms p50", "60 ms p99", "bad"], rows)
+          ["", "requests/s", "0 ms p50", "0 ms p99", "60 ms p50", "60 ms p99", "CPU µs/request", "bad"], rows)
 
 
 def streams(results):
@@ -198,6 +199,25 @@ def goals(told):
     rows = [[name, form.format(value), f"{'≥' if more else '≤'} {limit:g}", "yes" if (value >= limit if more else value <= limit) else "**no**"]
             for name, value, limit, form, more in wanted if value is not None]
     table("Goals", "koboshi's figures of this run.", ["", "measured", "wanted", "met"], rows)
+
+
+def unwell(told):
+    """What koboshi did wrong, whatever it took: answers that were not there, or not whole."""
+    for visit in told["visits"].get("koboshi", []):
+        if dig(visit, "throughput", "bad"):
+            yield f"{visit['throughput']['bad']} bad answers at 64 connections"
+        for path in (("latency", "wait0"), ("latency", "wait60"), ("streams", "paced"), ("streams", "burst")):
+            through = dig(visit, *path, "through")
+            if through and (through["errors"] or through["requests"] != through["status"].get("200")):
+                yield f"{' '.join(path)}: {through['status']} {through['errors']}"
+    for tried in told["open"]:
+        if tried.get("begun") != tried["asked"] or tried.get("open_later") != tried["asked"]:
+            yield f"of {tried['asked']} streams {tried.get('begun')} began and {tried.get('open_later')} stayed"
+    for way, result in told["failover"].get("koboshi", {}).items():
+        if not all(row["whole"] for row in result["rows"]):
+            yield f"{way}: not every answer was whole"
+    if not all(row["whole"] for row in dig(told, "outage", "koboshi", "rows") or []):
+        yield "outage: not every answer was whole"
 
 
 def tables(told):
