@@ -21,8 +21,7 @@ def failover(measure: Measure, machine, gateway, count):
     try:
         for way in WAYS:
             name = fallen(way, "{i}")
-            if gateway.name == "portkey":
-                target.headers = gateway.headers(measure.mock, name)
+            target.headers = gateway.headers(measure.mock, name)
             # Waiting costs nobody anything, so all may wait at the same time.
             together = count if way == "hang" else min(count, gateway.together)
             measure.mock.ask("/forget")
@@ -40,8 +39,7 @@ def failover(measure: Measure, machine, gateway, count):
 def outage(measure: Measure, machine, gateway, args, mood):
     """Requests at a steady rate while the primary is away for a time."""
     target = gateway.start(machine, measure.mock, "faults", mood=mood)
-    if gateway.name == "portkey":
-        target.headers = gateway.headers(measure.mock, STEADY)
+    target.headers = gateway.headers(measure.mock, STEADY)
     measure.mock.ask("/forget")
     # From its first outage on the mock notes when a model is asked.
     measure.mock.ask(f"/outage?model={STEADY}&on=0")

@@ -36,8 +36,9 @@ def run(command, **more):
     """Runs an installer; its words are shown only if it fails."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **more)
     if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no word why"]
-        raise Missing(f"{pathlib.Path(str(command[0])).name}: {last[0]}")
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no word why"]
+        why = next((line for line in lines if "error" in line.lower() or line.startswith("E:")), lines[-1])
+        raise Missing(f"{pathlib.Path(str(command[0])).name}: {why.strip()[:200]}")
 
 
 class Missing(Exception):
@@ -87,12 +88,13 @@ class Gateway:
         raise NotImplementedError
 
     def headers(self, mock, what):
+        """What it must be told with every request: for `plain`, or for the primary of this name."""
         return []
 
     def start(self, machine, mock, what="plain", probes=0, mood=""):
         folder, port = machine.scratch(self.name), here.free_port()
         command, environment = self.prepare(folder, port, mock, what, probes, mood)
-        headers = self.headers(mock, "plain" if what == "faults" else what)
+        headers = self.headers(mock, "plain")
         model = "sim/ok" if what == "open" else SPARE if what == "faults" else "ok"
         begin = time.monotonic()
         process = machine.start(command, folder, environment)
@@ -212,7 +214,6 @@ class Portkey(Gateway):
         return ["node", self.script, f"--port={port}", "--headless"], {"NODE_ENV": "production"}
 
     def headers(self, mock, what):
-        """`what` is `plain`, or the name of a primary."""
         target = {"provider": "openai", "api_key": "sk-mock", "custom_host": mock.url}
         if what != "plain":
             names = (what, SPARE)

@@ -222,8 +222,8 @@ def unwell(told):
 
 def tables(told):
     about = told["about"]
-    print(f"## Gateways beside each other\n\n{about['cores']} cores, {about['repeats']} repeats; " + ", ".join(
-        f"{name} {version}" for name, version in about["versions"].items()) + ".")
+    versions = "".join(f", {name} {version}" for name, version in about["versions"].items())
+    print(f"## Gateways beside each other\n\n{about['cores']} cores, {about['repeats']} repeats{versions}.")
     for name, why in about["missing"].items():
         print(f"\nNot measured: {name}: {why}")
     results = told["visits"]

@@ -8,7 +8,7 @@ use clap::Args;
 
 /// Whom to ask what.
 #[derive(Args)]
-pub struct Target {
+pub(crate) struct Target {
     /// Such as `http://127.0.0.1:4141/v1/chat/completions`.
     #[arg(long)]
     url: String,
@@ -33,22 +33,22 @@ pub struct Target {
 }
 
 /// Makes requests.
-pub struct Asks {
+pub(crate) struct Asks {
     /// Where to connect.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Answers are streams.
-    pub stream: bool,
+    pub(crate) stream: bool,
     /// The text of a whole answer.
-    pub text: String,
+    pub(crate) text: String,
     /// When a request is given up.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     head: String,
     body: String,
 }
 
 impl Target {
     /// Reads the address; names of hosts are not looked up.
-    pub fn asks(self) -> io::Result<Asks> {
+    pub(crate) fn asks(self) -> io::Result<Asks> {
         let bad = || {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{:?}: want http://IP:PORT/PATH", self.url))
         };
@@ -85,7 +85,7 @@ impl Target {
 
 impl Asks {
     /// The request with this number.
-    pub fn numbered(&self, number: usize) -> Vec<u8> {
+    pub(crate) fn numbered(&self, number: usize) -> Vec<u8> {
         let number = number.to_string();
         let body = self.body.replace("{i}", &number);
         let head = self.head.replace("{i}", &number);

@@ -14,30 +14,30 @@ static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error
 
 /// What was heard so far.
 #[derive(Debug, Default)]
-pub struct Events {
+pub(crate) struct Events {
     /// When the first text came.
-    pub first: Option<u64>,
+    pub(crate) first: Option<u64>,
     /// Texts.
-    pub pieces: u64,
+    pub(crate) pieces: u64,
     /// All of them joined.
-    pub text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// The longest silence between two texts.
-    pub gap: u64,
+    pub(crate) gap: u64,
     /// How long each text with a time in it was on the way.
-    pub delays: Vec<u64>,
+    pub(crate) delays: Vec<u64>,
     /// A reason to finish came.
-    pub finished: bool,
+    pub(crate) finished: bool,
     /// `[DONE]` came.
-    pub done: bool,
+    pub(crate) done: bool,
     /// The first error frame.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     last: u64,
     rest: Vec<u8>,
 }
 
 impl Events {
     /// Takes bytes of the body that arrived at this time.
-    pub fn hear(&mut self, bytes: &[u8], at: u64) {
+    pub(crate) fn hear(&mut self, bytes: &[u8], at: u64) {
         let mut bytes = bytes;
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, after) = bytes.split_at(end);

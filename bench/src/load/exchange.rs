@@ -10,17 +10,17 @@ use crate::events::Events;
 
 /// What came back.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The status; 0 before the head.
-    pub status: u16,
+    pub(crate) status: u16,
     /// What the stream said.
-    pub events: Events,
+    pub(crate) events: Events,
     /// The body ended as its head had promised.
-    pub complete: bool,
+    pub(crate) complete: bool,
     /// The connection can be used again.
-    pub reusable: bool,
+    pub(crate) reusable: bool,
     /// The body of an answer that is no stream.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// How the end of a body is known.
@@ -33,7 +33,12 @@ enum Framing {
 
 impl Answer {
     /// Sends and reads to the end; what came before an error stays.
-    pub async fn take(&mut self, socket: &mut TcpStream, request: &[u8], stream: bool) -> io::Result<()> {
+    pub(crate) async fn take(
+        &mut self,
+        socket: &mut TcpStream,
+        request: &[u8],
+        stream: bool,
+    ) -> io::Result<()> {
         socket.write_all(request).await?;
         let mut buffer = Vec::with_capacity(16 * 1024);
         let mut framing = loop {

@@ -31,7 +31,7 @@ struct Count {
 }
 
 /// Opens them, tells, holds them, tells again.
-pub async fn open(asks: Asks, streams: usize, patience: f64) -> io::Result<()> {
+pub(crate) async fn open(asks: Asks, streams: usize, patience: f64) -> io::Result<()> {
     let (asks, count, gate) = (Rc::new(asks), Rc::new(Count::default()), Rc::new(Semaphore::new(AT_ONCE)));
     let start = clock::now();
     for number in 0..streams {

@@ -8,15 +8,15 @@ use crate::ask::Asks;
 use crate::exchange::Answer;
 
 /// One request.
-pub struct Row {
+pub(crate) struct Row {
     /// When it was due.
-    pub due: u64,
+    pub(crate) due: u64,
     /// When it was over.
-    pub over: u64,
+    pub(crate) over: u64,
     /// What came.
-    pub answer: Answer,
+    pub(crate) answer: Answer,
     /// Why it broke off.
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl Row {
@@ -52,18 +52,18 @@ impl Row {
 
 /// All requests of a run.
 #[derive(Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     rows: Vec<Row>,
 }
 
 impl Tally {
     /// One more.
-    pub fn add(&mut self, row: Row) {
+    pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
     }
 
     /// Everything, over the seconds that were measured.
-    pub fn json(&self, asks: &Asks, seconds: f64, rows: bool) -> Value {
+    pub(crate) fn json(&self, asks: &Asks, seconds: f64, rows: bool) -> Value {
         let mut status = BTreeMap::<String, u64>::new();
         let mut errors = BTreeMap::<String, u64>::new();
         for row in &self.rows {

@@ -16,7 +16,7 @@ use crate::tally::{Row, Tally};
 type Pool = Rc<RefCell<Vec<TcpStream>>>;
 
 /// A fixed rate. What comes before `warm` seconds have passed is not measured.
-pub async fn at_rate(asks: Asks, rate: f64, seconds: f64, warm: f64, rows: bool) -> io::Result<()> {
+pub(crate) async fn at_rate(asks: Asks, rate: f64, seconds: f64, warm: f64, rows: bool) -> io::Result<()> {
     let (asks, pool, tally) = (Rc::new(asks), Pool::default(), Rc::new(RefCell::new(Tally::default())));
     let alarm = Alarm::new()?;
     let (start, step) = (clock::now(), nanos(1.0 / rate));
@@ -46,7 +46,7 @@ pub async fn at_rate(asks: Asks, rate: f64, seconds: f64, warm: f64, rows: bool)
 }
 
 /// Each connection asks again as soon as it is answered.
-pub async fn in_loops(asks: Asks, connections: usize, seconds: f64) -> io::Result<()> {
+pub(crate) async fn in_loops(asks: Asks, connections: usize, seconds: f64) -> io::Result<()> {
     let (asks, tally) = (Rc::new(asks), Rc::new(RefCell::new(Tally::default())));
     let start = clock::now();
     let end = start + nanos(seconds);
@@ -71,7 +71,7 @@ pub async fn in_loops(asks: Asks, connections: usize, seconds: f64) -> io::Resul
 }
 
 /// So many requests, `together` at a time, each with a number of its own.
-pub async fn one_by_one(asks: Asks, count: usize, together: usize) -> io::Result<()> {
+pub(crate) async fn one_by_one(asks: Asks, count: usize, together: usize) -> io::Result<()> {
     let (asks, tally) = (Rc::new(asks), Rc::new(RefCell::new(Tally::default())));
     let next = Rc::new(std::cell::Cell::new(0));
     let start = clock::now();
@@ -128,7 +128,7 @@ async fn one(asks: &Asks, pool: &Pool, request: &[u8], due: u64) -> Row {
 }
 
 /// One line of JSON.
-pub fn print(told: &serde_json::Value) {
+pub(crate) fn print(told: &serde_json::Value) {
     use std::io::Write as _;
     // Whoever started us may have left.
     let _left = writeln!(io::stdout(), "{told}");

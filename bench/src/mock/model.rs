@@ -11,13 +11,13 @@ use koboshi_bench::{answer, clock};
 use crate::plan::{Fall, Plan};
 
 /// A model by its name.
-pub struct Model {
+pub(crate) struct Model {
     /// What its name says.
-    pub plan: Plan,
+    pub(crate) plan: Plan,
     /// The whole answer, head and body.
-    pub whole: Vec<u8>,
+    pub(crate) whole: Vec<u8>,
     /// What every frame of a stream begins with, up to the delta.
-    pub frame: String,
+    pub(crate) frame: String,
     calls: Cell<u64>,
     outage: Cell<Option<Fall>>,
     /// When it was asked; kept from its first outage on.
@@ -48,7 +48,7 @@ impl Model {
     }
 
     /// Counts a call and says how it falls, if it does.
-    pub fn call(&self) -> Option<Fall> {
+    pub(crate) fn call(&self) -> Option<Fall> {
         self.calls.set(self.calls.get() + 1);
         if let Some(asked) = self.asked.borrow_mut().as_mut() {
             asked.push(clock::now());
@@ -59,13 +59,13 @@ impl Model {
 
 /// Everything the mock knows.
 #[derive(Default)]
-pub struct Models {
+pub(crate) struct Models {
     known: RefCell<HashMap<String, Rc<Model>>>,
 }
 
 impl Models {
     /// The model of this name; it exists from now on.
-    pub fn named(&self, name: &str) -> Rc<Model> {
+    pub(crate) fn named(&self, name: &str) -> Rc<Model> {
         if let Some(model) = self.known.borrow().get(name) {
             return Rc::clone(model);
         }
@@ -75,19 +75,19 @@ impl Models {
     }
 
     /// Begins or ends an outage. The calls of the model are noted with their times from its first outage on.
-    pub fn outage(&self, name: &str, fall: Option<Fall>) {
+    pub(crate) fn outage(&self, name: &str, fall: Option<Fall>) {
         let model = self.named(name);
         model.outage.set(fall);
         model.asked.borrow_mut().get_or_insert_with(Vec::new);
     }
 
     /// Forgets every model.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.known.borrow_mut().clear();
     }
 
     /// Calls per model, and the times of those that had an outage.
-    pub fn stats(&self) -> String {
+    pub(crate) fn stats(&self) -> String {
         let known = self.known.borrow();
         let calls: HashMap<&str, u64> =
             known.iter().map(|(name, model)| (name.as_str(), model.calls.get())).collect();
@@ -100,7 +100,7 @@ impl Models {
 }
 
 /// A JSON answer; headers end with a line break each.
-pub fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn json(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\n\r\n{body}")
         .into_bytes()

@@ -16,7 +16,7 @@
 
 /// How a call falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fall {
+pub(crate) enum Fall {
     /// An answer with this status, and a wait in seconds if one is stated.
     Status(u16, Option<u64>),
     /// Silence.
@@ -29,7 +29,7 @@ pub enum Fall {
 
 impl Fall {
     /// The `way` of an outage: `503`, `429`, `hang`, `reset` or `cut`.
-    pub fn named(way: &str) -> Option<Self> {
+    pub(crate) fn named(way: &str) -> Option<Self> {
         match way {
             "hang" => Some(Self::Hang),
             "reset" => Some(Self::Reset),
@@ -45,22 +45,22 @@ impl Fall {
 
 /// What a model does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Milliseconds before the head.
-    pub wait: u64,
+    pub(crate) wait: u64,
     /// Pieces of text.
-    pub chunks: usize,
+    pub(crate) chunks: usize,
     /// Milliseconds between two pieces.
-    pub gap: u64,
+    pub(crate) gap: u64,
     /// Pieces are times.
-    pub stamp: bool,
+    pub(crate) stamp: bool,
     /// Every call falls so.
-    pub fall: Option<Fall>,
+    pub(crate) fall: Option<Fall>,
 }
 
 impl Plan {
     /// Reads a name.
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let mut plan =
             Self { wait: 0, chunks: koboshi_bench::answer::USUAL, gap: 0, stamp: false, fall: None };
         for word in name.split('-') {

@@ -9,17 +9,17 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 /// Where the parts of a request lie in the buffer.
-pub struct Request {
+pub(crate) struct Request {
     /// Method and path, as `POST /v1/chat/completions`.
-    pub line: Range<usize>,
+    pub(crate) line: Range<usize>,
     /// The body.
-    pub body: Range<usize>,
+    pub(crate) body: Range<usize>,
     /// The client wants no further answer here.
-    pub last: bool,
+    pub(crate) last: bool,
 }
 
 /// Reads until a request is whole; nothing where the client has left.
-pub async fn read(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Request>> {
+pub(crate) async fn read(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Request>> {
     loop {
         if let Some(request) = whole(buffer)? {
             return Ok(Some(request));

@@ -42,7 +42,7 @@ enum Then {
 }
 
 /// Answers until the client leaves.
-pub async fn converse(mut socket: TcpStream, models: Rc<Models>) -> io::Result<()> {
+pub(crate) async fn converse(mut socket: TcpStream, models: Rc<Models>) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut buffer = Vec::with_capacity(8192);
     while let Some(request) = request::read(&mut socket, &mut buffer).await? {
