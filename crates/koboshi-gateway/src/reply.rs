@@ -31,6 +31,8 @@ pub(crate) struct Disclosure {
     pub(crate) target: Option<String>,
     /// `cache`, `simple` or `static`.
     pub(crate) degraded: Option<&'static str>,
+    /// A kept answer that is still fresh, given before anybody was asked: as good as a new one.
+    pub(crate) hit: bool,
     /// The kind of the last fault on the way.
     pub(crate) fault: Option<&'static str>,
     /// What the loop guard did or would have done.
@@ -67,6 +69,7 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     };
     text("x-koboshi-target", facts.target.as_deref());
     text("x-koboshi-degraded", facts.degraded);
+    text("x-koboshi-cache", facts.hit.then_some("hit"));
     text("x-koboshi-fault", facts.fault);
     text("x-koboshi-guard", facts.guard.as_deref());
     if facts.reasks > 0 {
@@ -78,9 +81,23 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     parts
 }
 
+/// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
+pub(crate) fn head_with(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
+    let mut parts = head(status, content, story, facts);
+    if status >= 400 {
+        parts.headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
+    parts
+}
+
 /// The head of a stream.
 pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
-    let mut parts = head(200, "text/event-stream", story, facts);
+    stream_head_with(200, story, facts)
+}
+
+/// The head of a stream of a prepared answer.
+pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Parts {
+    let mut parts = head_with(status, "text/event-stream", story, facts);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the keep-alives back too.
     parts.headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

@@ -69,6 +69,7 @@ struct Seen {
     usage: Option<Usage>,
     status: Option<u16>,
     degraded: Option<&'static str>,
+    hit: bool,
     fault: Option<&'static str>,
     finished: bool,
 }
@@ -114,6 +115,7 @@ impl Trace {
         self.see(|seen| {
             seen.status = Some(status);
             seen.degraded = facts.degraded;
+            seen.hit = facts.hit;
             seen.fault = facts.fault;
         });
     }
@@ -197,6 +199,7 @@ impl Root {
         }
         attributes.extend(seen.usage.as_ref().into_iter().flat_map(tokens));
         attributes.extend(seen.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
+        attributes.extend(seen.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
         attributes
             .extend(seen.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
         let failed = match (seen.finished, seen.status) {
