@@ -152,7 +152,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         };
         if let Ok(open) = &opened {
             run.disclose(|facts| {
-                facts.target = Some(open.target.name.to_string());
+                facts.served_by(&open.target);
                 facts.tried(journey);
             });
         }

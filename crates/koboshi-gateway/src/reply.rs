@@ -11,6 +11,7 @@ use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind};
+use koboshi::key::ScopeKey;
 use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
 use serde_json::{Value, json};
@@ -29,6 +30,8 @@ const SOON: Duration = Duration::from_secs(60);
 pub(crate) struct Disclosure {
     pub(crate) attempts: u32,
     pub(crate) target: Option<String>,
+    /// The same with its key.
+    pub(crate) served: Option<ScopeKey>,
     /// `cache`, `simple` or `static`.
     pub(crate) degraded: Option<&'static str>,
     /// A kept answer that is still fresh, given before anybody was asked: as good as a new one.
@@ -44,6 +47,12 @@ pub(crate) struct Disclosure {
 }
 
 impl Disclosure {
+    /// This target answers.
+    pub(crate) fn served_by(&mut self, target: &Target) {
+        self.target = Some(target.name.to_string());
+        self.served.clone_from(&target.scopes.target);
+    }
+
     /// What was tried so far.
     pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
         self.attempts = journey.attempts;
