@@ -243,7 +243,14 @@ impl<'s, 'r> Stream<'s, 'r> {
             let same = rest.iter().take_while(|call| call.choice == first.choice).count();
             let (these, others) = rest.split_at(same);
             let wholes: Vec<_> = these.iter().map(ToolCall::whole).collect();
-            self.tap.send(write::calls_chunk_from(&self.names, first.choice, 0, &wholes)).await;
+            let frame = match wholes.as_slice() {
+                // The old form has room for one call.
+                [only] if self.run.request.is_legacy() => {
+                    write::function_chunk(&self.names, first.choice, only)
+                }
+                _ => write::calls_chunk_from(&self.names, first.choice, 0, &wholes),
+            };
+            self.tap.send(frame).await;
             rest = others;
         }
     }
