@@ -2,7 +2,6 @@
 //!
 //! What is done about it is the [`Journey`]'s; here are the limits, the headers and the reading.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,11 +10,11 @@ use http::{HeaderMap, HeaderValue, Response};
 use jiff::Timestamp;
 use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi::gate::{Gate, Reservation};
 use koboshi::time::Moment;
 use tokio::time::{Instant, timeout_at};
 
 use crate::journey::{Journey, Open};
+use crate::stake::Stake;
 use crate::target::Target;
 use crate::unary::not_an_answer;
 use crate::upstream::trouble::timed_out;
@@ -51,11 +50,8 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: Bytes,
-        mut reservation: Reservation<Arc<Gate>>,
-    ) -> Result<
-        (Response<Body>, Limits, Reservation<Arc<Gate>>, Moment, Timestamp),
-        (Box<Fault>, Reservation<Arc<Gate>>, Timestamp),
-    > {
+        mut stake: Stake,
+    ) -> Result<(Response<Body>, Limits, Stake, Moment, Timestamp), (Box<Fault>, Stake, Timestamp)> {
         let world = &self.core.world;
         let (began, wall) = (world.now(), world.wall());
         if self.attempts == 0 {
@@ -79,11 +75,11 @@ impl Journey<'_> {
             body,
             connect_limit: target.timers.connect,
         };
-        reservation.sent();
+        stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(post)).await {
-            Ok(Ok(answer)) => Ok((answer, limits, reservation, began, wall)),
-            Ok(Err(fault)) => Err((fault, reservation, wall)),
-            Err(_) => Err((timed_out(too_late(&limits)), reservation, wall)),
+            Ok(Ok(answer)) => Ok((answer, limits, stake, began, wall)),
+            Ok(Err(fault)) => Err((fault, stake, wall)),
+            Err(_) => Err((timed_out(too_late(&limits)), stake, wall)),
         }
     }
 

@@ -162,7 +162,7 @@ impl Stream<'_, '_> {
     fn look(
         &mut self,
         frame: &Frame,
-        open: &Open,
+        open: &mut Open,
         resume: Option<&mut Resume>,
         journey: &Journey<'_>,
         answer: &mut Followed,
@@ -217,10 +217,17 @@ impl Stream<'_, '_> {
     }
 
     /// Takes what a frame brings into the answer.
-    fn collect(&mut self, step: &Step<'_>, open: &Open, answer: &mut Followed) -> Result<(), Stop> {
+    fn collect(&mut self, step: &Step<'_>, open: &mut Open, answer: &mut Followed) -> Result<(), Stop> {
         if !answer.has_content && step.has_content() {
             answer.has_content = true;
             open.saw_content();
+        }
+        if step.has_content() {
+            let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
+            open.stake.saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
+        }
+        if let Some(usage) = step.usage {
+            open.stake.told(usage);
         }
         answer.speaks |= step.has_content() || !step.finish.is_empty();
         self.beyond_text |= step.refusal || step.audio || step.other_text;

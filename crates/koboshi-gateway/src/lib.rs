@@ -44,6 +44,7 @@ mod reply;
 mod resume;
 mod run;
 mod server;
+mod stake;
 mod story;
 mod target;
 mod timers;

@@ -29,6 +29,7 @@ use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;
 use crate::resume::{Begun, Resume};
 use crate::run::{Run, Turn};
+use crate::stake::Withdrawn;
 
 /// Text beyond this is not kept, and a stream that breaks after it cannot be resumed.
 const LONGEST_RESUMED: usize = 1024 * 1024;
@@ -117,7 +118,7 @@ impl<'s, 'r> Stream<'s, 'r> {
                 },
                 Err(Stop::Fault(fault)) => fault,
                 Err(Stop::Differs(fault)) => {
-                    Journey::withdraw(open);
+                    journey.withdraw(open, Withdrawn::Differs, None);
                     self.run.core.world.meters.recovery("differs");
                     let ended = journey.give_up(fault);
                     return self.over(ended).await;

@@ -25,16 +25,20 @@ pub(crate) struct Answered {
 /// Reads an answer to its end.
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
+    let mut read = 0;
     loop {
         let idle = Instant::now()
             + open.limits.idle.max(open.limits.first.saturating_duration_since(Instant::now()));
         let limit = idle.min(open.limits.total);
         let sub = if limit == open.limits.total { Sub::Total } else { Sub::Idle };
         let block = match timeout_at(limit, open.body.next()).await {
-            Err(_) => return Err(timed_out(sub)),
             Ok(None) => break,
-            Ok(Some(block)) => block?,
+            Ok(Some(Ok(block))) => block,
+            Ok(Some(Err(fault))) => return Err(fault),
+            Err(_) => return Err(timed_out(sub)),
         };
+        read += block.len();
+        open.stake.saw_part(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -61,6 +65,9 @@ impl Run<'_> {
                     continue;
                 }
             };
+            if let Some(usage) = usage {
+                open.stake.told(usage);
+            }
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
                 journey.succeeded(open, usage);

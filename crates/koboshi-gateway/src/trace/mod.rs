@@ -30,6 +30,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use crate::learn::remedy_name;
 use crate::reply::Disclosure;
+use crate::stake::Withdrawn;
 use crate::story::Story;
 use crate::target::Target;
 
@@ -151,6 +152,19 @@ impl Trace {
         more.extend(fault.sub.map(|sub| KeyValue::new("koboshi.fault.sub", sub.name())));
         more.extend(fault.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
         root.attempt(target, began, more, Status::error(fault.kind.name()));
+    }
+}
+
+impl Trace {
+    /// An attempt that began then was given up, and nothing is said against its target.
+    pub(crate) fn withdrawn(&self, target: &Target, began: Timestamp, why: Withdrawn, fault: Option<&Fault>) {
+        let Some(root) = &self.0 else { return };
+        let kind = fault.map_or("cancelled", |fault| fault.kind.name());
+        let mut more =
+            vec![KeyValue::new("error.type", kind), KeyValue::new("koboshi.withdrawn", why.name())];
+        let status = fault.and_then(|fault| fault.status);
+        more.extend(status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
+        root.attempt(target, began, more, Status::error(kind));
     }
 }
 
