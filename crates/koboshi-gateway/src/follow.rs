@@ -1,10 +1,13 @@
 //! One answer of an upstream, frame by frame: when it is silent too long, broken, cut, in error, and when it is whole.
 //!
 //! An answer is whole when every choice that began has its finish reason. The terminal mark alone proves nothing, and its absence harms
-//! nobody: a healthy answer without it is finished for the client at once.
+//! nobody: a healthy answer without it is finished for the client at once. Where only the cost can follow, and the client did not ask for
+//! it, the client does not wait for it either: [`rest`](crate::rest) does.
 
+use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -100,7 +103,19 @@ impl Stream<'_, '_> {
             }
             self.flush(passing).await;
             let first = passing.block.is_empty();
-            let Some(block) = self.read(open, &mut answer).await? else { break };
+            let enough = self.needs_no_more(&answer);
+            let block = if enough { at_hand(&mut open.body).await } else { None };
+            if enough && block.is_none() {
+                answer.rest = Some(framer);
+                return self.end(resumed, answer);
+            }
+            let block = match block {
+                Some(block) => block,
+                None => match self.read(open, &mut answer).await? {
+                    Some(block) => block,
+                    None => break,
+                },
+            };
             if first && is_no_event(&block) {
                 return Err(Stop::Fault(journey.no_stream(open, block).await));
             }
@@ -114,6 +129,12 @@ impl Stream<'_, '_> {
             self.pass(pass).await;
         }
         self.end(resumed, answer)
+    }
+
+    /// Whether the client has everything that it asked for.
+    fn needs_no_more(&self, answer: &Followed) -> bool {
+        let request = self.run.request;
+        answer.has_said_all(request.n().max(1)) && (!request.include_usage() || answer.usage.is_some())
     }
 
     /// Nothing of an attempt that was not seen counts for the next one.
@@ -235,6 +256,9 @@ impl Stream<'_, '_> {
             collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
         }
         answer.begun |= step.speaking;
+        if !step.finish.is_empty() {
+            answer.ended_alone = !step.has_content();
+        }
         let ended = step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned()));
         answer.finishes.extend(ended);
         answer.usage = step.usage.or(answer.usage);
@@ -301,6 +325,14 @@ impl Stream<'_, '_> {
             answer.hold(Pass::Finish(reason))?;
         }
         Ok(answer)
+    }
+}
+
+/// What has come already.
+async fn at_hand(body: &mut Body) -> Option<Bytes> {
+    match poll_fn(|context| Poll::Ready(body.poll_next(context))).await {
+        Poll::Ready(Some(Ok(block))) => Some(block),
+        _ => None,
     }
 }
 

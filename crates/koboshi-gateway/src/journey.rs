@@ -187,16 +187,19 @@ impl<'j> Journey<'j> {
 
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
+        let (_, stake) = self.whole(open);
+        stake.served(usage, self.core.world.now());
+    }
+
+    /// The same, where what it cost may still come.
+    pub(crate) fn whole(&self, open: Open) -> (Body, Stake) {
         let now = self.core.world.now();
-        let Open { target, attempt, stake, began, wall, .. } = open;
-        if let Some(usage) = usage {
-            target.meters.input.inc_by(usage.input);
-            target.meters.output.inc_by(usage.output);
-        }
+        let Open { target, attempt, mut stake, began, wall, body, .. } = open;
+        stake.is_whole();
         attempt.succeeded(now);
-        stake.served(usage, now);
         target.meters.duration.observe(now.since(began).as_secs_f64());
         learn::from_success(&self.core.world, &target, wall);
+        (body, stake)
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.

@@ -41,6 +41,7 @@ mod plan;
 mod queue;
 mod relay;
 mod reply;
+mod rest;
 mod resume;
 mod run;
 mod server;

@@ -27,6 +27,7 @@ use crate::follow::{Stop, finish_reading};
 use crate::hold::Hold;
 use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;
+use crate::rest::Rest;
 use crate::resume::{Begun, Resume};
 use crate::run::{Run, Turn};
 use crate::stake::Withdrawn;
@@ -172,7 +173,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         followed: Followed,
         rewritten: bool,
     ) -> Result<(), Unsettled> {
-        let Followed { mut calls, held, finishes, usage, text, .. } = followed;
+        let Followed { mut calls, held, finishes, usage, text, rest, .. } = followed;
         let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
         let mut sum = usage.unwrap_or_default();
         let run = self.run;
@@ -205,6 +206,11 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.tap.send(Bytes::from_static(DONE)).await;
         if rewritten {
             self.run.core.world.meters.recovery("resumed");
+        }
+        if let Some(rest) = rest {
+            // On the heap: every open stream would have room for it.
+            Box::pin(Rest::of(rest, journey.whole(open)).come()).await;
+            return Ok(());
         }
         finish_reading(&mut open.body).await;
         journey.succeeded(open, usage.map(|_| sum));

@@ -127,7 +127,15 @@ impl Stake {
     pub(crate) fn served(mut self, usage: Option<Usage>, now: Moment) {
         self.told = self.told.or(usage);
         self.is_whole();
+        self.serve(usage, now);
+    }
+
+    fn serve(&mut self, usage: Option<Usage>, now: Moment) {
         self.settle(now);
+        if let Some(usage) = usage {
+            self.target.meters.input.inc_by(usage.input);
+            self.target.meters.output.inc_by(usage.output);
+        }
         if let Some(wall) = self.began() {
             self.trace.succeeded(&self.target, wall, usage);
         }
@@ -139,6 +147,11 @@ impl Stake {
         if let Some(wall) = self.began() {
             self.stage = Stage::Whole(wall);
         }
+    }
+
+    /// The answer was whole, and this is all that comes.
+    pub(crate) fn told_all(mut self, now: Moment) {
+        self.serve(self.told, now);
     }
 
     /// It is given up.
@@ -184,10 +197,7 @@ impl Drop for Stake {
         let now = SystemClock.moment();
         match self.stage {
             Stage::Over => {}
-            Stage::Whole(wall) => {
-                self.settle(now);
-                self.trace.succeeded(&self.target, wall, self.told);
-            }
+            Stage::Whole(_) => self.serve(self.told, now),
             _ => self.withdraw(Withdrawn::Client, None, now),
         }
     }

@@ -72,7 +72,8 @@ struct Seen {
     degraded: Option<&'static str>,
     hit: bool,
     fault: Option<&'static str>,
-    finished: bool,
+    /// When the client had everything.
+    finished: Option<Timestamp>,
 }
 
 impl Trace {
@@ -123,7 +124,7 @@ impl Trace {
 
     /// The client has everything.
     pub(crate) fn finish(&self) {
-        self.see(|seen| seen.finished = true);
+        self.see(|seen| seen.finished = Some(SystemClock.wall()));
     }
 
     /// An attempt that began then was answered to its end.
@@ -192,7 +193,7 @@ impl Root {
         attributes.extend(more);
         let name = format!("{} {}", self.operation, target.model);
         let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
-        self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status));
+        self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }
 
     /// What is told of the request itself.
@@ -216,7 +217,7 @@ impl Root {
         attributes.extend(seen.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
         attributes
             .extend(seen.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
-        let failed = match (seen.finished, seen.status) {
+        let failed = match (seen.finished.is_some(), seen.status) {
             (false, None | Some(..400)) => Some("cancelled"),
             (_, Some(400..)) => Some(seen.fault.unwrap_or("internal")),
             _ => None,
@@ -232,6 +233,7 @@ impl Root {
             self.began,
             attributes,
             status,
+            seen.finished,
         )
     }
 }
@@ -256,7 +258,8 @@ fn context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
     SpanContext::new(trace, span, TraceFlags::SAMPLED, false, state)
 }
 
-/// A span that ends now.
+/// A span that ended then, or ends now.
+#[expect(clippy::too_many_arguments, reason = "one place where a span is made")]
 fn span(
     own: SpanContext,
     parent: &SpanContext,
@@ -265,6 +268,7 @@ fn span(
     began: Timestamp,
     attributes: Vec<KeyValue>,
     status: Status,
+    ended: Option<Timestamp>,
 ) -> SpanData {
     SpanData {
         span_context: own,
@@ -273,7 +277,7 @@ fn span(
         span_kind: kind,
         name: name.into(),
         start_time: SystemTime::from(began),
-        end_time: SystemTime::from(SystemClock.wall()),
+        end_time: SystemTime::from(ended.unwrap_or_else(|| SystemClock.wall())),
         attributes,
         dropped_attributes_count: 0,
         events: SpanEvents::default(),
