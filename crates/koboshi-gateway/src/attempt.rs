@@ -104,10 +104,16 @@ impl Journey<'_> {
         self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
     }
 
-    /// What came is no stream, though one was asked for: a page or an object, which may say why.
+    /// What came is no stream, though one was asked for: a page or a list, which may say why.
     pub(crate) async fn no_stream(&self, open: &mut Open, begun: Bytes) -> Box<Fault> {
         let text = read_error(open, begun).await;
         self.classify(&open.head, 200, &text, false).unwrap_or_else(not_an_answer)
+    }
+
+    /// What a body that is no answer says of itself.
+    pub(crate) fn said_of(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
+        let begin = body.get(..LONGEST_ERROR).unwrap_or(body);
+        self.classify(&open.head, 200, &String::from_utf8_lossy(begin), false)
     }
 }
 

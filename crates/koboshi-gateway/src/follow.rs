@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::chat::chunk;
+use koboshi_wire::chat::{chunk, unstreamed};
 use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Followed, Pass, too_long};
+use crate::blocks::Blocks;
 use crate::firewall::collect;
 use crate::journey::{Journey, Open};
 use crate::relay::Stream;
@@ -116,9 +117,15 @@ impl Stream<'_, '_> {
                     None => break,
                 },
             };
-            if first && is_no_event(&block) {
-                return Err(Stop::Fault(journey.no_stream(open, block).await));
-            }
+            let block = match block.trim_ascii_start().first() {
+                // Boxed: every open stream would have room for it.
+                Some(b'{') if first => Box::pin(self.unstreamed(open, block, journey, &mut answer)).await?,
+                // Events begin with the name of a field or a colon; this is a page or a list, whatever its head says.
+                Some(b'[' | b'<') if first => {
+                    return Err(Stop::Fault(journey.no_stream(open, block).await));
+                }
+                _ => block,
+            };
             passing.block = block.clone();
             framer.push(block);
         }
@@ -129,6 +136,35 @@ impl Stream<'_, '_> {
             self.pass(pass).await;
         }
         self.end(resumed, answer)
+    }
+
+    /// An object came in place of a stream: a whole answer as the stream that it should have been, or what it says is wrong.
+    async fn unstreamed(
+        &mut self,
+        open: &mut Open,
+        begun: Bytes,
+        journey: &Journey<'_>,
+        answer: &mut Followed,
+    ) -> Result<Bytes, Stop> {
+        let mut blocks = Blocks::up_to(LONGEST_FRAME);
+        let (mut next, mut broken) = (Some(begun), None);
+        while let Some(block) = next {
+            blocks.push(block).ok_or_else(too_long)?;
+            next = match self.read(open, answer).await {
+                Ok(next) => next,
+                Err(Stop::Fault(fault)) => {
+                    broken = Some(fault);
+                    None
+                }
+                Err(differs) => return Err(differs),
+            };
+        }
+        let body = blocks.whole();
+        if let (None, Some(frames)) = (&broken, unstreamed::frames(&body)) {
+            return Ok(frames);
+        }
+        let said = journey.said_of(open, &body);
+        Err(Stop::Fault(said.or(broken).unwrap_or_else(not_an_answer)))
     }
 
     /// Whether the client has everything that it asked for.
@@ -334,11 +370,6 @@ async fn at_hand(body: &mut Body) -> Option<Bytes> {
         Poll::Ready(Some(Ok(block))) => Some(block),
         _ => None,
     }
-}
-
-/// Events begin with the name of a field or a colon; an object or a page is no stream, whatever its head says.
-fn is_no_event(block: &[u8]) -> bool {
-    matches!(block.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
 }
 
 /// The connection can be used again only if its answer was read to the end, which is often there already.

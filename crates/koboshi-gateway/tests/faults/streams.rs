@@ -300,7 +300,7 @@ fn signs_of_life_are_no_content() {
 }
 
 /// A frame of a choice.
-fn frame(index: u32, delta: serde_json::Value, reason: Option<&str>) -> String {
+fn frame(index: u32, delta: &serde_json::Value, reason: Option<&str>) -> String {
     let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
         "choices": [{"index": index, "delta": delta, "finish_reason": reason}]});
     format!("data: {chunk}\n\n")
@@ -372,18 +372,18 @@ fn an_end_is_believed_only_where_nothing_can_follow() {
     };
     // A second choice that begins late; a reason in every frame; a call after the reason.
     let late_choice = (
-        vec![frame(0, json!({"content": "one"}), None), frame(0, json!({}), Some("stop"))],
-        vec![frame(1, json!({"content": "two"}), None), frame(1, json!({}), Some("stop")), done.clone()],
+        vec![frame(0, &json!({"content": "one"}), None), frame(0, &json!({}), Some("stop"))],
+        vec![frame(1, &json!({"content": "two"}), None), frame(1, &json!({}), Some("stop")), done.clone()],
         "two",
     );
     let reasons = (
-        vec![frame(0, json!({"content": "one "}), Some("stop"))],
-        vec![frame(0, json!({"content": "two"}), None), done.clone()],
+        vec![frame(0, &json!({"content": "one "}), Some("stop"))],
+        vec![frame(0, &json!({"content": "two"}), None), done.clone()],
         "two",
     );
     let calls = (
-        vec![frame(0, call(0), None), frame(0, json!({}), Some("tool_calls"))],
-        vec![frame(0, call(1), None), done],
+        vec![frame(0, &call(0), None), frame(0, &json!({}), Some("tool_calls"))],
+        vec![frame(0, &call(1), None), done],
         "call_1",
     );
     for (first, rest, last) in [late_choice, reasons, calls] {
@@ -396,5 +396,105 @@ fn an_end_is_believed_only_where_nothing_can_follow() {
         let answer = stage.ask(&body);
         assert!(answer.text().contains(last) && answer.is_done(), "{last}: {answer:?}");
         assert_eq!(stage.calls(), (1, 0));
+    }
+}
+
+/// A provider that answers whole, though a stream was asked for; its head may say either.
+fn answers_whole(kind: &'static str, body: &str) -> Play {
+    let headers = vec![("content-type", kind.to_owned())];
+    // In two pieces, so that the first one is no JSON yet.
+    let (first, rest) = body.split_at(body.len() / 2);
+    let beat = |text: &str| Beat { after: ms(0), bytes: Bytes::from(text.to_owned()) };
+    Play {
+        head: Head::Answer { after: ms(0), status: 200, headers },
+        beats: vec![beat(first), beat(rest)].into(),
+        end: End::Clean,
+    }
+}
+
+/// The whole answer of the simulated provider to this, as text.
+fn whole_of(model: &str, body: &serde_json::Value) -> String {
+    let mut whole = body.clone();
+    whole["stream"] = false.into();
+    whole.as_object_mut().unwrap().remove("stream_options");
+    let text = whole.to_string();
+    let ask = koboshi_sim::Ask { model, body: text.as_bytes(), tally: koboshi_sim::Tally::default() };
+    String::from_utf8(koboshi_sim::play(&ask).beats.flat_map(|beat| beat.bytes).collect()).unwrap()
+}
+
+#[test]
+fn a_whole_answer_in_place_of_a_stream_becomes_one() {
+    for kind in ["application/json", "text/event-stream"] {
+        for (asks, commit) in [(false, Commit::First), (true, Commit::First), (true, Commit::Complete)] {
+            let stage = Stage::with(&[], |config| {
+                let route = koboshi_config::gateway::RouteConfig { commit, ..route(&["one/own", "two/ok"]) };
+                config.routes.insert("m".to_owned(), route);
+            });
+            let mut body = chat(true);
+            let answer = whole_of("ok", &body);
+            stage.one.set("own", move |_| answers_whole(kind, &answer));
+            if asks {
+                body["stream_options"] = json!({"include_usage": true});
+            }
+            let answer = stage.ask(&body);
+            assert_whole(&answer, &body);
+            assert!(answer.is_stream() && answer.usage().is_some() == asks, "{answer:?}");
+            let chunks = answer.chunks();
+            assert_eq!(chunks[0]["choices"][0]["delta"]["role"], "assistant");
+            for chunk in &chunks {
+                assert_eq!(chunk["object"], "chat.completion.chunk");
+                assert!(chunk["id"] == chunks[0]["id"] && chunk["model"] == chunks[0]["model"], "{chunk}");
+            }
+            assert_eq!(stage.calls(), (1, 0), "{kind}");
+            assert_eq!(stage.breaker("one/own"), "closed");
+        }
+    }
+}
+
+#[test]
+fn tool_calls_of_a_whole_answer_in_place_of_a_stream_pass_the_firewall() {
+    for (fall, sent) in [
+        ("ok", 1),
+        ("broken-tool-args?form=python", 1),
+        ("broken-tool-args?form=truncated", 2),
+        ("ok?say=5", 1),
+    ] {
+        let stage = Stage::of(&["one/own"]);
+        let question = if fall == "ok" { "look it up and write it down in parallel" } else { "look it up" };
+        let body = with_tools(true, question);
+        let answer = whole_of(fall, &body);
+        stage.one.set("own", move |ask| match ask.tally.nth {
+            0 => answers_whole("application/json", &answer),
+            _ => koboshi_sim::play(&koboshi_sim::Ask { model: "ok", ..*ask }),
+        });
+        let answer = stage.ask(&body);
+        assert_eq!((answer.status, answer.error(), answer.is_done()), (200, None, true), "{answer:?}");
+        assert!(!answer.calls().is_empty(), "{fall}");
+        for (_, arguments) in answer.calls() {
+            serde_json::from_str::<serde_json::Value>(&arguments).unwrap();
+        }
+        assert_eq!(answer.finish().as_deref(), Some("tool_calls"));
+        assert_eq!(stage.calls(), (sent, 0), "{fall}");
+        if fall.starts_with("ok") {
+            assert_calls(&answer, &body);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_answer_in_place_of_a_stream_is_none() {
+    for wrong in [
+        "{\"error\":{\"message\":\"The server is overloaded\",\"code\":503}}",
+        "{\"object\":\"chat.completion\",\"choices\":[]}",
+        "{\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"stop\"}]}",
+        "{\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"The doll",
+    ] {
+        let stage = Stage::of(&["one/own", "two/ok"]);
+        stage.one.set("own", move |_| answers_whole("application/json", wrong));
+        let body = chat(true);
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(stage.two.all_calls(), 1, "{wrong}");
+        assert!(answer.header("x-koboshi-fault").is_some());
     }
 }
