@@ -34,11 +34,11 @@ pub fn frames(body: &[u8]) -> Option<Bytes> {
         message.retain(|_, value| !value.is_null());
         number_calls(&mut message);
         let role = message.remove("role").unwrap_or_else(|| "assistant".into());
-        frames.choice(&index, json!({"role": role, "content": ""}), None, Value::Null);
-        frames.choice(&index, Value::Object(message), choice.remove("logprobs"), Value::Null);
+        frames.choice(&index, &json!({"role": role, "content": ""}), None, &Value::Null);
+        frames.choice(&index, &Value::Object(message), choice.remove("logprobs"), &Value::Null);
     }
     for (index, reason) in ends {
-        frames.choice(&index, json!({}), None, reason);
+        frames.choice(&index, &json!({}), None, &reason);
     }
     if let Some(usage) = usage {
         frames.write(json!([]), Some(usage));
@@ -54,7 +54,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn choice(&mut self, index: &Value, delta: Value, logprobs: Option<Value>, reason: Value) {
+    fn choice(&mut self, index: &Value, delta: &Value, logprobs: Option<Value>, reason: &Value) {
         let logprobs = logprobs.unwrap_or(Value::Null);
         let choice = json!([{"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}]);
         self.write(choice, None);
