@@ -34,6 +34,7 @@ mod guard;
 mod hold;
 mod journey;
 mod learn;
+mod line;
 mod log;
 mod meters;
 mod page;
