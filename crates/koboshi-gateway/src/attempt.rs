@@ -66,7 +66,7 @@ impl Journey<'_> {
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
         let way = match &target.provider.origin {
             Some(origin) => Way::Server(origin),
-            None => Way::Sim(&target.model),
+            None => Way::Sim { model: &target.model, stands_in: self.plan.simulated },
         };
         let post = Post {
             way,
