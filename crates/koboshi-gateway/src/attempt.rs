@@ -14,7 +14,9 @@ use koboshi::time::Moment;
 use tokio::time::{Instant, timeout_at};
 
 use crate::journey::{Journey, Open};
+use crate::names;
 use crate::stake::Stake;
+use crate::story::RequestId;
 use crate::target::Target;
 use crate::unary::not_an_answer;
 use crate::upstream::trouble::timed_out;
@@ -142,7 +144,7 @@ fn unknown(status: u16) -> Box<Fault> {
 }
 
 /// The headers of a request to a provider: nothing of the client's but what it must know.
-fn headers(target: &Target, shape: &Shape, id: &str) -> HeaderMap {
+fn headers(target: &Target, shape: &Shape, id: &RequestId) -> HeaderMap {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, JSON);
@@ -151,8 +153,6 @@ fn headers(target: &Target, shape: &Shape, id: &str) -> HeaderMap {
     if let Some(key) = &target.bearer {
         headers.insert(AUTHORIZATION, key.clone());
     }
-    if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert("x-request-id", id);
-    }
+    headers.insert(&names::REQUEST_ID, id.header());
     headers
 }

@@ -5,10 +5,13 @@
 //! may call; the server refuses to listen elsewhere then.
 
 use http::HeaderMap;
+use http::header::{AUTHORIZATION, HeaderName};
 use koboshi::gate::Tenant;
 use koboshi_config::gateway::{ClientKey, Named};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+
+use crate::names;
 
 /// The longest key that is looked at.
 const LONGEST_KEY: usize = 512;
@@ -16,6 +19,8 @@ const LONGEST_KEY: usize = 512;
 /// The keys that clients may use.
 pub(crate) struct Keys {
     known: Vec<([u8; 32], Tenant)>,
+    /// Everybody, where nobody needs a key.
+    local: Tenant,
 }
 
 /// What came of looking at a key.
@@ -36,7 +41,7 @@ impl Keys {
             let tenant = Tenant::new(key.tenant.as_deref().unwrap_or(name));
             Some((hash_of_hex(&key.sha256)?, tenant))
         });
-        Self { known: known.collect() }
+        Self { known: known.collect(), local: Tenant::new("local") }
     }
 
     /// Whether callers need a key at all.
@@ -44,10 +49,15 @@ impl Keys {
         !self.known.is_empty()
     }
 
+    /// Whoever calls without a key.
+    pub(crate) fn local(&self) -> Tenant {
+        self.local.clone()
+    }
+
     /// Who calls with these headers.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Caller {
         if !self.are_needed() {
-            return Caller::Tenant(Tenant::new("local"));
+            return Caller::Tenant(self.local());
         }
         let Some(key) = presented(headers) else { return Caller::Nobody };
         if key.len() > LONGEST_KEY {
@@ -66,12 +76,15 @@ impl Keys {
 
 /// The key that a client sent, whichever way.
 pub(crate) fn presented(headers: &HeaderMap) -> Option<&str> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text("authorization").and_then(|value| {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = text(&AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
     });
-    bearer.or_else(|| text("x-api-key")).or_else(|| text("x-goog-api-key")).filter(|key| !key.is_empty())
+    bearer
+        .or_else(|| text(&names::API_KEY))
+        .or_else(|| text(&names::GOOGLE_KEY))
+        .filter(|key| !key.is_empty())
 }
 
 /// Whether a key is the one with this hash.

@@ -9,17 +9,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
+use koboshi_wire::chat::ChatRequest;
 use koboshi_wire::chat::request::Role;
-use koboshi_wire::chat::{ChatRequest, Needs};
 
 use crate::attempt::Shape;
 use crate::capability::Lack;
+use crate::chains::Chain;
 use crate::core::Core;
 use crate::degrade;
 use crate::flow::Tap;
 use crate::guard;
 use crate::journey::Ended;
-use crate::plan::{Plan, Route};
+use crate::plan::Plan;
 use crate::relay::{Relayed, Stream};
 use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
@@ -57,12 +58,12 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         }
     };
     story.trace.asks_for(request.model());
-    let Some(route) = plan.route(request.model()) else {
+    let Some(chain) = core.chains.of(&core.world, &plan, request.model()) else {
         let told = reply::refuse(&core.world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
         return send_error(&core, &tap, told).await;
     };
-    let needs = request.needs();
-    let targets = match chain(&core, &plan, &story, &route, &request, &needs, own_key.as_ref()) {
+    let route = &chain.route;
+    let targets = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
         Ok(targets) => targets,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
@@ -72,7 +73,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
     };
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let guarded = guard::judge(&core.world, &plan, &story, route.guard, &request);
-    let lesser = degrade::Lesser::of(&core, &plan, &story, &route, &request, &body, &hints);
+    let lesser = degrade::Lesser::of(&core, &plan, &story, &chain, &request, &body, &hints);
     if let Some(kept) = lesser.fresh(&core) {
         return lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said).await;
     }
@@ -95,7 +96,8 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
     };
     let ended =
-        if request.stream() { streamed(&run, &tap, &lesser).await } else { whole(&run, &tap, &lesser).await };
+        // Apart, so that an answer that is not streamed does not carry the room for one that is.
+        if request.stream() { Box::pin(streamed(&run, &tap, &lesser)).await } else { whole(&run, &tap, &lesser).await };
     if let Err(ended) = ended {
         Box::pin(spent(&run, &tap, ended, &lesser)).await;
     }
@@ -130,7 +132,7 @@ async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result
 /// An answer went out: the conversation's next request is best served by the same target.
 fn served(run: &Run<'_>) {
     let world = &run.core.world;
-    world.meters.answer("whole");
+    world.meters.whole.inc();
     if run.targets.len() > 1
         && let Some(target) = run.facts.borrow().served.clone()
     {
@@ -165,30 +167,27 @@ pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
 }
 
 /// The targets that can serve this request, best first.
-fn chain(
+fn able(
     core: &Core,
     plan: &Plan,
     story: &Story,
-    route: &Route,
+    chain: &Chain,
     request: &ChatRequest<'_>,
-    needs: &Needs,
     own_key: Option<&HeaderValue>,
 ) -> Result<Vec<Arc<Target>>, Box<Fault>> {
     let world = &core.world;
+    let needs = request.needs();
     let mut lack = None;
-    let mut targets: Vec<Arc<Target>> = Vec::new();
-    for (provider, model) in &route.links {
-        for target in world.targets.of(world, plan, provider, model, own_key) {
-            match target.can.lacks(needs) {
-                Some(found) => lack = lack.or(Some(found)),
-                None => targets.push(target),
-            }
-        }
-        // The client's own key goes to the vendor it was meant for, and to nobody else.
-        if own_key.is_some() {
-            break;
-        }
-    }
+    let mut targets = match own_key {
+        Some(own_key) => chain.borrowed(world, plan, own_key),
+        None => chain.targets(world),
+    };
+    targets.retain(|target| {
+        let found = target.can.lacks(&needs);
+        let able = found.is_none();
+        lack = lack.take().or(found);
+        able
+    });
     if targets.is_empty() {
         return Err(unable(lack));
     }

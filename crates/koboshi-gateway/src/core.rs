@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::chains::Chains;
 use crate::upstream::Upstream;
 use crate::world::World;
 
@@ -10,10 +11,11 @@ use crate::world::World;
 pub(crate) struct Core {
     pub(crate) world: Arc<World>,
     pub(crate) upstream: Upstream,
+    pub(crate) chains: Chains,
 }
 
 impl Core {
     pub(crate) fn new(world: Arc<World>, upstream: Upstream) -> Rc<Self> {
-        Rc::new(Self { world, upstream })
+        Rc::new(Self { world, upstream, chains: Chains::default() })
     }
 }

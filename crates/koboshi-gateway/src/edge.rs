@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -29,7 +28,7 @@ use crate::flow::Flow;
 use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
-use crate::story::{Story, client_deadline, client_id, language};
+use crate::story::{RequestId, Story, client_deadline, language, own_id};
 use crate::trace::Trace;
 
 /// What a request is for.
@@ -98,6 +97,7 @@ async fn answer(
         return say(reply::refuse(&core.world, &plan, &story, kind, status, message, None)).await;
     }
     match door {
+        // What is rarely asked for is kept apart: every request would carry the room for it.
         Door::Health => say_json(&story, 200, &json!({"status": "ok"})).await,
         Door::Ready => ready(&core, &story).await,
         Door::Metrics => {
@@ -108,7 +108,7 @@ async fn answer(
             )
             .await
         }
-        Door::Admin => crate::admin::handle(&core, &plan, &story, peer, request).await,
+        Door::Admin => Box::pin(crate::admin::handle(&core, &plan, &story, peer, request)).await,
         Door::Models | Door::Chat | Door::Embeddings => serve(core, plan, story, door, request, open).await,
         Door::Preflight => at_once(page::preflight(request.headers()), Bytes::new()).await,
         Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
@@ -187,7 +187,7 @@ async fn serve(
         let trace = story.trace.clone();
         let intake = Intake { story, plan, body, own_key, hints };
         match door {
-            Door::Embeddings => embeddings::serve(core, intake, tap).await,
+            Door::Embeddings => Box::pin(embeddings::serve(core, intake, tap)).await,
             _ => chat::serve(core, intake, tap).await,
         }
         // A client that goes away never comes here.
@@ -202,22 +202,14 @@ fn story(core: &Core, plan: &Plan, headers: &HeaderMap) -> Story {
     let most = plan.config.serve.deadline;
     let deadline = client_deadline(headers).map_or(most, |asked| asked.min(most));
     Story {
-        id: client_id(headers).unwrap_or_else(|| own_id(core)),
-        tenant: Tenant::new("local"),
+        id: RequestId::of_client(headers).unwrap_or_else(own_id),
+        tenant: plan.keys.local(),
         lang: language(headers, plan.config.language),
         began,
         wall,
         deadline: began.after(deadline),
         trace: Trace::default(),
     }
-}
-
-/// An id that no other request of this process has, and hardly one of another.
-fn own_id(core: &Core) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let millis = core.world.wall().as_millisecond();
-    format!("kbs-{millis:x}-{:x}-{count:x}", std::process::id())
 }
 
 fn door(method: &Method, path: &str) -> Door {

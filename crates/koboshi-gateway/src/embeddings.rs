@@ -36,14 +36,14 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         }
     };
     story.trace.asks_for(&model);
-    let Some(route) = plan.route(&model) else {
+    let Some(chain) = core.chains.of(world, &plan, &model) else {
         let told = reply::refuse(world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
         return send_error(&core, &tap, told).await;
     };
-    let links = route.links.iter().take(if own_key.is_some() { 1 } else { usize::MAX });
-    let targets: Vec<_> = links
-        .flat_map(|(provider, model)| world.targets.of(world, &plan, provider, model, own_key.as_ref()))
-        .collect();
+    let targets = match &own_key {
+        Some(own_key) => chain.borrowed(world, &plan, own_key),
+        None => chain.targets(world),
+    };
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: "/embeddings", streams: false, most_output: 0 };
     let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);
@@ -55,11 +55,11 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
             Ok(open) => open,
             Err(ended) => break ended,
         };
-        facts.target = Some(open.target.name.to_string());
+        facts.target = Some(Arc::clone(&open.target.name));
         let fault = match read_whole(&mut open).await {
             Ok(answer) if is_object(&answer) => {
                 journey.succeeded(open, None);
-                world.meters.answer("whole");
+                world.meters.whole.inc();
                 tap.head(reply::head(200, "application/json", &story, &facts));
                 return tap.send(answer).await;
             }

@@ -184,7 +184,7 @@ impl Run<'_> {
                         "repaired",
                         None,
                         text,
-                        json!({"changes": named, "request": self.story.id}),
+                        json!({"changes": named, "request": &*self.story.id}),
                     );
                 }
                 Verdict::Refused(_) => world.meters.tool_call("refused"),
@@ -214,13 +214,13 @@ impl Run<'_> {
     fn tell(&self, call: &ToolCall, step: &Step) {
         let world = &self.core.world;
         let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
-        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": self.story.id}));
+        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
         if world.log.tells(Level::Debug) {
             for line in debug_lines(&call.called(), step) {
                 world.log.line(Level::Debug, &line, &json!({}));
             }
         }
-        let data = json!({"tool": call.name, "request": self.story.id});
+        let data = json!({"tool": call.name, "request": &*self.story.id});
         world.note(What::Remedy, "reask", None, said, data);
     }
 

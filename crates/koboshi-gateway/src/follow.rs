@@ -4,10 +4,8 @@
 //! nobody: a healthy answer without it is finished for the client at once. Where only the cost can follow, and the client did not ask for
 //! it, the client does not wait for it either: [`rest`](crate::rest) does.
 
-use std::future::poll_fn;
 use std::ops::Range;
 use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -105,7 +103,10 @@ impl Stream<'_, '_> {
             self.flush(passing).await;
             let first = passing.block.is_empty();
             let enough = self.needs_no_more(&answer);
-            let block = if enough { at_hand(&mut open.body).await } else { None };
+            let block = match enough {
+                true => open.body.at_hand().await.flatten().and_then(Result::ok),
+                false => None,
+            };
             if enough && block.is_none() {
                 answer.rest = Some(framer);
                 return self.end(resumed, answer);
@@ -361,14 +362,6 @@ impl Stream<'_, '_> {
             answer.hold(Pass::Finish(reason))?;
         }
         Ok(answer)
-    }
-}
-
-/// What has come already.
-async fn at_hand(body: &mut Body) -> Option<Bytes> {
-    match poll_fn(|context| Poll::Ready(body.poll_next(context))).await {
-        Poll::Ready(Some(Ok(block))) => Some(block),
-        _ => None,
     }
 }
 

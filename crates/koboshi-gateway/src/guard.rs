@@ -95,7 +95,7 @@ fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: b
         "count": finding.count,
         "category": finding.category.as_deref(),
         "observed": observed,
-        "request": story.id,
+        "request": &*story.id,
     });
     world.note(What::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
 }

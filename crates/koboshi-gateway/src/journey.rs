@@ -111,8 +111,9 @@ impl<'j> Journey<'j> {
         resuming: bool,
     ) -> Result<Open, Ended> {
         loop {
-            self.bar_the_resting();
-            let attempt = match self.call.next(self.core.world.now()) {
+            let now = self.core.world.now();
+            self.bar_the_resting(now);
+            let attempt = match self.call.next(now) {
                 Next::Try(attempt) => attempt,
                 Next::Pause(pause) => {
                     sleep(pause.length).await;
@@ -124,7 +125,7 @@ impl<'j> Journey<'j> {
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let body = make(&target);
             let cost = Cost::estimate(body.len(), shape.most_output);
-            let Some(reservation) = self.reserve(&target, cost).await else {
+            let Some(reservation) = self.reserve(&target, cost, now).await else {
                 self.call.bar(place);
                 continue;
             };
@@ -149,7 +150,7 @@ impl<'j> Journey<'j> {
                         learn::from_headers(&self.core.world, &open.target, &open.head);
                         return Ok(open);
                     }
-                    let (open, fault) = self.refusal(open, parts.status.as_u16()).await;
+                    let (open, fault) = Box::pin(self.refusal(open, parts.status.as_u16())).await;
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));
@@ -218,8 +219,8 @@ impl<'j> Journey<'j> {
         Ended { retry_after: fault.wait.map(|wait| wait.after), fault, failed, untried: false }
     }
 
-    fn bar_the_resting(&mut self) {
-        let (now, wall) = (self.core.world.now(), self.core.world.wall());
+    fn bar_the_resting(&mut self, now: Moment) {
+        let wall = self.core.world.wall();
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
             // A wait that is being waited out is the remedy's business.
@@ -245,9 +246,8 @@ impl<'j> Journey<'j> {
     }
 
     /// Takes a place at the gate, waiting for it no longer than patience allows.
-    async fn reserve(&mut self, target: &Target, cost: Cost) -> Option<Reservation<Arc<Gate>>> {
+    async fn reserve(&mut self, target: &Target, cost: Cost, now: Moment) -> Option<Reservation<Arc<Gate>>> {
         let world = &self.core.world;
-        let now = world.now();
         let held = match target.gate.reserve_owned(cost, now) {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
@@ -255,7 +255,7 @@ impl<'j> Journey<'j> {
         let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
         self.remember(Resting { until, parked: false });
         let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
-        crate::queue::wait(world, target, &self.story.tenant, cost, patience).await
+        Box::pin(crate::queue::wait(world, target, &self.story.tenant, cost, patience)).await
     }
 
     fn note(

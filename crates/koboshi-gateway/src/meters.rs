@@ -70,6 +70,8 @@ pub(crate) struct Meters {
     breaker: Family<TargetLabels, Gauge>,
     remedies: Family<OneWord, Counter>,
     answers: Family<OneWord, Counter>,
+    /// Whole answers, which are most of them.
+    pub(crate) whole: Counter,
     degraded: Family<OneWord, Counter>,
     tool_calls: Family<OneWord, Counter>,
     guard: Family<OneWord, Counter>,
@@ -98,6 +100,7 @@ pub(crate) struct TargetMeters {
 
 impl Meters {
     pub(crate) fn new() -> Self {
+        let answers = Family::<OneWord, Counter>::default();
         let mut registry = Registry::default();
         let duration = Family::new_with_constructor(seconds as fn() -> Histogram);
         let first_content = Family::new_with_constructor(seconds as fn() -> Histogram);
@@ -108,7 +111,8 @@ impl Meters {
             tokens: Family::default(),
             breaker: Family::default(),
             remedies: Family::default(),
-            answers: Family::default(),
+            whole: answers.get_or_create_owned(&OneWord { kind: Word("whole") }),
+            answers,
             degraded: Family::default(),
             tool_calls: Family::default(),
             guard: Family::default(),

@@ -3,6 +3,7 @@
 //! Upstream texts are withheld from users: they may hold secrets or another customer's words, and the message of the kind says more. The
 //! whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +18,7 @@ use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
 use serde_json::{Value, json};
 
 use crate::journey::{Ended, Journey};
+use crate::names;
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::Target;
@@ -29,7 +31,7 @@ const SOON: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disclosure {
     pub(crate) attempts: u32,
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<Arc<str>>,
     /// The same with its key.
     pub(crate) served: Option<ScopeKey>,
     /// `cache`, `simple` or `static`.
@@ -49,7 +51,7 @@ pub(crate) struct Disclosure {
 impl Disclosure {
     /// This target answers.
     pub(crate) fn served_by(&mut self, target: &Target) {
-        self.target = Some(target.name.to_string());
+        self.target = Some(Arc::clone(&target.name));
         self.served.clone_from(&target.scopes.target);
     }
 
@@ -67,25 +69,23 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = &mut parts.headers;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
-    if let Ok(id) = HeaderValue::from_str(&story.id) {
-        headers.insert("x-request-id", id);
-    }
-    headers.insert("x-koboshi-attempts", HeaderValue::from(facts.attempts));
-    let mut text = |name: &'static str, value: Option<&str>| {
+    headers.insert(&names::REQUEST_ID, story.id.header());
+    headers.insert(&names::ATTEMPTS, number(facts.attempts));
+    let mut text = |name: &'static HeaderName, value: Option<&str>| {
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
-            headers.insert(HeaderName::from_static(name), value);
+            headers.insert(name, value);
         }
     };
-    text("x-koboshi-target", facts.target.as_deref());
-    text("x-koboshi-degraded", facts.degraded);
-    text("x-koboshi-cache", facts.hit.then_some("hit"));
-    text("x-koboshi-fault", facts.fault);
-    text("x-koboshi-guard", facts.guard.as_deref());
+    text(&names::TARGET, facts.target.as_deref());
+    text(&names::DEGRADED, facts.degraded);
+    text(&names::CACHE, facts.hit.then_some("hit"));
+    text(&names::FAULT, facts.fault);
+    text(&names::GUARD, facts.guard.as_deref());
     if facts.reasks > 0 {
-        headers.insert("x-koboshi-reask", HeaderValue::from(facts.reasks));
+        headers.insert(&names::REASK, number(facts.reasks));
     }
     if facts.repaired > 0 {
-        headers.insert("x-koboshi-repaired", HeaderValue::from(facts.repaired));
+        headers.insert(&names::REPAIRED, number(facts.repaired));
     }
     parts
 }
@@ -94,9 +94,16 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
 pub(crate) fn head_with(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
     let mut parts = head(status, content, story, facts);
     if status >= 400 {
-        parts.headers.insert("x-should-retry", HeaderValue::from_static("false"));
+        parts.headers.insert(&names::SHOULD_RETRY, HeaderValue::from_static("false"));
     }
     parts
+}
+
+/// A count as a header: nearly always a small one, which needs no memory.
+fn number(count: u32) -> HeaderValue {
+    const SMALL: [&str; 4] = ["0", "1", "2", "3"];
+    let small = usize::try_from(count).ok().and_then(|count| SMALL.get(count));
+    small.map_or_else(|| HeaderValue::from(count), |text| HeaderValue::from_static(text))
 }
 
 /// The head of a stream.
@@ -109,7 +116,7 @@ pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -
     let mut parts = head_with(status, "text/event-stream", story, facts);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the keep-alives back too.
-    parts.headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    parts.headers.insert(&names::BUFFERING, HeaderValue::from_static("no"));
     parts
 }
 
@@ -195,7 +202,7 @@ fn write(
         "retryable": fault.advice.later,
         "retryAfterSeconds": seconds,
         "attempts": trail,
-        "requestId": story.id,
+        "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
     let said = format!("{} {}", words.message, words.suggestion);
@@ -209,7 +216,9 @@ fn write(
     };
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
-    parts.headers.insert("x-should-retry", HeaderValue::from_static(if again { "true" } else { "false" }));
+    parts
+        .headers
+        .insert(&names::SHOULD_RETRY, HeaderValue::from_static(if again { "true" } else { "false" }));
     if let Some(seconds) = seconds {
         parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -19,9 +19,8 @@ use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ClientConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::core::Core;
@@ -60,12 +59,19 @@ impl Cores {
             let (deal, dealt) = mpsc::unbounded_channel();
             let (world, stop, open) = (Arc::clone(world), stop.clone(), Arc::clone(&cores.open));
             let upstream = (tls.cloned(), Arc::clone(&proxies), Arc::clone(&stage));
-            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let (tell, told) = std::sync::mpsc::sync_channel(1);
             let thread = std::thread::Builder::new().name(format!("koboshi-{number}")).spawn(move || {
+                let runtime = match runtime() {
+                    Ok(runtime) => runtime,
+                    // Nobody listens only if the start was given up.
+                    Err(error) => return drop(tell.send(Err(error))),
+                };
+                let _ = tell.send(Ok(()));
                 let (tls, proxies, stage) = upstream;
                 let core = Core::new(world, Upstream::new(tls, proxies, stage));
-                LocalSet::new().block_on(&runtime, take_turns(core, dealt, stop, open));
+                runtime.block_on(take_turns(core, dealt, stop, open));
             })?;
+            told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended before it began")))?;
             cores.deals.push(deal);
             cores.threads.push(thread);
         }
@@ -80,6 +86,12 @@ impl Cores {
             let _ = thread.join();
         }
     }
+}
+
+/// A runtime that lives on the thread that makes it. Its tasks wake each other without a word to the kernel, which those of a `LocalSet`
+/// cannot when a socket wakes them.
+fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// Accepts connections until told to stop, then waits until the last one is done or the drain time is over.

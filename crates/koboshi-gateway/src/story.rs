@@ -1,14 +1,22 @@
 //! One request from beginning to end, as far as it is told to others: its name, its language, what was tried.
 
+use std::fmt;
+use std::io::Write as _;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::header::ACCEPT_LANGUAGE;
+use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use koboshi::gate::Tenant;
 use koboshi::time::Moment;
 use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
+use koboshi_store::{Clock, SystemClock};
 
+use crate::names;
 use crate::trace::Trace;
 
 /// The longest request id of a client that is echoed.
@@ -18,7 +26,7 @@ const LONGEST_ID: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct Story {
     /// The client's id, or one of ours.
-    pub(crate) id: String,
+    pub(crate) id: RequestId,
     pub(crate) tenant: Tenant,
     pub(crate) lang: Lang,
     pub(crate) began: Moment,
@@ -29,16 +37,64 @@ pub(crate) struct Story {
     pub(crate) trace: Trace,
 }
 
-/// The client's request id, if it is fit to be echoed.
-pub(crate) fn client_id(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get("x-request-id")?.to_str().ok()?;
-    let fit = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
-    fit.then(|| id.to_owned())
+/// The name of a request: fit for a header, for a journal and for a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RequestId(HeaderValue);
+
+impl RequestId {
+    /// The client's own, if it is fit to be echoed.
+    pub(crate) fn of_client(headers: &HeaderMap) -> Option<Self> {
+        Self::of(headers.get(&names::REQUEST_ID)?.as_bytes())
+    }
+
+    /// A name, if it is a harmless one.
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
+        let fit = (1..=LONGEST_ID).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
+        // Copied: a part of the client's head would keep all of it.
+        HeaderValue::from_bytes(name).ok().filter(|_| fit).map(Self)
+    }
+
+    fn unknown() -> Self {
+        Self(HeaderValue::from_static("kbs"))
+    }
+
+    /// As a header.
+    pub(crate) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl Deref for RequestId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+/// A name that no other request of this process has, and hardly one of another: its start, its number, and a count.
+pub(crate) fn own_id() -> RequestId {
+    static PROCESS: OnceLock<String> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let process = PROCESS
+        .get_or_init(|| format!("kbs-{:x}-{:x}", SystemClock.wall().as_millisecond(), std::process::id()));
+    let mut room = [0; LONGEST_ID];
+    let mut rest = room.as_mut_slice();
+    // There is room for two numbers and a dozen letters.
+    let _ = write!(rest, "{process}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let length = LONGEST_ID - rest.len();
+    RequestId::of(room.get(..length).unwrap_or_default()).unwrap_or_else(RequestId::unknown)
 }
 
 /// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`.
 pub(crate) fn client_deadline(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get("x-koboshi-deadline")?.to_str().ok()?.trim();
+    let text = headers.get(&names::DEADLINE)?.to_str().ok()?.trim();
     let (number, scale) = match text.strip_suffix("ms") {
         Some(number) => (number, 0.001),
         None => (text.strip_suffix('s').unwrap_or(text), 1.0),
@@ -49,7 +105,7 @@ pub(crate) fn client_deadline(headers: &HeaderMap) -> Option<Duration> {
 
 /// The language of texts for people: what the client prefers, else what the config says, else English.
 pub(crate) fn language(headers: &HeaderMap, configured: Option<Language>) -> Lang {
-    let asked = headers.get("accept-language").and_then(|value| value.to_str().ok()).and_then(preferred);
+    let asked = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).and_then(preferred);
     asked.unwrap_or(match configured {
         Some(Language::Ja) => Lang::Ja,
         _ => Lang::En,
@@ -118,9 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn ids_of_our_own_are_all_different() {
+        let ids: std::collections::HashSet<String> = (0..1000).map(|_| own_id().to_string()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|id| id.starts_with("kbs-") && id.len() < 50), "{ids:?}");
+    }
+
+    #[test]
     fn ids_are_echoed_only_if_they_are_harmless() {
-        assert_eq!(client_id(&headers("x-request-id", "req-1")).as_deref(), Some("req-1"));
-        assert_eq!(client_id(&headers("x-request-id", "a b")), None);
-        assert_eq!(client_id(&headers("x-request-id", &"x".repeat(200))), None);
+        let id = |text: &str| RequestId::of_client(&headers("x-request-id", text));
+        assert_eq!(id("req-1").as_deref(), Some("req-1"));
+        assert_eq!(id("a b"), None);
+        assert_eq!(id(&"x".repeat(200)), None);
     }
 }

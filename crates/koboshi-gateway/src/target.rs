@@ -162,33 +162,45 @@ type Id = (Arc<str>, Arc<str>, String);
 #[derive(Default)]
 pub(crate) struct Targets {
     known: RwLock<HashMap<Id, Arc<Target>>>,
+    /// How often all were forgotten.
+    generation: AtomicU64,
 }
 
 impl Targets {
-    /// The targets of a provider's model: one per key, the keys taking turns; or one with the client's own key, which is
-    /// forgotten with the request.
+    /// The targets of a provider's model: one per key.
     pub(crate) fn of(
         &self,
         world: &World,
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
-        own_key: Option<&HeaderValue>,
     ) -> Vec<Arc<Target>> {
-        if let Some(own_key) = own_key {
-            let scopes = Scopes::borrowed(&provider.name, model);
-            let target = make(world, plan, provider, model, Some(own_key.clone()), scopes, None);
-            return vec![Arc::new(Target { is_borrowed: true, ..target })];
-        }
-        let turn = if provider.keys.len() > 1 { world.turn() } else { 0 };
-        let count = provider.keys.len();
-        let keys = (0..count).filter_map(|nth| provider.keys.get((nth + turn) % count));
-        keys.map(|key| self.one(world, plan, provider, model, key)).collect()
+        provider.keys.iter().map(|key| self.one(world, plan, provider, model, key)).collect()
+    }
+
+    /// A target with the client's own key, which is forgotten with the request.
+    pub(crate) fn borrowed(
+        &self,
+        world: &World,
+        plan: &Plan,
+        provider: &Arc<Provider>,
+        model: &str,
+        own_key: &HeaderValue,
+    ) -> Arc<Target> {
+        let scopes = Scopes::borrowed(&provider.name, model);
+        let target = make(world, plan, provider, model, Some(own_key.clone()), scopes, None);
+        Arc::new(Target { is_borrowed: true, ..target })
     }
 
     /// Forgets all: their policies have changed.
     pub(crate) fn clear(&self) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// What was remembered of targets elsewhere holds as long as this stays the same.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Every target that is remembered.

@@ -8,6 +8,7 @@ use koboshi_wire::chat::answer::{self, Whole};
 use koboshi_wire::step::Usage;
 use tokio::time::{Instant, timeout_at};
 
+use crate::attempt::Limits;
 use crate::blocks::Blocks;
 use crate::firewall::{ToolCall, Unsettled};
 use crate::journey::{Ended, Journey, Open};
@@ -26,23 +27,30 @@ pub(crate) struct Answered {
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
     let mut read = 0;
+    let Open { limits, body, stake, .. } = open;
     loop {
-        let idle = Instant::now()
-            + open.limits.idle.max(open.limits.first.saturating_duration_since(Instant::now()));
-        let limit = idle.min(open.limits.total);
-        let sub = if limit == open.limits.total { Sub::Total } else { Sub::Idle };
-        let block = match timeout_at(limit, open.body.next()).await {
-            Ok(None) => break,
-            Ok(Some(Ok(block))) => block,
-            Ok(Some(Err(fault))) => return Err(fault),
-            Err(_) => return Err(timed_out(sub)),
+        let block = match body.at_hand().await {
+            Some(block) => block,
+            None => {
+                let (limit, sub) = next_block(limits);
+                timeout_at(limit, body.next()).await.map_err(|_| timed_out(sub))?
+            }
         };
+        let Some(block) = block else { break };
+        let block = block?;
         read += block.len();
-        open.stake.saw_part(read);
+        stake.saw_part(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
     Ok(blocks.whole())
+}
+
+/// Until when the next block must be there, and which limit that is.
+fn next_block(limits: &Limits) -> (Instant, Sub) {
+    let now = Instant::now();
+    let idle = now + limits.idle.max(limits.first.saturating_duration_since(now));
+    if idle < limits.total { (idle, Sub::Idle) } else { (limits.total, Sub::Total) }
 }
 
 impl Run<'_> {
@@ -73,7 +81,7 @@ impl Run<'_> {
                 journey.succeeded(open, usage);
                 return Ok(Answered { body });
             }
-            match self.settle_calls(journey, open, &mut calls, finish, &mut sum).await {
+            match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
                     journey.succeeded(open, Some(sum));
                     let body = with_changes(&body, &calls);

@@ -15,7 +15,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::Malformed;
+use crate::{Malformed, json};
 
 /// Something that is filled from the fields of a JSON object, in any order.
 pub(crate) trait Fields<'a>: Default {
@@ -242,6 +242,10 @@ impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Fill<'_, T> {
 /// What a text says that must be one JSON object.
 pub(crate) fn filled<'a, T: Fields<'a>>(text: &'a str) -> Result<T, Malformed> {
     let mut whole = T::default();
+    if json::quickly(text, |reader| Fill(&mut whole).deserialize(reader)) == Ok(true) {
+        return Ok(whole);
+    }
+    let mut whole = T::default();
     let mut reader = serde_json::Deserializer::from_str(text);
     let is_object = Fill(&mut whole).deserialize(&mut reader).map_err(|error| Malformed::of(&error))?;
     reader.end().map_err(|error| Malformed::of(&error))?;
@@ -310,11 +314,11 @@ impl<'a, T: Deserialize<'a>> Deserialize<'a> for List<T> {
 
 /// The text of a raw JSON string, `None` for any other value.
 pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    match serde_json::from_str::<Text<'_>>(raw.get()) {
+    match json::read::<Text<'_>>(raw.get()) {
         Ok(Text(text)) => text,
         Err(_) => {
             let whole = without_halves(raw.get())?;
-            serde_json::from_str::<Text<'_>>(&whole).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
+            json::read::<Text<'_>>(&whole).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
         }
     }
 }

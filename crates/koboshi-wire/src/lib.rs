@@ -13,6 +13,7 @@
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
 pub mod chat;
+mod json;
 mod lenient;
 mod malformed;
 mod splice;

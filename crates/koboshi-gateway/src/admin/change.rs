@@ -85,7 +85,7 @@ pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetLi
     for target in &meant {
         order.action.apply(&target.breaker, world.now());
         let text = format!("{}: {} by a person", target.name, order.action.name());
-        let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": desk.story.id});
+        let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": &*desk.story.id});
         world.note(What::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
     }
     Ok(TargetList { targets: meant.iter().map(|target| view(world, target)).collect() })
@@ -177,6 +177,6 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
 }
 
 fn note(desk: &Desk<'_>, key: &ScopeKey, kind: &str, text: String) {
-    let data = json!({"from": desk.peer.ip(), "request": desk.story.id});
+    let data = json!({"from": desk.peer.ip(), "request": &*desk.story.id});
     desk.core.world.note(What::Operator, kind, Some(key), text, data);
 }

@@ -147,7 +147,7 @@ pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
     let (world, plan) = (&desk.core.world, desk.plan);
     for link in plan.fixed_links() {
         if let Some((provider, model)) = plan.link(link, "") {
-            drop(world.targets.of(world, plan, &provider, &model, None));
+            drop(world.targets.of(world, plan, &provider, &model));
         }
     }
     world.targets.all()

@@ -13,10 +13,12 @@
 //! The first entry that fits counts; one without mode and screen fits always, so it stands last. Mode and screen come from the request's
 //! `metadata` (`mode`, `screenId` or `screen_id`) or from the headers `x-koboshi-mode` and `x-koboshi-screen`.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::ChatRequest;
 use serde::Deserialize;
+
+use crate::names;
 
 /// A file that is longer is refused.
 const LONGEST_FILE: usize = 1024 * 1024;
@@ -76,8 +78,9 @@ pub(crate) struct Hints {
 
 impl Hints {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        Self { mode: text("x-koboshi-mode"), screen: text("x-koboshi-screen") }
+        let text =
+            |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+        Self { mode: text(&names::MODE), screen: text(&names::SCREEN) }
     }
 }
 

@@ -16,10 +16,11 @@ use koboshi_wire::chat::{ChatRequest, answer};
 use koboshi_wire::step::Usage;
 use serde_json::{Value, json};
 
+use crate::chains::Chain;
 use crate::core::Core;
 use crate::flow::Tap;
 use crate::journey::Ended;
-use crate::plan::{Plan, Route};
+use crate::plan::Plan;
 use crate::relay::Stream;
 use crate::reply;
 use crate::run::{Run, Steer};
@@ -44,16 +45,12 @@ impl<'l> Lesser<'l> {
         core: &Core,
         plan: &'l Plan,
         story: &Story,
-        route: &Route,
+        chain: &Chain,
         request: &ChatRequest<'_>,
         body: &[u8],
         hints: &Hints,
     ) -> Self {
-        let world = &core.world;
-        let simple = match &route.simple {
-            Some((provider, model)) => world.targets.of(world, plan, provider, model, None),
-            None => Vec::new(),
-        };
+        let route = &chain.route;
         let has_tools = request.tools().next().is_some();
         let may_keep = route.cache != CacheMode::Off
             && request.n() <= 1
@@ -62,7 +59,7 @@ impl<'l> Lesser<'l> {
             plan,
             key: may_keep.then(|| cache::key(story.tenant.name(), body)).flatten(),
             mode: route.cache,
-            simple,
+            simple: chain.simple(&core.world),
             prepared: plan.answers.find(hints, request, story.lang),
         }
     }
@@ -167,7 +164,7 @@ impl<'l> Lesser<'l> {
         let world = &run.core.world;
         world.meters.degraded(source);
         let text = format!("{}: a lesser answer was given ({source})", run.story.id);
-        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": run.story.id});
+        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.story.id});
         world.note(What::Remedy, "degrade", None, text, data);
     }
 

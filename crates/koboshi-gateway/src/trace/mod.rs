@@ -96,7 +96,7 @@ impl Trace {
             began: story.wall,
             operation,
             tenant: story.tenant.name().to_owned(),
-            request: story.id.clone(),
+            request: story.id.to_string(),
             seen: RefCell::default(),
         })))
     }

@@ -42,6 +42,15 @@ impl Body {
         poll_fn(|context| self.poll_next(context)).await
     }
 
+    /// What [`Body::next`] gives, if that is there already: nobody needs to watch the clock then.
+    pub(crate) async fn at_hand(&mut self) -> Option<Option<Result<Bytes, Box<Fault>>>> {
+        poll_fn(|context| match self.poll_next(context) {
+            Poll::Ready(block) => Poll::Ready(Some(block)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Box<Fault>>>> {
         match self {
             Self::Socket { incoming, home } => loop {

@@ -6,13 +6,23 @@ use std::sync::Arc;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 
+const CHAT: &str = "/chat/completions";
+
 /// The address of a provider, checked once.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub(crate) struct Origin {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+impl PartialEq for Origin {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) || self.inner == other.inner
+    }
+}
+
+impl Eq for Origin {}
+
+#[derive(Debug, PartialEq, Eq)]
 struct Inner {
     secure: bool,
     host: String,
@@ -21,6 +31,8 @@ struct Inner {
     authority: HeaderValue,
     /// Path before every interface, without a slash at its end.
     prefix: String,
+    /// The path that nearly every request goes to.
+    chat: Option<PathAndQuery>,
 }
 
 /// Why an address cannot be used.
@@ -55,12 +67,14 @@ impl Origin {
         if host.is_empty() {
             return Err(wrong());
         }
+        let prefix = uri.path().trim_end_matches('/').to_owned();
         let inner = Inner {
             secure,
             host,
             port: authority.port_u16().unwrap_or(if secure { 443 } else { 80 }),
             authority: HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?,
-            prefix: uri.path().trim_end_matches('/').to_owned(),
+            chat: PathAndQuery::try_from(format!("{prefix}{CHAT}")).ok(),
+            prefix,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -89,6 +103,9 @@ impl Origin {
 
     /// The path of an interface, such as `/chat/completions`.
     pub(crate) fn path(&self, interface: &str) -> Option<PathAndQuery> {
+        if interface == CHAT {
+            return self.inner.chat.clone();
+        }
         PathAndQuery::try_from(format!("{}{interface}", self.inner.prefix)).ok()
     }
 

@@ -8,7 +8,6 @@
 //! new connection, once, and no attempt is counted for it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::time::Duration;
@@ -60,7 +59,26 @@ struct Shelf {
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
-    shelves: RefCell<HashMap<Origin, Shelf>>,
+    shelves: RefCell<Shelves>,
+}
+
+/// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
+#[derive(Default)]
+struct Shelves(Vec<(Origin, Shelf)>);
+
+impl Shelves {
+    fn find(&mut self, origin: &Origin) -> Option<&mut Shelf> {
+        self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, shelf)| shelf)
+    }
+
+    fn add(&mut self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
+        if let Some(shelf) = self.find(origin) {
+            return change(shelf);
+        }
+        let mut shelf = Shelf::default();
+        change(&mut shelf);
+        self.0.push((origin.clone(), shelf));
+    }
 }
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
@@ -73,11 +91,11 @@ impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
         if let Self::Http1 { line, absolute, pool, origin } = self {
-            let mut shelves = pool.shelves.borrow_mut();
-            let idle = &mut shelves.entry(origin).or_default().idle;
-            if idle.len() < MOST_IDLE {
-                idle.push(Idle { line, since: Instant::now(), absolute });
-            }
+            pool.shelves.borrow_mut().add(&origin, |shelf| {
+                if shelf.idle.len() < MOST_IDLE {
+                    shelf.idle.push(Idle { line, since: Instant::now(), absolute });
+                }
+            });
         }
     }
 }
@@ -133,7 +151,8 @@ impl Pool {
                 Sent::Failed(fault) => return Err(fault),
             }
         }
-        let line = self.open(origin, connect_limit).await?;
+        // Rare and large, so apart from the request that needs it.
+        let line = Box::pin(self.open(origin, connect_limit)).await?;
         match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
@@ -146,7 +165,7 @@ impl Pool {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().get_mut(origin)?.idle.pop()?;
+            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
                 return Some(Line::Http1 { line: idle.line, absolute: idle.absolute });
             }
@@ -155,7 +174,7 @@ impl Pool {
 
     fn shared_line(&self, origin: &Origin) -> Option<Line> {
         let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.get_mut(origin)?;
+        let shelf = shelves.find(origin)?;
         if shelf.shared.is_empty() {
             return None;
         }
@@ -196,8 +215,8 @@ impl Pool {
             .await;
         });
         let stream = Stream::on(&streams);
-        let mut shelves = self.shelves.borrow_mut();
-        shelves.entry(origin.clone()).or_default().shared.push(Shared { line: line.clone(), streams, most });
+        let shared = Shared { line: line.clone(), streams, most };
+        self.shelves.borrow_mut().add(origin, |shelf| shelf.shared.push(shared));
         Ok(Line::Http2(line, stream))
     }
 

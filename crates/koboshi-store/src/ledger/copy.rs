@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
@@ -42,12 +43,14 @@ pub(super) struct WorkingCopy {
     shards: Box<[Shard]>,
     last: Shard,
     hasher: RandomState,
+    /// Keys that have a cooldown. Most of the time there is none, and then nobody needs to look.
+    cooldowns: AtomicUsize,
 }
 
 impl WorkingCopy {
     pub(super) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Self { shards, last: Shard::default(), hasher: RandomState::new() }
+        Self { shards, last: Shard::default(), hasher: RandomState::new(), cooldowns: AtomicUsize::new(0) }
     }
 
     fn shard(&self, key: &ScopeKey) -> &Shard {
@@ -68,10 +71,24 @@ impl WorkingCopy {
     /// Changes what is known about a key.
     pub(super) fn write<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut Known) -> R) -> R {
         let mut shard = self.shard(key).write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shard.get_mut(key) {
-            return change(known);
+        let known = match shard.get_mut(key) {
+            Some(known) => known,
+            None => shard.entry(key.clone()).or_default(),
+        };
+        let had_none = known.cooldown.is_none();
+        let result = change(known);
+        if had_none && known.cooldown.is_some() {
+            self.cooldowns.fetch_add(1, Ordering::Release);
         }
-        change(shard.entry(key.clone()).or_default())
+        result
+    }
+
+    /// The cooldown of a key.
+    pub(super) fn cooldown(&self, key: &ScopeKey) -> Option<Arc<Cooldown>> {
+        if self.cooldowns.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.read(key, |known| known.cooldown.clone()).flatten()
     }
 
     /// The record in a slot.

@@ -222,7 +222,7 @@ impl Ledger {
     /// The cooldown of a key.
     #[must_use]
     pub fn cooldown(&self, key: &ScopeKey) -> Option<Arc<Cooldown>> {
-        self.shared.copy.read(key, |known| known.cooldown.clone()).flatten()
+        self.shared.copy.cooldown(key)
     }
 
     /// The holds of a key.

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::request::{ChatRequest, Message, Role};
 use super::said::{Called, Function};
+use crate::json;
 use crate::lenient::{List, Object};
 use serde::de::IgnoredAny;
 
@@ -117,7 +118,7 @@ fn paired<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<
 /// As many blank calls as the answer made and got answered.
 fn counted<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
     let list = message.tool_calls.map(RawValue::get);
-    let made = list.and_then(|text| serde_json::from_str::<List<IgnoredAny>>(text).ok()).unwrap_or_default();
+    let made = list.and_then(|text| json::read::<List<IgnoredAny>>(text).ok()).unwrap_or_default();
     let made = made.0.len() + usize::from(message.function_call.is_some());
     let answered = results.iter().filter(|message| message.is_result()).count();
     vec![blank.clone(); made.min(answered)]
@@ -127,12 +128,10 @@ fn counted<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall
 fn asked<'a>(message: &Message<'a>) -> Vec<Called<'a>> {
     let list = message.tool_calls.map(RawValue::get);
     let List(calls) =
-        list.and_then(|text| serde_json::from_str::<List<Object<Called<'a>>>>(text).ok()).unwrap_or_default();
+        list.and_then(|text| json::read::<List<Object<Called<'a>>>>(text).ok()).unwrap_or_default();
     let mut calls: Vec<Called<'a>> = calls.into_iter().map(|Object(call)| call).collect();
     let old = message.function_call.map(RawValue::get);
-    if let Some(Object(function)) =
-        old.and_then(|text| serde_json::from_str::<Object<Function<'a>>>(text).ok())
-    {
+    if let Some(Object(function)) = old.and_then(|text| json::read::<Object<Function<'a>>>(text).ok()) {
         calls.push(Called { function, ..Called::default() });
     }
     calls

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::json;
 use crate::lenient::{Fields, List, Object, Text, Truth, otherwise, skip, text_of, without_halves};
 use crate::step::owned;
 
@@ -114,7 +115,7 @@ pub(crate) fn text(content: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 fn of_parts(list: &str) -> serde_json::Result<Option<Cow<'_, str>>> {
-    let List(parts) = serde_json::from_str::<List<Object<Part<'_>>>>(list)?;
+    let List(parts) = json::read::<List<Object<Part<'_>>>>(list)?;
     let mut all = None;
     for text in parts.into_iter().filter_map(|Object(part)| part.text()) {
         join(&mut all, text, "\n");
@@ -141,9 +142,9 @@ pub(crate) fn weigh(content: &RawValue) -> Weight {
     if !is_list(content) {
         return weight;
     }
-    let List(raws) = serde_json::from_str::<List<&RawValue>>(content.get()).unwrap_or_default();
+    let List(raws) = json::read::<List<&RawValue>>(content.get()).unwrap_or_default();
     for raw in raws {
-        let Ok(Object(part)) = serde_json::from_str::<Object<Part<'_>>>(raw.get()) else { continue };
+        let Ok(Object(part)) = json::read::<Object<Part<'_>>>(raw.get()) else { continue };
         if part.is_encoded() {
             weight.bytes = weight.bytes.saturating_sub(raw.get().len());
             weight.encoded += 1;

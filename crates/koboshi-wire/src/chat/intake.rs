@@ -12,6 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::message::Messages;
+use crate::json;
 use crate::lenient::{Text, otherwise, text_of};
 use crate::splice::place;
 
@@ -115,7 +116,7 @@ impl<'a> Top<'a> {
         let body =
             std::str::from_utf8(body).map_err(|error| IntakeError::NotUtf8 { at: error.valid_up_to() })?;
         let Found { is_object, fields, messages, messages_twice } =
-            serde_json::from_str(body).map_err(|error| IntakeError::of(&error))?;
+            json::read(body).map_err(|error| IntakeError::of(&error))?;
         if !is_object {
             return Err(IntakeError::NotAnObject);
         }
@@ -169,7 +170,7 @@ pub(crate) fn after_spaces(text: &[u8], at: usize) -> usize {
 
 /// The fields of a raw object; none of anything else.
 pub(crate) fn fields(raw: &RawValue) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    let pairs = serde_json::from_str::<Pairs<'_>>(raw.get()).ok()?;
+    let pairs = json::read::<Pairs<'_>>(raw.get()).ok()?;
     Some(pairs.0)
 }
 
@@ -213,7 +214,7 @@ impl<'a> Visitor<'a> for FoundVisitor {
                 Cow::Borrowed(key) => (From::Key(key), map.next_value()?),
                 Cow::Owned(_) => {
                     let raw: &'a RawValue = map.next_value()?;
-                    (From::Value(raw.get()), serde_json::from_str(raw.get()).map_err(A::Error::custom)?)
+                    (From::Value(raw.get()), json::read(raw.get()).map_err(A::Error::custom)?)
                 }
             });
         }

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::content::{self, Weight};
 use super::intake::{IntakeError, Top, after_spaces, fields};
 use super::tools::{Offer, kind_of};
+use crate::json;
 use crate::lenient::{List, Number, Object, Truth, text_of};
 use crate::splice::place;
 
@@ -181,7 +182,7 @@ impl<'a> ChatRequest<'a> {
     }
 
     fn number(&self, name: &str) -> Option<u64> {
-        serde_json::from_str::<Number>(self.raw(name)?.get()).ok()?.0
+        json::read::<Number>(self.raw(name)?.get()).ok()?.0
     }
 
     /// What a target must be able to do.
@@ -226,8 +227,7 @@ impl<'a> ChatRequest<'a> {
     pub(super) fn offers(&self) -> Vec<Offer<'a>> {
         let list = |name| {
             let raw: Option<&'a RawValue> = self.raw(name);
-            raw.and_then(|raw| serde_json::from_str::<List<Object<Offer<'a>>>>(raw.get()).ok())
-                .unwrap_or_default()
+            raw.and_then(|raw| json::read::<List<Object<Offer<'a>>>>(raw.get()).ok()).unwrap_or_default()
         };
         let (List(mut offers), List(old)) = (list("tools"), list("functions"));
         offers.extend(old);
@@ -289,7 +289,7 @@ impl<'a> ChatRequest<'a> {
 
 /// Whether a raw value has anything in it.
 fn is_full(raw: &RawValue) -> bool {
-    serde_json::from_str::<Truth>(raw.get()).is_ok_and(|truth| truth.0)
+    json::read::<Truth>(raw.get()).is_ok_and(|truth| truth.0)
 }
 
 /// Whether stream options ask for the usage.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
+use crate::json;
 use crate::lenient::{Fields, Object, Text, skip};
 
 /// One tool, in the new form (`function` or `custom` inside) or the old one (name and schema at once).
@@ -36,7 +37,7 @@ impl<'a> Fields<'a> for Offer<'a> {
 
 /// The `type` of an object.
 pub(super) fn kind_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let Object(Kind(kind)) = serde_json::from_str::<Object<Kind<'_>>>(raw.get()).ok()?;
+    let Object(Kind(kind)) = json::read::<Object<Kind<'_>>>(raw.get()).ok()?;
     kind
 }
 

@@ -1,0 +1,21 @@
+//! Names of headers that are not in the standard, made once: a name from a text is read and copied each time.
+
+use http::HeaderName;
+
+pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub(crate) static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(crate) static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+pub(crate) static ATTEMPTS: HeaderName = HeaderName::from_static("x-koboshi-attempts");
+pub(crate) static CACHE: HeaderName = HeaderName::from_static("x-koboshi-cache");
+pub(crate) static DEADLINE: HeaderName = HeaderName::from_static("x-koboshi-deadline");
+pub(crate) static DEGRADED: HeaderName = HeaderName::from_static("x-koboshi-degraded");
+pub(crate) static FAULT: HeaderName = HeaderName::from_static("x-koboshi-fault");
+pub(crate) static GUARD: HeaderName = HeaderName::from_static("x-koboshi-guard");
+pub(crate) static MODE: HeaderName = HeaderName::from_static("x-koboshi-mode");
+pub(crate) static REASK: HeaderName = HeaderName::from_static("x-koboshi-reask");
+pub(crate) static REPAIRED: HeaderName = HeaderName::from_static("x-koboshi-repaired");
+pub(crate) static SCREEN: HeaderName = HeaderName::from_static("x-koboshi-screen");
+pub(crate) static TARGET: HeaderName = HeaderName::from_static("x-koboshi-target");
