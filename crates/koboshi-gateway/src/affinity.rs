@@ -1,12 +1,15 @@
 //! Who served a conversation last, so that its prompt cache is used again.
 //!
-//! A preference for as long as a turn lasts: among the keys of one model always, among models only while the agent is in the middle of
-//! a tool loop. With the next message of the user the chain's own order holds again, so that a primary that has recovered is used. The
-//! conversation is known by a hash of its opening and its tenant; nothing of it is kept.
+//! The cache belongs to a model *and* a key, so both are remembered. A preference only: among the keys of one model for as long as the
+//! conversation goes on, among models only while the agent is in the middle of a tool loop. With the next message of the user the
+//! chain's own order of models holds again, so that a primary that has recovered is used. The conversation is known by a hash of its
+//! opening and its tenant; nothing of it is kept.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use koboshi::key::ScopeKey;
 
 /// Conversations that are remembered; at twice as many the older half is forgotten.
 const MOST: usize = 20_000;
@@ -19,7 +22,8 @@ pub(crate) struct Affinity {
     kept: Mutex<(Known, Known)>,
 }
 
-type Known = HashMap<u64, Arc<str>>;
+/// Provider, model and key.
+type Known = HashMap<u64, ScopeKey>;
 
 impl Affinity {
     /// The number of a conversation.
@@ -28,15 +32,15 @@ impl Affinity {
     }
 
     /// Who served it last.
-    pub(crate) fn served_by(&self, conversation: u64) -> Option<Arc<str>> {
+    pub(crate) fn served_by(&self, conversation: u64) -> Option<ScopeKey> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0.get(&conversation).or_else(|| kept.1.get(&conversation)).cloned()
     }
 
     /// It was served by this target.
-    pub(crate) fn note(&self, conversation: u64, target: &Arc<str>) {
+    pub(crate) fn note(&self, conversation: u64, target: ScopeKey) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.0.insert(conversation, Arc::clone(target));
+        kept.0.insert(conversation, target);
         if kept.0.len() >= MOST {
             kept.1 = std::mem::take(&mut kept.0);
         }
@@ -46,16 +50,18 @@ impl Affinity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use koboshi::key::Rung;
 
     #[test]
     fn conversations_are_told_apart_and_memory_is_bounded() {
         let affinity = Affinity::default();
         let mine = affinity.conversation("a", b"hello");
         assert_ne!(mine, affinity.conversation("b", b"hello"), "tenants are apart");
-        affinity.note(mine, &"sim/ok".into());
-        assert_eq!(affinity.served_by(mine).as_deref(), Some("sim/ok"));
+        let target = |name: &str| ScopeKey::new(Rung::Target, name).unwrap();
+        affinity.note(mine, target("one/ok#a"));
+        assert_eq!(affinity.served_by(mine), Some(target("one/ok#a")));
         for other in 0..3 * MOST as u64 {
-            affinity.note(other, &"x/y".into());
+            affinity.note(other, target("x/y#z"));
         }
         assert_eq!(affinity.served_by(mine), None);
         let kept = affinity.kept.lock().unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind, Sub};
+use koboshi_wire::sse::Framer;
 use koboshi_wire::step::Usage;
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ const MOST_HELD: usize = 16 * 1024 * 1024;
 /// Before content, only so much: role and ping frames are small.
 const MOST_BEFORE_CONTENT: usize = 256 * 1024;
 /// After the last choice has ended, usage and the terminal mark may take so long.
-const AFTER_THE_END: Duration = Duration::from_secs(1);
+pub(crate) const AFTER_THE_END: Duration = Duration::from_secs(1);
 
 /// Something for the client.
 #[derive(Debug)]
@@ -50,6 +51,10 @@ pub(crate) struct Followed {
     spoke: Instant,
     /// It has said something since then.
     pub(crate) speaks: bool,
+    /// Its last end came alone, as those do that servers mean: one that comes along with content may not be the last.
+    pub(crate) ended_alone: bool,
+    /// The client need not wait for the rest, which can only be the cost: here is where it will stand.
+    pub(crate) rest: Option<Framer>,
 }
 
 impl Followed {
@@ -65,6 +70,8 @@ impl Followed {
             begun: 0,
             spoke: Instant::now(),
             speaks: false,
+            ended_alone: false,
+            rest: None,
         }
     }
 
@@ -83,8 +90,18 @@ impl Followed {
 
     /// Whether every choice that began has ended.
     pub(crate) fn is_whole(&self) -> bool {
-        let ended = self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice));
-        !self.finishes.is_empty() && self.begun & !ended == 0
+        !self.finishes.is_empty() && self.begun & !self.ended() == 0
+    }
+
+    fn ended(&self) -> u128 {
+        self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice))
+    }
+
+    /// Whether all of so many choices were made and ended, and nothing can follow but the cost. A call may be followed by another
+    /// one whatever was said of the end, and a choice that has not begun by its beginning.
+    pub(crate) fn has_said_all(&self, choices: u32) -> bool {
+        let ended = self.ended().count_ones();
+        self.has_content && self.ended_alone && self.calls.is_empty() && self.is_whole() && ended >= choices
     }
 
     /// Keeps something back.

@@ -2,7 +2,6 @@
 //!
 //! What is done about it is the [`Journey`]'s; here are the limits, the headers and the reading.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,12 +10,12 @@ use http::{HeaderMap, HeaderValue, Response};
 use jiff::Timestamp;
 use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi::gate::{Gate, Reservation};
 use koboshi::time::Moment;
 use tokio::time::{Instant, timeout_at};
 
 use crate::journey::{Journey, Open};
 use crate::names;
+use crate::stake::Stake;
 use crate::story::RequestId;
 use crate::target::Target;
 use crate::unary::not_an_answer;
@@ -53,11 +52,8 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: Bytes,
-        mut reservation: Reservation<Arc<Gate>>,
-    ) -> Result<
-        (Response<Body>, Limits, Reservation<Arc<Gate>>, Moment, Timestamp),
-        (Box<Fault>, Reservation<Arc<Gate>>, Timestamp),
-    > {
+        mut stake: Stake,
+    ) -> Result<(Response<Body>, Limits, Stake, Moment, Timestamp), (Box<Fault>, Stake, Timestamp)> {
         let world = &self.core.world;
         let (began, wall) = (world.now(), world.wall());
         if self.attempts == 0 {
@@ -72,7 +68,7 @@ impl Journey<'_> {
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
         let way = match &target.provider.origin {
             Some(origin) => Way::Server(origin),
-            None => Way::Sim(&target.model),
+            None => Way::Sim { model: &target.model, stands_in: self.plan.simulated },
         };
         let post = Post {
             way,
@@ -81,11 +77,11 @@ impl Journey<'_> {
             body,
             connect_limit: target.timers.connect,
         };
-        reservation.sent();
+        stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(post)).await {
-            Ok(Ok(answer)) => Ok((answer, limits, reservation, began, wall)),
-            Ok(Err(fault)) => Err((fault, reservation, wall)),
-            Err(_) => Err((timed_out(too_late(&limits)), reservation, wall)),
+            Ok(Ok(answer)) => Ok((answer, limits, stake, began, wall)),
+            Ok(Err(fault)) => Err((fault, stake, wall)),
+            Err(_) => Err((timed_out(too_late(&limits)), stake, wall)),
         }
     }
 
@@ -110,10 +106,16 @@ impl Journey<'_> {
         self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
     }
 
-    /// What came is no stream, though one was asked for: a page or an object, which may say why.
+    /// What came is no stream, though one was asked for: a page or a list, which may say why.
     pub(crate) async fn no_stream(&self, open: &mut Open, begun: Bytes) -> Box<Fault> {
         let text = read_error(open, begun).await;
         self.classify(&open.head, 200, &text, false).unwrap_or_else(not_an_answer)
+    }
+
+    /// What a body that is no answer says of itself.
+    pub(crate) fn said_of(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
+        let begin = body.get(..LONGEST_ERROR).unwrap_or(body);
+        self.classify(&open.head, 200, &String::from_utf8_lossy(begin), false)
     }
 }
 

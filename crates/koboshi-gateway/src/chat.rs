@@ -134,10 +134,10 @@ fn served(run: &Run<'_>) {
     let world = &run.core.world;
     world.meters.whole.inc();
     if run.targets.len() > 1
-        && let Some(target) = run.facts.borrow().target.as_deref()
+        && let Some(target) = run.facts.borrow().served.clone()
     {
         let conversation = world.affinity.conversation(run.story.tenant.name(), run.request.opening());
-        world.affinity.note(conversation, &target.into());
+        world.affinity.note(conversation, target);
     }
 }
 
@@ -193,13 +193,12 @@ fn able(
     }
     if targets.len() > 1 {
         let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
-        let served = world.affinity.served_by(conversation);
-        let in_a_loop = request
-            .messages()
-            .last()
-            .is_some_and(|message| matches!(message.role, Role::Tool | Role::Function));
-        if in_a_loop {
-            prefer(&mut targets, served.as_deref());
+        if let Some(served) = world.affinity.served_by(conversation) {
+            let messages = request.messages();
+            let in_a_loop =
+                messages.last().is_some_and(|message| matches!(message.role, Role::Tool | Role::Function));
+            let goes_on = messages.iter().any(|message| message.role == Role::Assistant);
+            prefer(&mut targets, &served, in_a_loop, goes_on);
         }
     }
     Ok(targets)

@@ -140,6 +140,9 @@ impl Run<'_> {
             match replaced {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
+                    if cost != Usage::default() {
+                        next.stake.told(cost);
+                    }
                     open = next;
                     if let Some(call) = calls.get_mut(at) {
                         call.arguments = arguments;

@@ -1,7 +1,8 @@
 //! One answer of an upstream, frame by frame: when it is silent too long, broken, cut, in error, and when it is whole.
 //!
 //! An answer is whole when every choice that began has its finish reason. The terminal mark alone proves nothing, and its absence harms
-//! nobody: a healthy answer without it is finished for the client at once.
+//! nobody: a healthy answer without it is finished for the client at once. Where only the cost can follow, and the client did not ask for
+//! it, the client does not wait for it either: [`rest`](crate::rest) does.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -9,12 +10,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::chat::chunk;
+use koboshi_wire::chat::{chunk, unstreamed};
 use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Followed, Pass, too_long};
+use crate::blocks::Blocks;
 use crate::firewall::collect;
 use crate::journey::{Journey, Open};
 use crate::relay::Stream;
@@ -100,10 +102,31 @@ impl Stream<'_, '_> {
             }
             self.flush(passing).await;
             let first = passing.block.is_empty();
-            let Some(block) = self.read(open, &mut answer).await? else { break };
-            if first && is_no_event(&block) {
-                return Err(Stop::Fault(journey.no_stream(open, block).await));
+            let enough = self.needs_no_more(&answer);
+            let block = match enough {
+                true => open.body.at_hand().await.flatten().and_then(Result::ok),
+                false => None,
+            };
+            if enough && block.is_none() {
+                answer.rest = Some(framer);
+                return self.end(resumed, answer);
             }
+            let block = match block {
+                Some(block) => block,
+                None => match self.read(open, &mut answer).await? {
+                    Some(block) => block,
+                    None => break,
+                },
+            };
+            let block = match block.trim_ascii_start().first() {
+                // Boxed: every open stream would have room for it.
+                Some(b'{') if first => Box::pin(self.unstreamed(open, block, journey, &mut answer)).await?,
+                // Events begin with the name of a field or a colon; this is a page or a list, whatever its head says.
+                Some(b'[' | b'<') if first => {
+                    return Err(Stop::Fault(journey.no_stream(open, block).await));
+                }
+                _ => block,
+            };
             passing.block = block.clone();
             framer.push(block);
         }
@@ -114,6 +137,41 @@ impl Stream<'_, '_> {
             self.pass(pass).await;
         }
         self.end(resumed, answer)
+    }
+
+    /// An object came in place of a stream: a whole answer as the stream that it should have been, or what it says is wrong.
+    async fn unstreamed(
+        &mut self,
+        open: &mut Open,
+        begun: Bytes,
+        journey: &Journey<'_>,
+        answer: &mut Followed,
+    ) -> Result<Bytes, Stop> {
+        let mut blocks = Blocks::up_to(LONGEST_FRAME);
+        let (mut next, mut broken) = (Some(begun), None);
+        while let Some(block) = next {
+            blocks.push(block).ok_or_else(too_long)?;
+            next = match self.read(open, answer).await {
+                Ok(next) => next,
+                Err(Stop::Fault(fault)) => {
+                    broken = Some(fault);
+                    None
+                }
+                Err(differs) => return Err(differs),
+            };
+        }
+        let body = blocks.whole();
+        if let (None, Some(frames)) = (&broken, unstreamed::frames(&body)) {
+            return Ok(frames);
+        }
+        let said = journey.said_of(open, &body);
+        Err(Stop::Fault(said.or(broken).unwrap_or_else(not_an_answer)))
+    }
+
+    /// Whether the client has everything that it asked for.
+    fn needs_no_more(&self, answer: &Followed) -> bool {
+        let request = self.run.request;
+        answer.has_said_all(request.n().max(1)) && (!request.include_usage() || answer.usage.is_some())
     }
 
     /// Nothing of an attempt that was not seen counts for the next one.
@@ -162,7 +220,7 @@ impl Stream<'_, '_> {
     fn look(
         &mut self,
         frame: &Frame,
-        open: &Open,
+        open: &mut Open,
         resume: Option<&mut Resume>,
         journey: &Journey<'_>,
         answer: &mut Followed,
@@ -217,10 +275,17 @@ impl Stream<'_, '_> {
     }
 
     /// Takes what a frame brings into the answer.
-    fn collect(&mut self, step: &Step<'_>, open: &Open, answer: &mut Followed) -> Result<(), Stop> {
+    fn collect(&mut self, step: &Step<'_>, open: &mut Open, answer: &mut Followed) -> Result<(), Stop> {
         if !answer.has_content && step.has_content() {
             answer.has_content = true;
             open.saw_content();
+        }
+        if step.has_content() {
+            let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
+            open.stake.saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
+        }
+        if let Some(usage) = step.usage {
+            open.stake.told(usage);
         }
         answer.speaks |= step.has_content() || !step.finish.is_empty();
         self.beyond_text |= step.refusal || step.audio || step.other_text;
@@ -228,6 +293,9 @@ impl Stream<'_, '_> {
             collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
         }
         answer.begun |= step.speaking;
+        if !step.finish.is_empty() {
+            answer.ended_alone = !step.has_content();
+        }
         let ended = step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned()));
         answer.finishes.extend(ended);
         answer.usage = step.usage.or(answer.usage);
@@ -295,11 +363,6 @@ impl Stream<'_, '_> {
         }
         Ok(answer)
     }
-}
-
-/// Events begin with the name of a field or a colon; an object or a page is no stream, whatever its head says.
-fn is_no_event(block: &[u8]) -> bool {
-    matches!(block.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
 }
 
 /// The connection can be used again only if its answer was read to the end, which is often there already.

@@ -23,6 +23,7 @@ use crate::attempt::{Limits, Shape};
 use crate::core::Core;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
+use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
 use crate::upstream::Body;
@@ -36,7 +37,7 @@ pub(crate) struct Open {
     pub(crate) body: Body,
     pub(crate) limits: Limits,
     attempt: Attempt<Arc<Breaker>>,
-    reservation: Reservation<Arc<Gate>>,
+    pub(crate) stake: Stake,
     began: Moment,
     wall: Timestamp,
 }
@@ -128,10 +129,12 @@ impl<'j> Journey<'j> {
                 self.call.bar(place);
                 continue;
             };
-            match self.send(&target, shape, body, reservation).await {
+            let stake = Stake::new(reservation, &target, &self.story.trace);
+            match self.send(&target, shape, body, stake).await {
                 Ok(sent) => {
-                    let (answer, limits, reservation, began, wall) = sent;
+                    let (answer, limits, mut stake, began, wall) = sent;
                     let (parts, body) = answer.into_parts();
+                    stake.seen(parts.status.is_success());
                     let open = Open {
                         target,
                         place,
@@ -139,7 +142,7 @@ impl<'j> Journey<'j> {
                         body,
                         limits,
                         attempt,
-                        reservation,
+                        stake,
                         began,
                         wall,
                     };
@@ -150,13 +153,13 @@ impl<'j> Journey<'j> {
                     let (open, fault) = Box::pin(self.refusal(open, parts.status.as_u16())).await;
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
-                        Self::withdraw(open);
+                        self.withdraw(open, Withdrawn::Prefill, Some(&fault));
                         continue;
                     }
                     self.after(open, fault);
                 }
-                Err((fault, reservation, wall)) => {
-                    drop(reservation);
+                Err((fault, stake, wall)) => {
+                    stake.failed(self.core.world.now());
                     self.note(&target, place, attempt, fault, wall);
                 }
             }
@@ -166,9 +169,8 @@ impl<'j> Journey<'j> {
     /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
     /// can.
     pub(crate) fn after(&mut self, open: Open, fault: Box<Fault>) -> Remedy {
-        let Open { target, place, attempt, mut reservation, wall, began, .. } = open;
-        reservation.seen();
-        reservation.settle(Cost::of(0, 0), self.core.world.now());
+        let Open { target, place, attempt, stake, wall, began, .. } = open;
+        stake.failed(self.core.world.now());
         target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
     }
@@ -186,24 +188,24 @@ impl<'j> Journey<'j> {
 
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
+        let (_, stake) = self.whole(open);
+        stake.served(usage, self.core.world.now());
+    }
+
+    /// The same, where what it cost may still come.
+    pub(crate) fn whole(&self, open: Open) -> (Body, Stake) {
         let now = self.core.world.now();
-        let Open { target, attempt, mut reservation, began, wall, .. } = open;
-        reservation.seen();
-        if let Some(usage) = usage {
-            target.meters.input.inc_by(usage.input);
-            target.meters.output.inc_by(usage.output);
-            reservation.settle(Cost::of(usage.input, usage.output), now);
-        }
+        let Open { target, attempt, mut stake, began, wall, body, .. } = open;
+        stake.is_whole();
         attempt.succeeded(now);
-        self.story.trace.succeeded(&target, wall, usage);
         target.meters.duration.observe(now.since(began).as_secs_f64());
         learn::from_success(&self.core.world, &target, wall);
+        (body, stake)
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
-    pub(crate) fn withdraw(open: Open) {
-        let Open { mut reservation, .. } = open;
-        reservation.seen();
+    pub(crate) fn withdraw(&self, open: Open, why: Withdrawn, fault: Option<&Fault>) {
+        open.stake.withdrawn(why, fault, self.core.world.now());
     }
 
     /// The kind of the last fault on the way.

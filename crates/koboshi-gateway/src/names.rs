@@ -9,6 +9,7 @@ pub(crate) static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-r
 pub(crate) static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub(crate) static ATTEMPTS: HeaderName = HeaderName::from_static("x-koboshi-attempts");
+pub(crate) static CACHE: HeaderName = HeaderName::from_static("x-koboshi-cache");
 pub(crate) static DEADLINE: HeaderName = HeaderName::from_static("x-koboshi-deadline");
 pub(crate) static DEGRADED: HeaderName = HeaderName::from_static("x-koboshi-degraded");
 pub(crate) static FAULT: HeaderName = HeaderName::from_static("x-koboshi-fault");

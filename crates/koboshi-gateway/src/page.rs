@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use crate::plan::Plan;
 
 /// What a page may read of an answer besides its body.
-const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, \
+const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
                         x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired";
 
 /// What is wrong with the page or name that a request comes from, if anything.

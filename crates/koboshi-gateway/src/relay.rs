@@ -11,7 +11,6 @@
 //! id stays the first one's and the model becomes the one that really answers.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::args::Finish;
@@ -28,8 +27,10 @@ use crate::follow::{Stop, finish_reading};
 use crate::hold::Hold;
 use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;
+use crate::rest::Rest;
 use crate::resume::{Begun, Resume};
 use crate::run::{Run, Turn};
+use crate::stake::Withdrawn;
 
 /// Text beyond this is not kept, and a stream that breaks after it cannot be resumed.
 const LONGEST_RESUMED: usize = 1024 * 1024;
@@ -118,7 +119,7 @@ impl<'s, 'r> Stream<'s, 'r> {
                 },
                 Err(Stop::Fault(fault)) => fault,
                 Err(Stop::Differs(fault)) => {
-                    Journey::withdraw(open);
+                    journey.withdraw(open, Withdrawn::Differs, None);
                     self.run.core.world.meters.recovery("differs");
                     let ended = journey.give_up(fault);
                     return self.over(ended).await;
@@ -153,7 +154,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         };
         if let Ok(open) = &opened {
             run.disclose(|facts| {
-                facts.target = Some(Arc::clone(&open.target.name));
+                facts.served_by(&open.target);
                 facts.tried(journey);
             });
         }
@@ -172,7 +173,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         followed: Followed,
         rewritten: bool,
     ) -> Result<(), Unsettled> {
-        let Followed { mut calls, held, finishes, usage, text, .. } = followed;
+        let Followed { mut calls, held, finishes, usage, text, rest, .. } = followed;
         let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
         let mut sum = usage.unwrap_or_default();
         let run = self.run;
@@ -205,6 +206,11 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.tap.send(Bytes::from_static(DONE)).await;
         if rewritten {
             self.run.core.world.meters.recovery("resumed");
+        }
+        if let Some(rest) = rest {
+            // On the heap: every open stream would have room for it.
+            Box::pin(Rest::of(rest, journey.whole(open)).come()).await;
+            return Ok(());
         }
         finish_reading(&mut open.body).await;
         journey.succeeded(open, usage.map(|_| sum));
@@ -244,7 +250,14 @@ impl<'s, 'r> Stream<'s, 'r> {
             let same = rest.iter().take_while(|call| call.choice == first.choice).count();
             let (these, others) = rest.split_at(same);
             let wholes: Vec<_> = these.iter().map(ToolCall::whole).collect();
-            self.tap.send(write::calls_chunk_from(&self.names, first.choice, 0, &wholes)).await;
+            let frame = match wholes.as_slice() {
+                // The old form has room for one call.
+                [only] if self.run.request.is_legacy() => {
+                    write::function_chunk(&self.names, first.choice, only)
+                }
+                _ => write::calls_chunk_from(&self.names, first.choice, 0, &wholes),
+            };
+            self.tap.send(frame).await;
             rest = others;
         }
     }

@@ -12,6 +12,7 @@ use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind};
+use koboshi::key::ScopeKey;
 use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
 use serde_json::{Value, json};
@@ -31,8 +32,12 @@ const SOON: Duration = Duration::from_secs(60);
 pub(crate) struct Disclosure {
     pub(crate) attempts: u32,
     pub(crate) target: Option<Arc<str>>,
+    /// The same with its key.
+    pub(crate) served: Option<ScopeKey>,
     /// `cache`, `simple` or `static`.
     pub(crate) degraded: Option<&'static str>,
+    /// A kept answer that is still fresh, given before anybody was asked: as good as a new one.
+    pub(crate) hit: bool,
     /// The kind of the last fault on the way.
     pub(crate) fault: Option<&'static str>,
     /// What the loop guard did or would have done.
@@ -44,6 +49,12 @@ pub(crate) struct Disclosure {
 }
 
 impl Disclosure {
+    /// This target answers.
+    pub(crate) fn served_by(&mut self, target: &Target) {
+        self.target = Some(Arc::clone(&target.name));
+        self.served.clone_from(&target.scopes.target);
+    }
+
     /// What was tried so far.
     pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
         self.attempts = journey.attempts;
@@ -67,6 +78,7 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     };
     text(&names::TARGET, facts.target.as_deref());
     text(&names::DEGRADED, facts.degraded);
+    text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
     text(&names::GUARD, facts.guard.as_deref());
     if facts.reasks > 0 {
@@ -74,6 +86,15 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     }
     if facts.repaired > 0 {
         headers.insert(&names::REPAIRED, number(facts.repaired));
+    }
+    parts
+}
+
+/// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
+pub(crate) fn head_with(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
+    let mut parts = head(status, content, story, facts);
+    if status >= 400 {
+        parts.headers.insert(&names::SHOULD_RETRY, HeaderValue::from_static("false"));
     }
     parts
 }
@@ -87,7 +108,12 @@ fn number(count: u32) -> HeaderValue {
 
 /// The head of a stream.
 pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
-    let mut parts = head(200, "text/event-stream", story, facts);
+    stream_head_with(200, story, facts)
+}
+
+/// The head of a stream of a prepared answer.
+pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Parts {
+    let mut parts = head_with(status, "text/event-stream", story, facts);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the keep-alives back too.
     parts.headers.insert(&names::BUFFERING, HeaderValue::from_static("no"));

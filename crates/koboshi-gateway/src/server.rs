@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream as StdStream};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +25,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::core::Core;
 use crate::edge;
+use crate::line::Line;
 use crate::upstream::{Upstream, sim};
 use crate::world::World;
 
@@ -192,21 +194,38 @@ impl Drop for Counted {
 
 async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr, mut stop: watch::Receiver<bool>) {
     let head_time = core.world.plan().config.serve.head_time;
-    let service = service_fn(move |request| edge::handle(Rc::clone(&core), peer, request));
+    let line = Line::of(stream);
+    let asked = line.clone();
+    let service = service_fn(move |request| {
+        asked.asked(request.version());
+        let (line, answer) = (asked.clone(), edge::handle(Rc::clone(&core), peer, request));
+        async move {
+            let answer = answer.await;
+            line.answers();
+            answer
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head_time)
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    // How a client's connection ended is the client's business.
-    let ended = tokio::select! {
-        ended = connection.as_mut() => Some(ended),
-        _ = stop.wait_for(|stop| *stop) => None,
-    };
-    if ended.is_none() {
-        connection.as_mut().graceful_shutdown();
-        let _ = connection.await;
+        // A client that has said all may still listen; one that does not is noticed by its line.
+        .half_close(true)
+        .serve_connection(TokioIo::new(line.clone()), service);
+    let mut connection = pin!(connection);
+    let mut gone = pin!(line.gone());
+    // How a client's connection ended is the client's business. What the client says is the connection's, so that comes first.
+    tokio::select! {
+        biased;
+        _ = connection.as_mut() => return,
+        () = gone.as_mut() => return,
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        biased;
+        _ = connection => {}
+        () = gone => {}
     }
 }

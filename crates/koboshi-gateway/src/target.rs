@@ -283,12 +283,19 @@ fn make(
 }
 
 /// The order of a chain's targets for one conversation: the one that served it before comes first if it is in the chain, because
-/// its prompt cache is warm. A preference only: it is passed over like any other when it cannot answer.
-pub(crate) fn prefer(targets: &mut [Arc<Target>], served: Option<&str>) {
-    let Some(served) = served else { return };
-    if let Some(at) = targets.iter().position(|target| *target.name == *served)
-        && let Some(front) = targets.get_mut(..=at)
-    {
+/// its prompt cache is warm; in a loop before all others, else before the other keys of its model. A preference only: it is passed over
+/// like any other when it cannot answer.
+pub(crate) fn prefer(targets: &mut [Arc<Target>], served: &ScopeKey, in_a_loop: bool, goes_on: bool) {
+    let Some(at) = targets.iter().position(|target| target.scopes.target.as_ref() == Some(served)) else {
+        return;
+    };
+    let of_its_model = |target: &&Arc<Target>| targets.get(at).is_some_and(|known| known.name == target.name);
+    let from = match (in_a_loop, goes_on) {
+        (true, _) => 0,
+        (false, true) => at - targets.iter().take(at).rev().take_while(of_its_model).count(),
+        (false, false) => at,
+    };
+    if let Some(front) = targets.get_mut(from..=at) {
         front.rotate_right(1);
     }
 }

@@ -1,7 +1,5 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
@@ -28,7 +26,8 @@ pub(crate) struct Answered {
 /// Reads an answer to its end.
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
-    let Open { limits, body, .. } = open;
+    let mut read = 0;
+    let Open { limits, body, stake, .. } = open;
     loop {
         let block = match body.at_hand().await {
             Some(block) => block,
@@ -39,6 +38,8 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
         };
         let Some(block) = block else { break };
         let block = block?;
+        read += block.len();
+        stake.saw_part(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -57,7 +58,7 @@ impl Run<'_> {
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
         loop {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
-            self.disclose(|facts| facts.target = Some(Arc::clone(&open.target.name)));
+            self.disclose(|facts| facts.served_by(&open.target));
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
                 let judged = self.judge(journey, &open, &body)?;
@@ -72,6 +73,9 @@ impl Run<'_> {
                     continue;
                 }
             };
+            if let Some(usage) = usage {
+                open.stake.told(usage);
+            }
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
                 journey.succeeded(open, usage);

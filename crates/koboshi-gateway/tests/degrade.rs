@@ -93,6 +93,8 @@ fn a_cache_that_serves_answers_before_anybody_is_asked() {
         let again = stage.ask(&chat(stream));
         assert_whole(&again, &chat(stream));
         assert_eq!((&about(&again)["source"], &about(&again)["degraded"]), (&json!("cache"), &json!(false)));
+        assert_eq!(again.header("x-koboshi-degraded"), None, "header and body agree: {again:?}");
+        assert_eq!(again.header("x-koboshi-cache"), Some("hit"), "{again:?}");
         assert_eq!(again.number("x-koboshi-attempts"), Some(0));
     }
     assert_eq!(stage.calls(), (1, 0));
@@ -109,7 +111,11 @@ fn what_is_no_longer_fresh_serves_only_where_nobody_answers() {
     assert_whole(&stage.ask(&chat(false)), &chat(false));
     assert_eq!(stage.calls(), (2, 0), "stale answers are not served while somebody answers");
     switch.off();
-    assert_lesser(&stage.ask(&chat(false)), "cache");
+    for stream in [false, true] {
+        let stale = stage.ask(&chat(stream));
+        assert_lesser(&stale, "cache");
+        assert_eq!(stale.header("x-koboshi-cache"), None, "a lesser answer is no hit");
+    }
     let none = Stage::with(&["one/switched"], |config| {
         config.degrade.cache = CacheMode::Fallback;
         (config.degrade.cache_ttl, config.degrade.cache_stale) = (ms(0), ms(0));
@@ -383,9 +389,22 @@ fn a_prepared_answer_may_have_the_status_of_an_error() {
         config.degrade.answers = Some(file.path().to_owned());
         config.degrade.status = 503;
     });
-    let answer = stage.ask(&chat(false));
-    assert_eq!((answer.status, answer.header("x-koboshi-degraded")), (503, Some("static")));
-    assert_eq!(answer.content(), "m is away.");
+    for stream in [false, true] {
+        let answer = stage.ask(&chat(stream));
+        assert_eq!((answer.status, answer.header("x-koboshi-degraded")), (503, Some("static")), "{answer:?}");
+        assert_eq!(answer.header("x-should-retry"), Some("false"), "an SDK would run the whole chain again");
+        assert_eq!((answer.content().as_str(), answer.is_stream()), ("m is away.", stream));
+    }
+    // A stream whose head has gone out keeps the status it has.
+    let stage = Stage::with(&["one/silence"], |config| {
+        config.serve.hold = ms(50);
+        config.remedy.backoff.attempts = 1;
+        config.degrade.answers = Some(file.path().to_owned());
+        config.degrade.status = 503;
+        timeouts(config, "one", |limits| limits.first = Some(ms(400)));
+    });
+    let answer = stage.ask(&chat(true));
+    assert_eq!((answer.status, answer.content().as_str()), (200, "m is away."), "{answer:?}");
 }
 
 #[test]

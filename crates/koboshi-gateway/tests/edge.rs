@@ -9,11 +9,11 @@ use std::net::Shutdown;
 
 use common::*;
 use koboshi_config::Config;
-use koboshi_config::gateway::ClientKey;
+use koboshi_config::gateway::{ClientKey, ProviderConfig, ProviderKind};
 use koboshi_gateway::StartError;
 use koboshi_store::MemoryStore;
 use koboshi_testkit::until;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 fn key(config: &mut Config, name: &str, secret: &str) {
@@ -412,7 +412,7 @@ fn half_closed_sockets_are_answered_or_let_go_and_never_kept() {
     client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
     client.close_writing();
     let answer = client.read();
-    assert!(answer.status == 0 || answer.is_done(), "all or nothing: {answer:?}");
+    assert_whole(&answer, &chat(true));
     // Nothing was said at all, or half a request.
     for begun in [
         "",
@@ -446,4 +446,59 @@ fn one_connection_serves_many_requests() {
     let connections: std::collections::BTreeSet<_> =
         stage.one.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 1, "and so does one to the provider");
+}
+
+/// What a gateway without any provider answers to a client with tools.
+fn asked_of_nobody(
+    gateway: &koboshi_gateway::Gateway,
+    model: &str,
+    change: impl Fn(&mut Value),
+) -> Vec<Answer> {
+    let ask = |stream: bool| {
+        let mut body = with_tools(stream, "look it up");
+        body["model"] = model.into();
+        change(&mut body);
+        let mut client = Client::to(gateway.address());
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        client.read()
+    };
+    vec![ask(false), ask(true)]
+}
+
+#[test]
+fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
+    let gateway = start(config(), &MemoryStore::default()).unwrap();
+    // A real agent would run what is made up here.
+    for model in ["gpt-4o", "claude-sonnet-4-5", "sim/ok", "sim/ok?chunks=60", "sim/slow-first?after=1ms"] {
+        for answer in asked_of_nobody(&gateway, model, |_| {}) {
+            assert_eq!((answer.status, answer.calls().len()), (200, 0), "{model}: {answer:?}");
+            assert_eq!(answer.finish().as_deref(), Some("stop"), "{model}");
+            assert!(answer.content().starts_with("This is a simulated answer"), "{model}: {answer:?}");
+        }
+    }
+    let made = |model: &str, change: &dyn Fn(&mut Value)| {
+        for answer in asked_of_nobody(&gateway, model, change) {
+            assert_eq!((answer.status, answer.calls().len()), (200, 1), "{model}: {answer:?}");
+        }
+    };
+    made("sim/ok?tools=yes", &|_| {});
+    made("sim/broken-tool-args", &|_| {});
+    made("gpt-4o", &|body| body["tool_choice"] = "required".into());
+    made("gpt-4o", &|body| {
+        let script = "koboshi-sim: call look_up {\"city\": \"Aizu\", \"count\": 1}";
+        body["messages"][0]["content"] = script.into();
+    });
+    // Who sets it up as a provider wants a provider.
+    let mut told = config();
+    let sim = ProviderConfig {
+        kind: ProviderKind::Sim,
+        base_url: None,
+        keys: Vec::new(),
+        ..provider(String::new())
+    };
+    told.providers.insert("sim".to_owned(), sim);
+    let gateway = start(told, &MemoryStore::default()).unwrap();
+    for answer in asked_of_nobody(&gateway, "sim/ok", |_| {}) {
+        assert_eq!(answer.calls().len(), 1, "{answer:?}");
+    }
 }

@@ -9,9 +9,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
-use desk::{JSON, address, chat, chat_with, config, get, read_head, send, start};
+use desk::{JSON, address, ask, chat, chat_with, config, get, read_head, send, start};
 use koboshi_gateway::Gateway;
-use koboshi_testkit::{DEADLINE, until};
+use koboshi_sim::{Ask, play};
+use koboshi_testkit::{DEADLINE, Upstream, until};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
@@ -49,11 +50,15 @@ impl Collector {
         Self { port, got }
     }
 
-    /// Every span, by name; the gateway has stopped, so there are no more.
-    fn spans(&self) -> BTreeMap<String, Span> {
+    /// Every span; the gateway has stopped, so there are no more.
+    fn all(&self) -> Vec<Span> {
         let all = self.got.try_iter().flat_map(|request| request.resource_spans);
-        let spans = all.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
-        spans.map(|span| (span.name.clone(), span)).collect()
+        all.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans).collect()
+    }
+
+    /// The same, by name.
+    fn spans(&self) -> BTreeMap<String, Span> {
+        self.all().into_iter().map(|span| (span.name.clone(), span)).collect()
     }
 }
 
@@ -170,6 +175,77 @@ fn a_client_that_goes_away_is_told_apart_from_an_answer() {
     gateway.stop();
     let root = &collector.spans()["chat sim/stall"];
     assert_eq!(said(&root.attributes, "error.type").as_deref(), Some("cancelled"));
+}
+
+/// The attempt was given up for this reason, and looks like it.
+fn assert_withdrawn(span: &Span, kind: &str, why: &str) {
+    assert_eq!(span.kind, SpanKind::Client as i32);
+    assert_eq!(said(&span.attributes, "error.type").as_deref(), Some(kind), "{span:?}");
+    assert_eq!(said(&span.attributes, "koboshi.withdrawn").as_deref(), Some(why), "{span:?}");
+    assert_eq!(span.status.as_ref().map(|status| status.code), Some(StatusCode::Error as i32));
+    assert_eq!(said(&span.attributes, "koboshi.remedy"), None, "nothing was done about it");
+}
+
+#[test]
+fn an_attempt_whose_client_went_away_has_its_span_too() {
+    // In the middle of a stream, before its first content, and before any head.
+    for (model, stream) in [("stall?after=9", true), ("stall?after=0", true), ("silence", false)] {
+        let collector = Collector::start();
+        let gateway = gateway(collector.port);
+        let at = address(&gateway);
+        let body = json!({"model": format!("shaky/{model}"), "stream": stream,
+            "messages": [{"role": "user", "content": "hello"}]});
+        let client = send(at, "POST", "/v1/chat/completions", &[JSON], Some(&body.to_string()));
+        let line = format!(
+            "koboshi_attempts_total{{gen_ai_provider_name=\"shaky\",gen_ai_request_model=\"{model}\"}} 1"
+        );
+        until("it was asked", || get(at, "/metrics").body.contains(&line).then_some(()));
+        drop(client);
+        until("the request is over", || {
+            get(at, "/metrics").body.contains("koboshi_open_requests 1\n").then_some(())
+        });
+        gateway.stop();
+        let spans = collector.spans();
+        let (attempt, root) = (&spans[&format!("chat {model}")], &spans[&format!("chat shaky/{model}")]);
+        assert_withdrawn(attempt, "cancelled", "client");
+        assert_eq!((&attempt.trace_id, &attempt.parent_span_id), (&root.trace_id, &root.span_id));
+        assert_eq!(said(&root.attributes, "koboshi.attempts").as_deref(), Some("1"));
+    }
+}
+
+#[test]
+fn an_attempt_that_we_gave_up_has_its_span_too() {
+    let collector = Collector::start();
+    let other = Upstream::start();
+    other.set("own", |ask| {
+        let body = br#"{"messages":[{"role":"user","content":"quite another question"}],"stream":true}"#;
+        play(&Ask { model: "ok", body, ..*ask })
+    });
+    let gateway = start(config(&format!(
+        "providers: {{shaky: {{kind: sim}}, proud: {{kind: sim}}, other: {{kind: openai, base_url: '{}', keys: [k]}}}}\n\
+         models: {{'proud/*': {{prefill: true}}}}\n\
+         routes: {{proudly: [shaky/cut, 'proud/ok?prefill=refuse'], differently: [shaky/cut, other/own]}}\n\
+         trace: {{otlp: 'http://127.0.0.1:{}'}}\n",
+        other.url(),
+        collector.port
+    )));
+    for (route, done) in [("proudly", true), ("differently", false)] {
+        let body =
+            json!({"model": route, "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+        let answer = ask(address(&gateway), "POST", "/v1/chat/completions", &[JSON], Some(&body.to_string()));
+        assert_eq!(answer.body.contains("[DONE]"), done, "{answer:?}");
+    }
+    gateway.stop();
+    let spans = collector.all();
+    let attempts = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
+    let proud = attempts("chat ok?prefill=refuse");
+    assert_eq!(proud.len(), 2, "refused, and asked again without");
+    assert_withdrawn(proud[0], "invalid_request", "prefill");
+    assert_eq!(said(&proud[0].attributes, "http.response.status_code").as_deref(), Some("400"));
+    assert_eq!(said(&proud[1].attributes, "error.type"), None);
+    let own = attempts("chat own");
+    assert_eq!(own.len(), 1);
+    assert_withdrawn(own[0], "cancelled", "differs");
 }
 
 #[test]

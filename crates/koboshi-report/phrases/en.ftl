@@ -456,5 +456,5 @@ serve-label-providers = providers
 serve-label-config = config
 serve-label-store = store
 serve-no-config = none: the defaults and the environment
-serve-simulated = No provider is known: none in a config, no key in the environment. A simulated provider answers everything.
+serve-simulated = No provider is known: none in a config, no key in the environment. A simulated provider answers everything, in words that mean nothing. It makes up no tool calls unless the model is named so (sim/ok?tools=yes): an agent would run them for real.
 serve-try = Try it:

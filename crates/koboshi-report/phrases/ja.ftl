@@ -456,5 +456,5 @@ serve-label-providers = プロバイダー
 serve-label-config = 設定
 serve-label-store = 保存先
 serve-no-config = なし（既定値と環境変数を使います）
-serve-simulated = 設定にも環境変数のキーにもプロバイダーが見つかりません。内蔵の模擬プロバイダーがすべてに応答します。
+serve-simulated = 設定にも環境変数のキーにもプロバイダーが見つかりません。内蔵の模擬プロバイダーがすべてに、意味のない文で応答します。エージェントが実際に実行してしまうため、モデル名で求めない限り（sim/ok?tools=yes）ツール呼び出しは作りません。
 serve-try = 試してみるには:

@@ -49,18 +49,18 @@ impl Answer {
             Fall::BrokenArgs { form, always } if always || request.is_first_ask() => Some(form),
             _ => None,
         };
-        let calls = tool::calls(request, print, broken);
+        let calls = tool::calls(request, print, broken, manner.makes_up_calls);
         if fall == Fall::Empty {
             return Self { speech: Speech::of(Vec::new(), most), calls: Vec::new(), calls_cut: false };
         }
         if calls.is_empty() {
             return Self {
-                speech: words(request, print, manner.chunks, most),
+                speech: words(request, print, manner.chunks, most, manner.makes_up_calls),
                 calls: Vec::new(),
                 calls_cut: false,
             };
         }
-        let speech = words(request, print, Some(manner.say), most);
+        let speech = words(request, print, Some(manner.say), most, manner.makes_up_calls);
         let (calls, calls_cut) = within(calls, most.saturating_sub(manner.say));
         Self { speech, calls, calls_cut }
     }
@@ -113,7 +113,7 @@ impl Iterator for Speech {
     }
 }
 
-fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64) -> Speech {
+fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, makes_up: bool) -> Speech {
     let object = match request.shape() {
         Shape::Text => None,
         Shape::Object => Some(example(&parsed_text(OBJECT), print.seed())),
@@ -124,7 +124,12 @@ fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64) ->
         return Speech::of(pieces(rest, PIECE), most);
     }
     let tongue = Tongue::of(request.last_user());
-    let talk = || Talk::new(print.seed(), tongue, &tool::mention(request), chunks);
+    let lead = if tool::holds_back(request, makes_up) {
+        tongue.no_call().to_owned()
+    } else {
+        tool::mention(request)
+    };
+    let talk = || Talk::new(print.seed(), tongue, &lead, chunks);
     let talk = match request.prefill() {
         Some(begun) => talk().after(begun).unwrap_or_else(talk),
         None => talk(),

@@ -28,6 +28,8 @@ pub(crate) struct Manner {
     pub(crate) gap: Duration,
     pub(crate) chunks: Option<u64>,
     pub(crate) say: u64,
+    /// A question with tools on offer is answered by a call.
+    pub(crate) makes_up_calls: bool,
     pub(crate) refuses_prefill: bool,
 }
 
@@ -105,6 +107,7 @@ impl Plan {
             gap: order.length("gap")?.unwrap_or_default(),
             chunks: order.count("chunks", MOST_CHUNKS)?,
             say: order.count("say", MOST_CHUNKS)?.unwrap_or(0),
+            makes_up_calls: order.word("tools", &["yes", "no"])? == "yes",
             refuses_prefill: order.word("prefill", &["continue", "refuse"])? == "refuse",
         };
         let seed = Seed::new(order.count("seed", u64::MAX)?.unwrap_or(0)).nth(tally.nth);

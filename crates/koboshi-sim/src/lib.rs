@@ -40,5 +40,5 @@ mod words;
 
 pub use beats::Beats;
 pub use embed::embed;
-pub use name::{COMMON, Name, Param, names};
+pub use name::{COMMON, Name, Param, names, without_made_up_calls};
 pub use play::{Ask, Beat, End, Head, Play, Tally, play};

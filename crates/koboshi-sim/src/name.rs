@@ -4,6 +4,8 @@
 //! parameter that is not here does not exist. What a name *does* is in [`fall`](crate::fall), which asks for the
 //! parameters by the names given here.
 
+use std::borrow::Cow;
+
 /// A name of a model, and what the provider does under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -37,6 +39,11 @@ pub const COMMON: &[Param] = &[
     param("chunks", "about 40", "How many pieces of text the answer has; the words stay the same."),
     param("say", "0", "So many pieces of text come before a tool call."),
     param(
+        "tools",
+        "yes",
+        "`no`: no tool call is made up, and it answers in words; calls that the request forces or the prompt scripts are made.",
+    ),
+    param(
         "prefill",
         "continue",
         "`refuse`: a conversation that ends with the assistant's words is answered with 400.",
@@ -50,6 +57,31 @@ pub const COMMON: &[Param] = &[
 #[must_use]
 pub fn names() -> &'static [Name] {
     NAMES
+}
+
+/// The names that are about tool calls: who asks for one asks for calls.
+const ABOUT_CALLS: [&str; 2] = ["broken-tool-args", "cut-tool"];
+
+/// The same model without calls of its own making, unless its name says what it does about them: `tools=…`, or a name that is
+/// about calls. For a place where a real agent may be asking, and would run what was made up.
+///
+/// ```
+/// use koboshi_sim::without_made_up_calls;
+///
+/// assert_eq!(without_made_up_calls("ok"), "ok?tools=no");
+/// assert_eq!(without_made_up_calls("cut?after=3"), "cut?after=3&tools=no");
+/// assert_eq!(without_made_up_calls("ok?tools=yes"), "ok?tools=yes");
+/// assert_eq!(without_made_up_calls("cut-tool"), "cut-tool");
+/// ```
+#[must_use]
+pub fn without_made_up_calls(model: &str) -> Cow<'_, str> {
+    let (name, query) = model.split_once('?').unwrap_or((model, ""));
+    let says = query.split('&').any(|pair| pair.split('=').next() == Some("tools"));
+    if says || ABOUT_CALLS.contains(&name) {
+        return Cow::Borrowed(model);
+    }
+    let joint = if query.is_empty() { if model.ends_with('?') { "" } else { "?" } } else { "&" };
+    Cow::Owned(format!("{model}{joint}tools=no"))
 }
 
 const fn param(name: &'static str, default: &'static str, does: &'static str) -> Param {

@@ -25,9 +25,9 @@ pub(crate) struct Call {
 }
 
 /// The calls of this answer; none if it is to be words. `print` is that of the conversation.
-pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>) -> Vec<Call> {
+pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>, makes_up: bool) -> Vec<Call> {
     let script = Script::of(request.conversation());
-    let asked = request.messages.last().is_some_and(|last| last.role == "user");
+    let asked = is_asked(request);
     let chosen: Vec<(&str, Option<&str>)> = match (request.choice(), script.next) {
         (Choice::None, _) => Vec::new(),
         (Choice::Named(name), next) => {
@@ -35,7 +35,7 @@ pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>) -
         }
         (_, Some((name, arguments))) => vec![(name, Some(arguments))],
         (Choice::Required, None) => fitting(request),
-        (Choice::Auto, None) if asked && !script.any => fitting(request),
+        (Choice::Auto, None) if asked && makes_up && !script.any => fitting(request),
         (Choice::Auto, None) => Vec::new(),
     };
     let made = (0..).zip(chosen).map(|(nth, (name, arguments)): (u64, _)| {
@@ -47,6 +47,18 @@ pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>) -
         Call { id: format!("call_sim{:016x}", print.value()), name: name.to_owned(), arguments }
     });
     made.collect()
+}
+
+/// A user has asked, and waits for words or calls.
+fn is_asked(request: &Request<'_>) -> bool {
+    request.messages.last().is_some_and(|last| last.role == "user")
+}
+
+/// Whether there would be a call here if any were made up: then the words say why there is none.
+pub(crate) fn holds_back(request: &Request<'_>, makes_up: bool) -> bool {
+    let offered = request.tools().next().is_some();
+    let free = matches!(request.choice(), Choice::Auto) && !Script::of(request.conversation()).any;
+    !makes_up && offered && free && is_asked(request)
 }
 
 fn arguments_of(request: &Request<'_>, name: &str, print: Print, broken: Option<Form>) -> String {

@@ -16,6 +16,14 @@ impl Tongue {
         if text.chars().take(2000).any(is_japanese) { Self::Japanese } else { Self::English }
     }
 
+    /// What is said in place of a call that is not made up.
+    pub(crate) const fn no_call(self) -> &'static str {
+        match self {
+            Self::English => "This is a simulated answer, and no tool was called.",
+            Self::Japanese => "これは模擬の応答で、ツールは呼び出していません。",
+        }
+    }
+
     /// Where a sentence may come from, phrase by phrase.
     pub(crate) const fn phrases(self) -> &'static [&'static [&'static str]] {
         match self {

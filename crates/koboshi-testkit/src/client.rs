@@ -103,8 +103,17 @@ impl Client {
         }
     }
 
-    /// The head alone.
+    /// The head alone; those that only say that another one comes are left out, as every client must.
     pub fn head(&mut self) -> Result<Answer, ErrorKind> {
+        loop {
+            let head = self.any_head()?;
+            if !(100..200).contains(&head.status) {
+                return Ok(head);
+            }
+        }
+    }
+
+    fn any_head(&mut self) -> Result<Answer, ErrorKind> {
         let first = self.line()?;
         let status = first.split(' ').nth(1).unwrap_or_default().parse().unwrap_or(0);
         let mut headers = Vec::new();

@@ -117,7 +117,7 @@ fn chunks_have_the_shape_of_the_dialect() {
     let later = json_of(&write::calls_chunk_from(&head(), 1, 3, &calls[..1]));
     assert_eq!(later["choices"][0]["index"], 1);
     assert_eq!(later["choices"][0]["delta"]["tool_calls"][0], call(3, "a", "f", "{\"x\":1}"));
-    let old = json_of(&write::function_chunk(&head(), &calls[0]));
+    let old = json_of(&write::function_chunk(&head(), 0, &calls[0]));
     assert_eq!(old["choices"][0]["delta"], json!({"function_call": {"name": "f", "arguments": "{\"x\":1}"}}));
     let named = Head { fingerprint: Some("fp".into()), ..head() };
     let marked = json_of(&write::role_chunk(&named, Some(&json!({"degraded": true}))));

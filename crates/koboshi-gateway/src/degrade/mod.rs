@@ -85,7 +85,7 @@ impl<'l> Lesser<'l> {
         request: &ChatRequest<'_>,
         guard: Option<String>,
     ) {
-        let facts = reply::Disclosure { degraded: Some("cache"), guard, ..reply::Disclosure::default() };
+        let facts = reply::Disclosure { hit: true, guard, ..reply::Disclosure::default() };
         let source =
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
         core.world.meters.answer("cached");
@@ -241,11 +241,14 @@ async fn give_text(
         fingerprint: None,
     };
     if !request.stream() {
-        tap.head(reply::head(status, "application/json", story, facts));
+        tap.head(reply::head_with(status, "application/json", story, facts));
         tap.send(write::whole_text(&head, text, &Usage::default(), Some(source))).await;
         return;
     }
-    tap.head(reply::stream_head(story, facts));
+    // A stream that was kept open has its head already, and the status in it.
+    if !tap.has_begun() {
+        tap.head(reply::stream_head_with(status, story, facts));
+    }
     tap.send(write::role_chunk(&head, Some(source))).await;
     tap.send(write::text_chunk(&head, text)).await;
     tap.send(write::finish_chunk(&head, "stop")).await;

@@ -30,6 +30,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use crate::learn::remedy_name;
 use crate::reply::Disclosure;
+use crate::stake::Withdrawn;
 use crate::story::Story;
 use crate::target::Target;
 
@@ -69,8 +70,10 @@ struct Seen {
     usage: Option<Usage>,
     status: Option<u16>,
     degraded: Option<&'static str>,
+    hit: bool,
     fault: Option<&'static str>,
-    finished: bool,
+    /// When the client had everything.
+    finished: Option<Timestamp>,
 }
 
 impl Trace {
@@ -114,13 +117,14 @@ impl Trace {
         self.see(|seen| {
             seen.status = Some(status);
             seen.degraded = facts.degraded;
+            seen.hit = facts.hit;
             seen.fault = facts.fault;
         });
     }
 
     /// The client has everything.
     pub(crate) fn finish(&self) {
-        self.see(|seen| seen.finished = true);
+        self.see(|seen| seen.finished = Some(SystemClock.wall()));
     }
 
     /// An attempt that began then was answered to its end.
@@ -152,6 +156,19 @@ impl Trace {
     }
 }
 
+impl Trace {
+    /// An attempt that began then was given up, and nothing is said against its target.
+    pub(crate) fn withdrawn(&self, target: &Target, began: Timestamp, why: Withdrawn, fault: Option<&Fault>) {
+        let Some(root) = &self.0 else { return };
+        let kind = fault.map_or("cancelled", |fault| fault.kind.name());
+        let mut more =
+            vec![KeyValue::new("error.type", kind), KeyValue::new("koboshi.withdrawn", why.name())];
+        let status = fault.and_then(|fault| fault.status);
+        more.extend(status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
+        root.attempt(target, began, more, Status::error(kind));
+    }
+}
+
 impl Root {
     /// Tells of one attempt.
     fn attempt(&self, target: &Target, began: Timestamp, more: Vec<KeyValue>, status: Status) {
@@ -176,7 +193,7 @@ impl Root {
         attributes.extend(more);
         let name = format!("{} {}", self.operation, target.model);
         let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
-        self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status));
+        self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }
 
     /// What is told of the request itself.
@@ -197,9 +214,10 @@ impl Root {
         }
         attributes.extend(seen.usage.as_ref().into_iter().flat_map(tokens));
         attributes.extend(seen.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
+        attributes.extend(seen.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
         attributes
             .extend(seen.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
-        let failed = match (seen.finished, seen.status) {
+        let failed = match (seen.finished.is_some(), seen.status) {
             (false, None | Some(..400)) => Some("cancelled"),
             (_, Some(400..)) => Some(seen.fault.unwrap_or("internal")),
             _ => None,
@@ -215,6 +233,7 @@ impl Root {
             self.began,
             attributes,
             status,
+            seen.finished,
         )
     }
 }
@@ -239,7 +258,8 @@ fn context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
     SpanContext::new(trace, span, TraceFlags::SAMPLED, false, state)
 }
 
-/// A span that ends now.
+/// A span that ended then, or ends now.
+#[expect(clippy::too_many_arguments, reason = "one place where a span is made")]
 fn span(
     own: SpanContext,
     parent: &SpanContext,
@@ -248,6 +268,7 @@ fn span(
     began: Timestamp,
     attributes: Vec<KeyValue>,
     status: Status,
+    ended: Option<Timestamp>,
 ) -> SpanData {
     SpanData {
         span_context: own,
@@ -256,7 +277,7 @@ fn span(
         span_kind: kind,
         name: name.into(),
         start_time: SystemTime::from(began),
-        end_time: SystemTime::from(SystemClock.wall()),
+        end_time: SystemTime::from(ended.unwrap_or_else(|| SystemClock.wall())),
         attributes,
         dropped_attributes_count: 0,
         events: SpanEvents::default(),

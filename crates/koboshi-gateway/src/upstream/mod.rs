@@ -35,8 +35,8 @@ use pool::{Pool, address};
 pub(crate) enum Way<'a> {
     /// To a server.
     Server(&'a Origin),
-    /// To the built-in provider, with this model.
-    Sim(&'a str),
+    /// To the built-in provider, with this model; perhaps because no other is known, and nobody has asked for it.
+    Sim { model: &'a str, stands_in: bool },
 }
 
 /// A request to a provider.
@@ -65,7 +65,9 @@ impl Upstream {
     pub(crate) async fn send(&self, post: Post<'_>) -> Result<Response<Body>, Box<Fault>> {
         let origin = match post.way {
             Way::Server(origin) => origin,
-            Way::Sim(model) => return self.sim.play(model, post.interface, &post.body).await,
+            Way::Sim { model, stands_in } => {
+                return self.sim.play(model, stands_in, post.interface, &post.body).await;
+            }
         };
         let Some(path) = origin.path(post.interface) else {
             return Err(trouble::cut("the address of the provider makes no path"));

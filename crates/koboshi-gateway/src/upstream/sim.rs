@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use http::{HeaderName, HeaderValue, Response};
 use koboshi::fault::Fault;
 use koboshi::time::Moment;
-use koboshi_sim::{Ask, Head, Tally, play};
+use koboshi_sim::{Ask, Head, Tally, play, without_made_up_calls};
 use koboshi_store::{Clock, SystemClock};
 use tokio::time::sleep;
 
@@ -33,6 +33,7 @@ impl Stage {
     pub(super) async fn play(
         &self,
         model: &str,
+        stands_in: bool,
         interface: &str,
         body: &[u8],
     ) -> Result<Response<Body>, Box<Fault>> {
@@ -41,6 +42,10 @@ impl Stage {
             elapsed: self.clock.moment().since(self.begun),
             wall: self.clock.wall().as_second(),
         };
+        // Where it only stands in, a real agent may be asking, and would run what is made up. The name comes back in the answer, so
+        // it stays as it is where no tools can be on offer.
+        let model = if stands_in && offers_tools(body) { without_made_up_calls(model) } else { model.into() };
+        let model = &*model;
         let play = match interface {
             "/embeddings" => koboshi_sim::embed(&Ask { model, body, tally }),
             _ => play(&Ask { model, body, tally }),
@@ -79,4 +84,11 @@ impl Stage {
         }
         0
     }
+}
+
+/// Whether tools may be on offer in this request.
+fn offers_tools(body: &[u8]) -> bool {
+    [&br#""tools""#[..], br#""functions""#]
+        .iter()
+        .any(|field| body.windows(field.len()).any(|part| part == *field))
 }

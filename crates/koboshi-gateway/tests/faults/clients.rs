@@ -247,3 +247,55 @@ fn no_way_to_end_keeps_a_place_at_the_gate() {
         assert_eq!(stage.two.all_calls(), 1);
     }
 }
+
+#[test]
+fn a_client_that_has_said_all_and_closes_its_half_gets_its_answer() {
+    let stage = Stage::with(&["one/slow-first?after=600ms&gap=20ms"], |config| {
+        config.routes.insert("soon".to_owned(), route(&["one/ok"]));
+        config.routes.insert("broken".to_owned(), route(&["one/fail-503"]));
+    });
+    for (model, stream) in [("m", false), ("m", true), ("soon", false), ("soon", true)] {
+        let mut body = chat(stream);
+        body["model"] = model.into();
+        let mut client = stage.client();
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        client.close_writing();
+        assert_whole(&client.read(), &body);
+        assert_eq!(client.head().err(), Some(std::io::ErrorKind::UnexpectedEof), "then the connection ends");
+    }
+    assert_eq!(stage.one.cancelled(), 0);
+    let mut body = chat(true);
+    body["model"] = "broken".into();
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+    client.close_writing();
+    assert_error(&client.read(), 503, "unavailable");
+}
+
+#[test]
+fn a_client_that_closes_its_half_and_then_leaves_is_noticed() {
+    let stage = Stage::with(&["one/ok?gap=50ms&chunks=2000"], |config| {
+        config.serve.keep_alive_every = ms(50);
+        config.routes.insert("silent".to_owned(), route(&["one/silence"]));
+        config.routes.insert("stalled".to_owned(), route(&["one/stall?after=5"]));
+    });
+    for (model, stream) in [("m", true), ("silent", false), ("silent", true), ("stalled", true)] {
+        stage.reset();
+        let mut body = chat(stream);
+        body["model"] = model.into();
+        let mut client = stage.client();
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        client.close_writing();
+        until("the upstream is asked", || (stage.one.all_calls() == 1).then_some(()));
+        if model != "silent" {
+            let head = client.head().unwrap();
+            for _ in 0..3 {
+                assert!(client.piece(&head).unwrap().is_some(), "it is answered");
+            }
+        }
+        assert_eq!(stage.one.cancelled(), 0, "{model}: it may still read");
+        drop(client);
+        until("the upstream is let go", || (stage.one.cancelled() == 1).then_some(()));
+        stage.is_quiet();
+    }
+}

@@ -1,7 +1,10 @@
 //! Rate limits, quotas, dead keys: what is waited out, what is gone around, and what everybody learns of it.
 
 use koboshi_config::secret::Secret;
+use koboshi_sim::{Ask, Head, Play, play};
 use koboshi_store::What;
+use koboshi_testkit::until;
+use serde_json::Value;
 
 use crate::common::*;
 
@@ -209,4 +212,92 @@ fn where_all_rest_the_soonest_is_told() {
     assert!((15..=20).contains(&answer.number("retry-after").unwrap()), "{answer:?}");
     assert_eq!(answer.header("x-should-retry"), Some("true"));
     assert_eq!(stage.calls(), (1, 1));
+}
+
+/// Tokens that the gate believes to be left at the first provider.
+fn tokens_left(stage: &Stage) -> i64 {
+    let targets = stage.get("/koboshi/targets").json();
+    let own =
+        targets["targets"].as_array().unwrap().iter().find(|target| target["target"] == "one/own").unwrap();
+    let levels = own["gate"]["levels"].as_array().unwrap();
+    let tokens = levels.iter().find(|level| level["limit"] == "tokens");
+    tokens.unwrap_or_else(|| panic!("{own}"))["left"].as_i64().unwrap()
+}
+
+/// The first answer says how many tokens are left for the hours to come; the others fall like this and say nothing of it.
+fn a_limit_is_known_and_then(stage: &Stage, fall: &'static str) -> i64 {
+    stage.one.set("own", move |ask| {
+        let first = ask.tally.nth == 0;
+        let Play { head, beats, end } = play(&Ask { model: if first { "ok" } else { fall }, ..*ask });
+        let Head::Answer { after, status, mut headers } = head else { panic!() };
+        headers.retain(|(name, _)| !name.contains("ratelimit"));
+        for (name, value) in [
+            ("x-ratelimit-limit-tokens", "1000000"),
+            ("x-ratelimit-remaining-tokens", "900000"),
+            ("x-ratelimit-reset-tokens", "24h0m0s"),
+        ]
+        .iter()
+        .filter(|_| first)
+        {
+            headers.push((name, (*value).to_owned()));
+        }
+        Play { head: Head::Answer { after, status, headers }, beats, end }
+    });
+    assert_eq!(stage.ask(&chat(false)).status, 200);
+    let left = tokens_left(stage);
+    assert!((899_000..=901_000).contains(&left), "{left}");
+    left
+}
+
+/// A request with much to read that may get much to say.
+fn long(stream: bool) -> Value {
+    let mut body = chat(stream);
+    body["messages"][0]["content"] = "tell me about the doll ".repeat(1000).into();
+    body["max_tokens"] = 50_000.into();
+    body
+}
+
+#[test]
+fn a_stream_that_breaks_is_paid_for_as_far_as_it_came() {
+    // The limit refills by a few tokens a second while the test runs.
+    for (fall, stream) in [("cut?after=30", true), ("stall?after=30", true), ("half", false)] {
+        let stage = Stage::with(&["one/own"], |config| {
+            config.remedy.backoff.attempts = 1;
+            timeouts(config, "one", |limits| limits.idle = Some(ms(300)));
+        });
+        let before = a_limit_is_known_and_then(&stage, fall);
+        let body = long(stream);
+        assert!(stage.ask(&body).error().is_some(), "{fall}");
+        let spent = before - tokens_left(&stage);
+        let prompt = i64::try_from(body.to_string().len() / 4).unwrap();
+        assert!(spent >= prompt - 200, "{fall}: {spent} of at least {prompt}: what was used counts");
+        assert!(spent < prompt * 2, "{fall}: {spent}: what was not said costs nothing");
+    }
+}
+
+#[test]
+fn a_stream_whose_client_leaves_is_paid_for_as_far_as_it_came() {
+    let stage = Stage::of(&["one/own"]);
+    let before = a_limit_is_known_and_then(&stage, "stall?after=30");
+    let body = long(true);
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+    let head = client.head().unwrap();
+    assert!(client.piece(&head).unwrap().is_some());
+    drop(client);
+    until("it is let go", || (stage.one.cancelled() == 1).then_some(()));
+    stage.is_quiet();
+    let spent = before - tokens_left(&stage);
+    let prompt = i64::try_from(body.to_string().len() / 4).unwrap();
+    assert!(spent >= prompt - 200, "{spent} of at least {prompt}");
+    assert!(spent < prompt * 2, "{spent}: not the 50000 that it might have said");
+}
+
+#[test]
+fn a_refusal_costs_nothing() {
+    let stage = Stage::with(&["one/own"], |config| config.remedy.backoff.attempts = 1);
+    let before = a_limit_is_known_and_then(&stage, "fail-503");
+    assert_error(&stage.ask(&long(true)), 503, "unavailable");
+    let spent = before - tokens_left(&stage);
+    assert!(spent < 200, "{spent}");
 }

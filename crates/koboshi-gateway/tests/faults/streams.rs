@@ -298,3 +298,203 @@ fn signs_of_life_are_no_content() {
         assert!(asked < ms(10_000), "it was not believed for {asked:?}");
     }
 }
+
+/// A frame of a choice.
+fn frame(index: u32, delta: &serde_json::Value, reason: Option<&str>) -> String {
+    let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+        "choices": [{"index": index, "delta": delta, "finish_reason": reason}]});
+    format!("data: {chunk}\n\n")
+}
+
+/// A provider that says one thing at once and the rest after a while.
+fn in_two_parts(first: &[String], pause: u64, rest: &[String], end: End) -> Play {
+    let beat = |frames: &[String], after: u64| Beat { after: ms(after), bytes: frames.concat().into() };
+    Play { beats: vec![beat(first, 0), beat(rest, pause)].into(), ..streams(&[], end) }
+}
+
+/// Tokens of answers that were counted for the model.
+fn counted_tokens(stage: &Stage) -> f64 {
+    let name = "gen_ai_client_token_usage_total{gen_ai_provider_name=\"one\",gen_ai_request_model=\"own\",\
+                gen_ai_token_type=\"output\"}";
+    gauge(&stage.get("/metrics").text(), name).unwrap_or(0.0)
+}
+
+#[test]
+fn nobody_waits_for_a_cost_that_only_we_asked_for() {
+    let usage = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+        "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}});
+    let rest = [format!("data: {usage}\n\n"), "data: [DONE]\n\n".to_owned()];
+    let stage = Stage::of(&["one/own"]);
+    stage.one.set("own", move |_| {
+        in_two_parts(&[text("The doll "), text("rises."), stop()], 800, &rest, End::Clean)
+    });
+    // A machine that is busy may look too late once or twice, but not always.
+    let mut done_first = 0;
+    for nth in 1..=5 {
+        let answer = stage.ask(&chat(true));
+        assert_eq!((answer.content().as_str(), answer.is_done()), ("The doll rises.", true), "{answer:?}");
+        assert_eq!(answer.usage(), None);
+        done_first += usize::from(counted_tokens(&stage) < 7.0 * f64::from(nth));
+        koboshi_testkit::until("it is counted all the same", || {
+            (counted_tokens(&stage) >= 7.0 * f64::from(nth)).then_some(())
+        });
+    }
+    assert!(done_first > 0, "the client waited for what it did not ask for");
+    assert_eq!((stage.calls(), stage.one.cancelled()), ((5, 0), 0), "and its connection is used again");
+    assert_eq!(stage.one.open_connections(), 1);
+    let mut body = chat(true);
+    body["stream_options"] = json!({"include_usage": true});
+    assert_eq!(stage.ask(&body).usage().unwrap()["completion_tokens"], 7, "who asks for it gets it");
+}
+
+#[test]
+fn an_answer_without_a_mark_or_a_cost_ends_at_once_and_its_provider_is_let_go() {
+    let stage = Stage::of(&["one/own"]);
+    stage.one.set("own", |_| streams(&[text("The doll "), text("rises."), stop()], End::Stall));
+    for _ in 0..5 {
+        let answer = stage.ask(&chat(true));
+        assert_eq!((answer.content().as_str(), answer.is_done()), ("The doll rises.", true), "{answer:?}");
+    }
+    // A machine that is busy may be slow once or twice, but not always.
+    let asked = stage.one.requests();
+    let soonest = asked.windows(2).map(|pair| pair[1].at - pair[0].at).min().unwrap();
+    assert!(soonest < ms(900), "the client waited for nothing: {soonest:?}");
+    koboshi_testkit::until("all are let go", || (stage.one.cancelled() == 5).then_some(()));
+    assert_eq!(stage.breaker("one/own"), "closed");
+}
+
+#[test]
+fn an_end_is_believed_only_where_nothing_can_follow() {
+    let done = "data: [DONE]\n\n".to_owned();
+    let call = |index: u32| {
+        json!({"tool_calls": [{"index": index, "id": format!("call_{index}"), "type": "function",
+            "function": {"name": "look_up", "arguments": "{\"city\": \"Aizu\", \"count\": 2}"}}]})
+    };
+    // A second choice that begins late; a reason in every frame; a call after the reason.
+    let late_choice = (
+        vec![frame(0, &json!({"content": "one"}), None), frame(0, &json!({}), Some("stop"))],
+        vec![frame(1, &json!({"content": "two"}), None), frame(1, &json!({}), Some("stop")), done.clone()],
+        "two",
+    );
+    let reasons = (
+        vec![frame(0, &json!({"content": "one "}), Some("stop"))],
+        vec![frame(0, &json!({"content": "two"}), None), done.clone()],
+        "two",
+    );
+    let calls = (
+        vec![frame(0, &call(0), None), frame(0, &json!({}), Some("tool_calls"))],
+        vec![frame(0, &call(1), None), done],
+        "call_1",
+    );
+    for (first, rest, last) in [late_choice, reasons, calls] {
+        let stage = Stage::of(&["one/own"]);
+        let mut body = with_tools(true, "look it up");
+        if first[0].contains("\"one\"") {
+            body["n"] = 2.into();
+        }
+        stage.one.set("own", move |_| in_two_parts(&first, 100, &rest, End::Clean));
+        let answer = stage.ask(&body);
+        assert!(answer.text().contains(last) && answer.is_done(), "{last}: {answer:?}");
+        assert_eq!(stage.calls(), (1, 0));
+    }
+}
+
+/// A provider that answers whole, though a stream was asked for; its head may say either.
+fn answers_whole(kind: &'static str, body: &str) -> Play {
+    let headers = vec![("content-type", kind.to_owned())];
+    // In two pieces, so that the first one is no JSON yet.
+    let (first, rest) = body.split_at(body.len() / 2);
+    let beat = |text: &str| Beat { after: ms(0), bytes: Bytes::from(text.to_owned()) };
+    Play {
+        head: Head::Answer { after: ms(0), status: 200, headers },
+        beats: vec![beat(first), beat(rest)].into(),
+        end: End::Clean,
+    }
+}
+
+/// The whole answer of the simulated provider to this, as text.
+fn whole_of(model: &str, body: &serde_json::Value) -> String {
+    let mut whole = body.clone();
+    whole["stream"] = false.into();
+    whole.as_object_mut().unwrap().remove("stream_options");
+    let text = whole.to_string();
+    let ask = koboshi_sim::Ask { model, body: text.as_bytes(), tally: koboshi_sim::Tally::default() };
+    String::from_utf8(koboshi_sim::play(&ask).beats.flat_map(|beat| beat.bytes).collect()).unwrap()
+}
+
+#[test]
+fn a_whole_answer_in_place_of_a_stream_becomes_one() {
+    for kind in ["application/json", "text/event-stream"] {
+        for (asks, commit) in [(false, Commit::First), (true, Commit::First), (true, Commit::Complete)] {
+            let stage = Stage::with(&[], |config| {
+                let route = koboshi_config::gateway::RouteConfig { commit, ..route(&["one/own", "two/ok"]) };
+                config.routes.insert("m".to_owned(), route);
+            });
+            let mut body = chat(true);
+            let answer = whole_of("ok", &body);
+            stage.one.set("own", move |_| answers_whole(kind, &answer));
+            if asks {
+                body["stream_options"] = json!({"include_usage": true});
+            }
+            let answer = stage.ask(&body);
+            assert_whole(&answer, &body);
+            assert!(answer.is_stream() && answer.usage().is_some() == asks, "{answer:?}");
+            let chunks = answer.chunks();
+            assert_eq!(chunks[0]["choices"][0]["delta"]["role"], "assistant");
+            for chunk in &chunks {
+                assert_eq!(chunk["object"], "chat.completion.chunk");
+                assert!(chunk["id"] == chunks[0]["id"] && chunk["model"] == chunks[0]["model"], "{chunk}");
+            }
+            assert_eq!(stage.calls(), (1, 0), "{kind}");
+            assert_eq!(stage.breaker("one/own"), "closed");
+        }
+    }
+}
+
+#[test]
+fn tool_calls_of_a_whole_answer_in_place_of_a_stream_pass_the_firewall() {
+    for (fall, sent) in [
+        ("ok", 1),
+        ("broken-tool-args?form=python", 1),
+        ("broken-tool-args?form=truncated", 2),
+        ("ok?say=5", 1),
+    ] {
+        let stage = Stage::of(&["one/own"]);
+        let question = if fall == "ok" { "look it up and write it down in parallel" } else { "look it up" };
+        let body = with_tools(true, question);
+        let answer = whole_of(fall, &body);
+        stage.one.set("own", move |ask| match ask.tally.nth {
+            0 => answers_whole("application/json", &answer),
+            _ => koboshi_sim::play(&koboshi_sim::Ask { model: "ok", ..*ask }),
+        });
+        let answer = stage.ask(&body);
+        assert_eq!((answer.status, answer.error(), answer.is_done()), (200, None, true), "{answer:?}");
+        assert!(!answer.calls().is_empty(), "{fall}");
+        for (_, arguments) in answer.calls() {
+            serde_json::from_str::<serde_json::Value>(&arguments).unwrap();
+        }
+        assert_eq!(answer.finish().as_deref(), Some("tool_calls"));
+        assert_eq!(stage.calls(), (sent, 0), "{fall}");
+        if fall.starts_with("ok") {
+            assert_calls(&answer, &body);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_answer_in_place_of_a_stream_is_none() {
+    for wrong in [
+        "{\"error\":{\"message\":\"The server is overloaded\",\"code\":503}}",
+        "{\"object\":\"chat.completion\",\"choices\":[]}",
+        "{\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"stop\"}]}",
+        "{\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"The doll",
+    ] {
+        let stage = Stage::of(&["one/own", "two/ok"]);
+        stage.one.set("own", move |_| answers_whole("application/json", wrong));
+        let body = chat(true);
+        let answer = stage.ask(&body);
+        assert_whole(&answer, &body);
+        assert_eq!(stage.two.all_calls(), 1, "{wrong}");
+        assert!(answer.header("x-koboshi-fault").is_some());
+    }
+}

@@ -1,6 +1,7 @@
 //! Tool calls: whole, valid and checked, or not at all; broken ones are mended or asked for again behind the client's back.
 
 use koboshi_config::gateway::{Commit, RouteConfig};
+use koboshi_sim::{Beat, End, Head, Play};
 use serde_json::{Value, json};
 
 use crate::common::*;
@@ -231,5 +232,73 @@ fn a_call_cut_by_the_output_limit_is_never_shown_or_completed() {
         let answer = stage.ask(&body);
         assert_error(&answer, 502, "tool_arguments_invalid");
         assert_eq!(stage.calls(), (2, 0), "not a third time with the same limit");
+    }
+}
+
+/// An answer with one call in the old form, as a stream or whole.
+fn old_form(stream: bool, arguments: &str) -> Play {
+    let call = json!({"name": "look_up", "arguments": arguments});
+    let (kind, bytes) = if stream {
+        let chunk = |delta: Value, finish: Option<&str>| {
+            let chunk = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+            format!("data: {chunk}\n\n")
+        };
+        let (begin, end) = arguments.split_at(arguments.len() / 2);
+        let frames = [
+            chunk(json!({"role": "assistant", "content": null}), None),
+            chunk(json!({"function_call": {"name": "look_up", "arguments": begin}}), None),
+            chunk(json!({"function_call": {"arguments": end}}), None),
+            chunk(json!({}), Some("function_call")),
+            "data: [DONE]\n\n".to_owned(),
+        ];
+        ("text/event-stream", frames.concat())
+    } else {
+        let message = json!({"role": "assistant", "content": null, "function_call": call});
+        let answer = json!({"id": "c1", "object": "chat.completion", "created": 1, "model": "own",
+            "choices": [{"index": 0, "message": message, "finish_reason": "function_call"}]});
+        ("application/json", answer.to_string())
+    };
+    let headers = vec![("content-type", kind.to_owned())];
+    Play {
+        head: Head::Answer { after: ms(0), status: 200, headers },
+        beats: vec![Beat { after: ms(0), bytes: bytes.into() }].into(),
+        end: End::Clean,
+    }
+}
+
+#[test]
+fn a_client_of_the_old_form_gets_its_mended_call_in_the_old_form() {
+    for (broken, sent) in [("{\"city\": \"Aizu\", \"count\": 2,}", 1), ("{\"city\": \"Aizu\", \"cou", 2)] {
+        for stream in [true, false] {
+            let stage = Stage::of(&["one/own"]);
+            stage.one.set("own", move |ask| {
+                let arguments =
+                    if ask.tally.nth == 0 { broken } else { "{\"city\": \"Aizu\", \"count\": 2}" };
+                old_form(stream && ask.tally.nth == 0, arguments)
+            });
+            let mut body = with_tools(stream, "look it up");
+            let tools = body.as_object_mut().unwrap().remove("tools").unwrap();
+            body["functions"] =
+                tools.as_array().unwrap().iter().map(|tool| tool["function"].clone()).collect();
+            let answer = stage.ask(&body);
+            assert_eq!((answer.status, answer.broken, answer.error()), (200, None, None), "{answer:?}");
+            assert_eq!(stage.calls(), (sent, 0));
+            assert!(!answer.text().contains("tool_calls"), "{answer:?}");
+            let calls: Vec<Value> = if stream {
+                assert!(answer.is_done());
+                let chunks = answer.chunks();
+                chunks.iter().map(|chunk| chunk["choices"][0]["delta"]["function_call"].clone()).collect()
+            } else {
+                vec![answer.json()["choices"][0]["message"]["function_call"].clone()]
+            };
+            let text = |field: &str| calls.iter().filter_map(|call| call[field].as_str()).collect::<String>();
+            assert_eq!(text("name"), "look_up", "{answer:?}");
+            assert_eq!(
+                serde_json::from_str::<Value>(&text("arguments")).unwrap(),
+                json!({"city": "Aizu", "count": 2})
+            );
+            assert_eq!(answer.finish().as_deref(), Some("function_call"));
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod request;
 mod rewrite;
 mod said;
 mod tools;
+pub mod unstreamed;
 pub mod write;
 
 pub use intake::IntakeError;

@@ -83,11 +83,12 @@ pub fn calls_chunk_from(head: &Head, choice: u32, first: u32, calls: &[WholeCall
     frame(&Chunk::of(head, &[Piece { index: choice, ..piece(delta, None) }]))
 }
 
-/// A whole call in the old form, for clients that offered `functions`.
+/// A whole call of a choice in the old form, for clients that offered `functions`. It has room for one.
 #[must_use]
-pub fn function_chunk(head: &Head, call: &WholeCall<'_>) -> Bytes {
+pub fn function_chunk(head: &Head, choice: u32, call: &WholeCall<'_>) -> Bytes {
     let function = Function { name: call.name, arguments: call.arguments };
-    frame(&Chunk::of(head, &[piece(Delta { function_call: Some(function), ..Delta::default() }, None)]))
+    let delta = Delta { function_call: Some(function), ..Delta::default() };
+    frame(&Chunk::of(head, &[Piece { index: choice, ..piece(delta, None) }]))
 }
 
 /// The end of choice 0: `stop`, `length`, `tool_calls` and so on.
