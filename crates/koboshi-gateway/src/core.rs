@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::chains::Chains;
+use crate::line::Lines;
 use crate::upstream::Upstream;
 use crate::world::World;
 
@@ -12,10 +13,11 @@ pub(crate) struct Core {
     pub(crate) world: Arc<World>,
     pub(crate) upstream: Upstream,
     pub(crate) chains: Chains,
+    pub(crate) lines: Lines,
 }
 
 impl Core {
     pub(crate) fn new(world: Arc<World>, upstream: Upstream) -> Rc<Self> {
-        Rc::new(Self { world, upstream, chains: Chains::default() })
+        Rc::new(Self { world, upstream, chains: Chains::default(), lines: Lines::default() })
     }
 }

@@ -25,6 +25,7 @@ use crate::core::Core;
 use crate::degrade::Hints;
 use crate::embeddings;
 use crate::flow::Flow;
+use crate::line::Line;
 use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
@@ -62,6 +63,7 @@ impl Door {
 pub(crate) async fn handle(
     core: Rc<Core>,
     peer: SocketAddr,
+    line: Line,
     request: Request<Incoming>,
 ) -> Result<Response<Flow>, Infallible> {
     let plan = core.world.plan();
@@ -71,6 +73,7 @@ pub(crate) async fn handle(
     if let Some(page) = page {
         page::admit(response.headers_mut(), page);
     }
+    line.answers();
     Ok(response)
 }
 

@@ -31,6 +31,7 @@ mod firewall;
 mod flow;
 mod follow;
 mod gateway;
+mod gather;
 mod guard;
 mod hold;
 mod journey;

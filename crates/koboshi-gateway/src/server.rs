@@ -21,11 +21,11 @@ use rustls::ClientConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::core::Core;
 use crate::edge;
-use crate::line::Line;
+use crate::line::LOOK;
 use crate::upstream::{Upstream, sim};
 use crate::world::World;
 
@@ -157,18 +157,27 @@ pub(crate) async fn keep_in_step(world: Arc<World>, mut stop: watch::Receiver<bo
 async fn take_turns(
     core: Rc<Core>,
     mut dealt: mpsc::UnboundedReceiver<(StdStream, SocketAddr)>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
     open: Arc<AtomicUsize>,
 ) {
-    while let Some((stream, peer)) = dealt.recv().await {
-        let counted = Counted::new(&core.world, &open);
-        let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let _ = stream.set_nodelay(true);
-        let (core, stop) = (Rc::clone(&core), stop.clone());
-        tokio::task::spawn_local(async move {
-            let _counted = counted;
-            connection(core, stream, peer, stop).await;
-        });
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            next = dealt.recv() => {
+                let Some((stream, peer)) = next else { return };
+                let counted = Counted::new(&core.world, &open);
+                let Ok(stream) = TcpStream::from_std(stream) else { continue };
+                let _ = stream.set_nodelay(true);
+                let core = Rc::clone(&core);
+                tokio::task::spawn_local(async move {
+                    let _counted = counted;
+                    connection(core, stream, peer).await;
+                });
+            }
+            _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
+            _ = looks.tick(), if core.lines.are_open() => core.lines.look(),
+        }
     }
 }
 
@@ -192,18 +201,13 @@ impl Drop for Counted {
     }
 }
 
-async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr, mut stop: watch::Receiver<bool>) {
+async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr) {
     let head_time = core.world.plan().config.serve.head_time;
-    let line = Line::of(stream);
-    let asked = line.clone();
+    let line = core.lines.add(stream);
+    let (asked, here) = (line.clone(), Rc::clone(&core));
     let service = service_fn(move |request| {
         asked.asked(request.version());
-        let (line, answer) = (asked.clone(), edge::handle(Rc::clone(&core), peer, request));
-        async move {
-            let answer = answer.await;
-            line.answers();
-            answer
-        }
+        edge::handle(Rc::clone(&here), peer, asked.clone(), request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -213,19 +217,5 @@ async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr, mut sto
         // A client that has said all may still listen; one that does not is noticed by its line.
         .half_close(true)
         .serve_connection(TokioIo::new(line.clone()), service);
-    let mut connection = pin!(connection);
-    let mut gone = pin!(line.gone());
-    // How a client's connection ended is the client's business. What the client says is the connection's, so that comes first.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = gone.as_mut() => return,
-        _ = stop.wait_for(|stop| *stop) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    tokio::select! {
-        biased;
-        _ = connection => {}
-        () = gone => {}
-    }
+    line.serve(&core.lines, pin!(connection), |connection| connection.graceful_shutdown()).await;
 }

@@ -19,6 +19,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::gather::poll_write_pieces;
+
 use super::origin::Origin;
 use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
 use super::trust::tls_config;
@@ -225,7 +227,7 @@ impl AsyncWrite for Wire {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
+            Self::Plain(stream) => poll_write_pieces(stream, context, pieces),
             Self::Secure(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
         }
     }
