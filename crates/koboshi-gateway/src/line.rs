@@ -51,6 +51,10 @@ impl Lines {
         line
     }
 
+    pub(crate) fn are_open(&self) -> bool {
+        !self.open.borrow().is_empty()
+    }
+
     pub(crate) fn are_stopping(&self) -> bool {
         self.stopping.get()
     }

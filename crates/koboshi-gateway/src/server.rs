@@ -176,10 +176,7 @@ async fn take_turns(
                 });
             }
             _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
-            _ = looks.tick() => {
-                core.lines.look();
-                core.upstream.tidy();
-            }
+            _ = looks.tick(), if core.lines.are_open() => core.lines.look(),
         }
     }
 }

@@ -54,11 +54,7 @@ impl Body {
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Box<Fault>>>> {
         match self {
             Self::Socket { incoming, home } => loop {
-                let polled = match home {
-                    Some(Home::Http1 { link, .. }) => link.poll_frame(incoming, context),
-                    _ => Pin::new(&mut *incoming).poll_frame(context),
-                };
-                return Poll::Ready(match ready!(polled) {
+                return Poll::Ready(match ready!(Pin::new(&mut *incoming).poll_frame(context)) {
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(block) if block.is_empty() => continue,
                         Ok(block) => Some(Ok(block)),

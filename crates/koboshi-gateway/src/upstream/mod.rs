@@ -5,7 +5,6 @@
 
 mod body;
 mod connect;
-mod link;
 mod origin;
 mod pool;
 mod shared;
@@ -60,11 +59,6 @@ pub(crate) struct Upstream {
 impl Upstream {
     pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>, sim: Arc<sim::Stage>) -> Self {
         Self { pool: Pool::new(Connector::new(tls, proxies)), sim }
-    }
-
-    /// Lets go of connections that nobody has used for long.
-    pub(crate) fn tidy(&self) {
-        self.pool.tidy();
     }
 
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.

@@ -21,14 +21,14 @@ use http::header::HOST;
 use http::{Request, Response, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http2};
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper_util::rt::TokioIo;
 use koboshi::fault::{Fault, Sub};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, Via};
-use super::link::Link;
 use super::origin::Origin;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
@@ -41,14 +41,13 @@ pub(super) type Payload = Full<Bytes>;
 
 /// A connection for one request at a time.
 struct Idle {
-    link: Link,
+    line: http1::SendRequest<Payload>,
     since: Instant,
     via: Option<Arc<Via>>,
 }
 
 #[derive(Default)]
 struct Shelf {
-    /// The one that was used last is at the end.
     idle: Vec<Idle>,
     shared: Vec<Shared>,
     /// Whether its connections are shared, once one was made.
@@ -83,18 +82,17 @@ impl Shelves {
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
 pub(crate) enum Home {
-    Http1 { link: Link, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
+    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
     Http2(#[expect(dead_code, reason = "counts down when it is dropped")] Stream),
 }
 
 impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
-        if let Self::Http1 { link, via, pool, origin } = self {
-            link.rest();
+        if let Self::Http1 { line, via, pool, origin } = self {
             pool.on_shelf(&origin, |shelf| {
                 if shelf.idle.len() < MOST_IDLE {
-                    shelf.idle.push(Idle { link, since: Instant::now(), via });
+                    shelf.idle.push(Idle { line, since: Instant::now(), via });
                 }
             });
         }
@@ -103,7 +101,7 @@ impl Home {
 
 /// A connection that can take a request now.
 enum Line {
-    Http1 { link: Link, via: Option<Arc<Via>> },
+    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>> },
     Http2(http2::SendRequest<Payload>, Stream),
 }
 
@@ -118,15 +116,6 @@ enum Sent {
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Rc<Self> {
         Rc::new(Self { connector, shelves: RefCell::default() })
-    }
-
-    /// Lets go of connections that nobody has used for long.
-    pub(crate) fn tidy(&self) {
-        for (_, shelf) in &mut self.shelves.borrow_mut().0 {
-            if shelf.idle.first().is_some_and(|oldest| oldest.since.elapsed() >= OLDEST_IDLE) {
-                shelf.idle.retain(|idle| idle.since.elapsed() < OLDEST_IDLE);
-            }
-        }
     }
 
     /// Sends a request and waits for the head of the answer. `make` makes it with a path, or with a whole address for a
@@ -160,8 +149,8 @@ impl Pool {
                 return Some(line);
             }
             let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
-            if idle.since.elapsed() < OLDEST_IDLE && idle.link.is_ready().await {
-                return Some(Line::Http1 { link: idle.link, via: idle.via });
+            if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
+                return Some(Line::Http1 { line: idle.line, via: idle.via });
             }
         }
     }
@@ -213,8 +202,12 @@ impl Pool {
             self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
-            let link = Link::begin(wire).await.map_err(broke)?;
-            return Ok(Line::Http1 { link, via });
+            let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
+            tokio::task::spawn_local(async move {
+                // Its requests learn of the end by themselves.
+                let _ = connection.await;
+            });
+            return Ok(Line::Http1 { line, via });
         }
         let shared = Shared::begin(wire, turn).await.map_err(broke)?;
         let (line, stream) = shared.stream();
@@ -230,14 +223,14 @@ impl Pool {
         make: &impl Fn(bool) -> Request<Payload>,
     ) -> Sent {
         match line {
-            Line::Http1 { mut link, via } => {
+            Line::Http1 { mut line, via } => {
                 let mut request = make(via.is_some());
                 if let Some(via) = &via {
                     via.sign(request.headers_mut());
                 }
-                let sent = link.send(request).await;
+                let sent = line.try_send_request(request).await;
                 let home = |pool: &Rc<Self>| Home::Http1 {
-                    link,
+                    line,
                     via,
                     pool: Rc::clone(pool),
                     origin: origin.clone(),
