@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use http::HeaderValue;
+use koboshi::breaker::Breaker;
 
 use crate::plan::{Plan, Route};
 use crate::target::Target;
@@ -23,15 +24,37 @@ pub(crate) struct Chain {
     /// The targets of each link, one per key.
     links: Vec<Vec<Arc<Target>>>,
     simple: Vec<Arc<Target>>,
+    /// The one that every request asks, where there is no other.
+    only: Option<Rc<Asked>>,
+}
+
+/// Who is asked, best first.
+pub(crate) struct Asked {
+    pub(crate) targets: Vec<Arc<Target>>,
+    pub(crate) breakers: Vec<Arc<Breaker>>,
+}
+
+impl Asked {
+    pub(crate) fn of(targets: Vec<Arc<Target>>) -> Rc<Self> {
+        let breakers = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
+        Rc::new(Self { targets, breakers })
+    }
 }
 
 impl Chain {
     fn of(world: &World, plan: &Plan, model: &str) -> Option<Self> {
         let route = plan.route(model)?;
         let targets = |(provider, model): &(_, String)| world.targets.of(world, plan, provider, model);
-        let links = route.links.iter().map(targets).collect();
+        let links: Vec<Vec<_>> = route.links.iter().map(targets).collect();
         let simple = route.simple.as_ref().map(targets).unwrap_or_default();
-        Some(Self { route, links, simple })
+        let all = links.concat();
+        let only = (all.len() == 1).then(|| Asked::of(all));
+        Some(Self { route, links, simple, only })
+    }
+
+    /// The only one there is, if so.
+    pub(crate) fn only(&self) -> Option<&Rc<Asked>> {
+        self.only.as_ref()
     }
 
     /// All targets, best first, the keys of one model taking turns.

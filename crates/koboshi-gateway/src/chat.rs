@@ -14,7 +14,7 @@ use koboshi_wire::chat::request::Role;
 
 use crate::attempt::Shape;
 use crate::capability::Lack;
-use crate::chains::Chain;
+use crate::chains::{Asked, Chain};
 use crate::core::Core;
 use crate::degrade;
 use crate::flow::Tap;
@@ -63,15 +63,14 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         return send_error(&core, &tap, told).await;
     };
     let route = &chain.route;
-    let targets = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
-        Ok(targets) => targets,
+    let asked = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
+        Ok(asked) => asked,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
             let told = reply::tell(&core.world, &plan, &story, &[], &ended, &Disclosure::default());
             return send_error(&core, &tap, told).await;
         }
     };
-    let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let guarded = guard::judge(&core.world, &plan, &story, route.guard, &request);
     let lesser = degrade::Lesser::of(&core, &plan, &story, &chain, &request, &body, &hints);
     if let Some(kept) = lesser.fresh(&core) {
@@ -83,8 +82,8 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         story: &story,
         request: &request,
         body: &body,
-        targets: &targets,
-        breakers: &breakers,
+        targets: &asked.targets,
+        breakers: &asked.breakers,
         shape: Shape {
             interface: "/chat/completions",
             streams: request.stream(),
@@ -174,20 +173,22 @@ fn able(
     chain: &Chain,
     request: &ChatRequest<'_>,
     own_key: Option<&HeaderValue>,
-) -> Result<Vec<Arc<Target>>, Box<Fault>> {
+) -> Result<Rc<Asked>, Box<Fault>> {
     let world = &core.world;
     let needs = request.needs();
-    let mut lack = None;
+    let can = |target: &Arc<Target>| target.can.lacks(&needs).is_none();
+    // Nearly always there is nothing to choose.
+    if let (None, Some(only)) = (own_key, chain.only())
+        && only.targets.iter().all(can)
+    {
+        return Ok(Rc::clone(only));
+    }
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
-    targets.retain(|target| {
-        let found = target.can.lacks(&needs);
-        let able = found.is_none();
-        lack = lack.take().or(found);
-        able
-    });
+    let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
+    targets.retain(can);
     if targets.is_empty() {
         return Err(unable(lack));
     }
@@ -201,7 +202,7 @@ fn able(
             prefer(&mut targets, &served, in_a_loop, goes_on);
         }
     }
-    Ok(targets)
+    Ok(Asked::of(targets))
 }
 
 /// Nobody in the chain can do this.

@@ -73,7 +73,7 @@ pub(crate) async fn handle(
     if let Some(page) = page {
         page::admit(response.headers_mut(), page);
     }
-    line.answers();
+    response.body_mut().goes_to(line);
     Ok(response)
 }
 

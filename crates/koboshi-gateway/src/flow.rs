@@ -19,6 +19,8 @@ use bytes::Bytes;
 use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::line::Line;
+
 /// What the function has said and nobody has taken yet.
 #[derive(Default)]
 struct Slot {
@@ -72,6 +74,16 @@ impl Tap {
 pub(crate) struct Flow {
     pump: Option<Pin<Box<dyn Future<Output = ()>>>>,
     slot: Rc<Slot>,
+    /// Who is told when all of it was taken.
+    line: Option<Line>,
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finished();
+        }
+    }
 }
 
 impl Flow {
@@ -79,7 +91,13 @@ impl Flow {
     pub(crate) fn of<F: Future<Output = ()> + 'static>(pump: impl FnOnce(Tap) -> F) -> Self {
         let slot = Rc::new(Slot::default());
         let tap = Tap { slot: Rc::clone(&slot), begun: Cell::new(false) };
-        Self { pump: Some(Box::pin(pump(tap))), slot }
+        Self { pump: Some(Box::pin(pump(tap))), slot, line: None }
+    }
+
+    /// It is an answer on this line.
+    pub(crate) fn goes_to(&mut self, line: Line) {
+        line.answers();
+        self.line = Some(line);
     }
 
     /// Runs until there is a head. A function that ends without one gives none.

@@ -188,13 +188,17 @@ impl<'j> Journey<'j> {
 
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
-        let (_, stake) = self.whole(open);
-        stake.served(usage, self.core.world.now());
+        let now = self.core.world.now();
+        let (_, stake) = self.whole_at(open, now);
+        stake.served(usage, now);
     }
 
     /// The same, where what it cost may still come.
     pub(crate) fn whole(&self, open: Open) -> (Body, Stake) {
-        let now = self.core.world.now();
+        self.whole_at(open, self.core.world.now())
+    }
+
+    fn whole_at(&self, open: Open, now: Moment) -> (Body, Stake) {
         let Open { target, attempt, mut stake, began, wall, body, .. } = open;
         stake.is_whole();
         attempt.succeeded(now);
@@ -220,14 +224,13 @@ impl<'j> Journey<'j> {
     }
 
     fn bar_the_resting(&mut self, now: Moment) {
-        let wall = self.core.world.wall();
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
             // A wait that is being waited out is the remedy's business.
             if current == Some(place) || self.call.is_barred(place) {
                 continue;
             }
-            if let Some(resting) = learn::resting(&self.core.world, target, now, wall) {
+            if let Some(resting) = learn::resting(&self.core.world, target, now) {
                 self.call.bar(place);
                 self.remember(resting);
             }

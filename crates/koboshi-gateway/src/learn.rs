@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use http::HeaderName;
 use jiff::Timestamp;
 use koboshi::cooldown::{Failure, Standing};
 use koboshi::fault::{Fault, Kind, Scope};
@@ -33,19 +34,23 @@ pub(crate) struct Resting {
 }
 
 /// Whether a target rests, by anything that is known.
-pub(crate) fn resting(world: &World, target: &Target, now: Moment, wall: Timestamp) -> Option<Resting> {
+pub(crate) fn resting(world: &World, target: &Target, now: Moment) -> Option<Resting> {
     if target.is_absent(now) {
-        return Some(Resting { until: wall.checked_add(ABSENT).ok(), parked: false });
+        return Some(Resting { until: world.wall().checked_add(ABSENT).ok(), parked: false });
     }
     if let Err(held) = target.gate.check(now) {
-        let until = held.until.and_then(|until| wall.checked_add(until.since(now)).ok());
+        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
         return Some(Resting { until, parked: false });
     }
-    cooling(world, target, wall)
+    cooling(world, target)
 }
 
 /// Whether a target rests because somebody stated that it must.
-fn cooling(world: &World, target: &Target, wall: Timestamp) -> Option<Resting> {
+fn cooling(world: &World, target: &Target) -> Option<Resting> {
+    if !world.ledger.has_cooldowns() {
+        return None;
+    }
+    let wall = world.wall();
     let mut longest: Option<Resting> = None;
     for key in target.scopes.resting() {
         let Some(cooldown) = world.ledger.cooldown(key) else { continue };
@@ -66,13 +71,13 @@ fn cooling(world: &World, target: &Target, wall: Timestamp) -> Option<Resting> {
 pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) -> bool {
     let begins =
         plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
-    begins || cooling(world, target, world.wall()).is_some()
+    begins || cooling(world, target).is_some()
 }
 
 /// The headers of an answer say how much is left.
 pub(crate) fn from_headers(world: &World, target: &Target, headers: &http::HeaderMap) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if !headers.keys().any(|name| name.as_str().contains("ratelimit")) || !target.may_learn(world.now()) {
+    if !headers.keys().any(speaks_of_limits) || !target.may_learn(world.now()) {
         return;
     }
     let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
@@ -81,6 +86,12 @@ pub(crate) fn from_headers(world: &World, target: &Target, headers: &http::Heade
     for (limit, allowance) in allowances(pairs, Clock { now: &zoned, zones: &world.zones }) {
         target.gate.learn(limit, allowance, now);
     }
+}
+
+/// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
+fn speaks_of_limits(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    matches!(name.as_bytes().first(), Some(b'x' | b'a' | b'r')) && name.contains("ratelimit")
 }
 
 /// An attempt failed like this, and this is done about it.
@@ -160,6 +171,9 @@ fn states_a_rest(fault: &Fault) -> bool {
 
 /// An attempt that began then succeeded: what was known against the target is over.
 pub(crate) fn from_success(world: &World, target: &Target, started: Timestamp) {
+    if !world.ledger.has_cooldowns() {
+        return;
+    }
     for key in target.scopes.resting() {
         if world.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
             continue;

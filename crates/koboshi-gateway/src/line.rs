@@ -7,6 +7,8 @@
 //! (RFC 9110, 15.2), and which is only sent where it can stand between two answers. A stream needs none: its content and its
 //! keep-alives ask the same question. A client of HTTP/1.0 is not asked, and noticed when its answer is sent.
 //!
+//! The same look finds those who take too long over the head of a request, or do not send another one.
+//!
 //! All lines are looked at together, a few times a second, and told to end together. A request that is answered sooner pays nothing for it.
 
 use std::cell::{Cell, RefCell};
@@ -43,7 +45,7 @@ impl Lines {
         let line = Line(Rc::new(Shared {
             stream: RefCell::new(stream),
             writes: Cell::new(false),
-            watch: Cell::new(Watch::Idle),
+            watch: Cell::new(Watch::Head(0)),
             task: RefCell::new(None),
             gone: Cell::new(false),
         }));
@@ -67,11 +69,12 @@ impl Lines {
         }
     }
 
-    /// Looks who is gone. Comes again after [`LOOK`].
-    pub(crate) fn look(&self) {
+    /// Looks who is gone, or has said nothing for so long. Comes again after [`LOOK`].
+    pub(crate) fn look(&self, head_time: Duration) {
+        let most = u32::try_from(head_time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
         self.open.borrow_mut().retain(|line| {
             let Some(line) = line.upgrade() else { return false };
-            if line.look() {
+            if line.look(most) {
                 line.gone.set(true);
                 line.wake();
             }
@@ -97,8 +100,10 @@ struct Shared {
 /// What is known of a client that waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Watch {
-    /// It does not wait, or must not be asked.
-    Idle,
+    /// It is to send the head of a request; so many looks ago it could begin.
+    Head(u32),
+    /// It is being answered, or must not be asked.
+    Answered,
     /// It has waited since the last look. Most answers come sooner.
     New,
     /// It has waited for longer.
@@ -110,12 +115,17 @@ enum Watch {
 impl Line {
     /// A request of this version came.
     pub(crate) fn asked(&self, version: Version) {
-        self.0.watch.set(if version == Version::HTTP_11 { Watch::New } else { Watch::Idle });
+        self.0.watch.set(if version == Version::HTTP_11 { Watch::New } else { Watch::Answered });
     }
 
     /// Its answer goes out.
     pub(crate) fn answers(&self) {
-        self.0.watch.set(Watch::Idle);
+        self.0.watch.set(Watch::Answered);
+    }
+
+    /// It was answered, and may ask for something else.
+    pub(crate) fn finished(&self) {
+        self.0.watch.set(Watch::Head(0));
     }
 
     /// Serves a connection until it ends or its client is gone. When all are to end, `end` is called once.
@@ -158,9 +168,15 @@ impl Shared {
     }
 
     /// Whether the client is gone.
-    fn look(&self) -> bool {
+    fn look(&self, most: u32) -> bool {
         match self.watch.get() {
-            Watch::Idle => false,
+            Watch::Answered => false,
+            // Whoever still reads its last answer does not keep us waiting.
+            Watch::Head(_) if self.writes.get() => false,
+            Watch::Head(looks) => {
+                self.watch.set(Watch::Head(looks.saturating_add(1)));
+                looks >= most
+            }
             Watch::New => {
                 self.watch.set(Watch::Waits);
                 false

@@ -16,7 +16,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -176,7 +176,9 @@ async fn take_turns(
                 });
             }
             _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
-            _ = looks.tick(), if core.lines.are_open() => core.lines.look(),
+            _ = looks.tick(), if core.lines.are_open() => {
+                core.lines.look(core.world.plan().config.serve.head_time);
+            }
         }
     }
 }
@@ -202,7 +204,6 @@ impl Drop for Counted {
 }
 
 async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr) {
-    let head_time = core.world.plan().config.serve.head_time;
     let line = core.lines.add(stream);
     let (asked, here) = (line.clone(), Rc::clone(&core));
     let service = service_fn(move |request| {
@@ -210,8 +211,6 @@ async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr) {
         edge::handle(Rc::clone(&here), peer, asked.clone(), request)
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(head_time)
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
         // A client that has said all may still listen; one that does not is noticed by its line.

@@ -83,11 +83,12 @@ impl WorkingCopy {
         result
     }
 
+    pub(super) fn has_cooldowns(&self) -> bool {
+        self.cooldowns.load(Ordering::Acquire) > 0
+    }
+
     /// The cooldown of a key.
     pub(super) fn cooldown(&self, key: &ScopeKey) -> Option<Arc<Cooldown>> {
-        if self.cooldowns.load(Ordering::Acquire) == 0 {
-            return None;
-        }
         self.read(key, |known| known.cooldown.clone()).flatten()
     }
 

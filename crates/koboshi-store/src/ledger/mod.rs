@@ -225,6 +225,12 @@ impl Ledger {
         self.shared.copy.cooldown(key)
     }
 
+    /// Whether any key has a cooldown: where none has, nobody needs to ask for the one of a key.
+    #[must_use]
+    pub fn has_cooldowns(&self) -> bool {
+        self.shared.copy.has_cooldowns()
+    }
+
     /// The holds of a key.
     #[must_use]
     pub fn holds(&self, key: &ScopeKey) -> Option<Arc<Holds>> {
