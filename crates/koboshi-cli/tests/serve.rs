@@ -4,6 +4,10 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use common::koboshi;
 use common::served::Served;
 use koboshi_testkit::{signal, until};
 use serde_json::json;

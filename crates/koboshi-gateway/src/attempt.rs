@@ -75,6 +75,7 @@ impl Journey<'_> {
             interface: shape.interface,
             headers: &|| headers(target, shape, &self.story.id),
             body,
+            streams: shape.streams,
             connect_limit: target.timers.connect,
         };
         stake.sent(wall);

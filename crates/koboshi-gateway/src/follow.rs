@@ -205,7 +205,7 @@ impl Stream<'_, '_> {
         let run = self.run;
         let head = || stream_head(run.story, &run.facts());
         let body = &mut open.body;
-        let next = pin!(timeout_at(limit, body.next()));
+        let next = pin!(timeout_at(limit, body.next_joined()));
         match self.hold.during(head, next).await {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),

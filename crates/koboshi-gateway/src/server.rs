@@ -178,6 +178,7 @@ async fn take_turns(
             _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
             _ = looks.tick(), if core.lines.are_open() => {
                 core.lines.look(core.world.plan().config.serve.head_time);
+                core.upstream.tidy();
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod body;
 mod connect;
+mod link;
 mod origin;
 mod pool;
 mod shared;
@@ -47,6 +48,8 @@ pub(crate) struct Post<'a> {
     /// Makes the headers; a request that meets a dead connection is made twice.
     pub(crate) headers: &'a dyn Fn() -> HeaderMap,
     pub(crate) body: Bytes,
+    /// The answer comes in pieces.
+    pub(crate) streams: bool,
     pub(crate) connect_limit: Duration,
 }
 
@@ -61,6 +64,11 @@ impl Upstream {
         Self { pool: Pool::new(Connector::new(tls, proxies)), sim }
     }
 
+    /// Lets go of connections that nobody has used for long.
+    pub(crate) fn tidy(&self) {
+        self.pool.tidy();
+    }
+
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
     pub(crate) async fn send(&self, post: Post<'_>) -> Result<Response<Body>, Box<Fault>> {
         let origin = match post.way {
@@ -72,7 +80,7 @@ impl Upstream {
         let Some(path) = origin.path(post.interface) else {
             return Err(trouble::cut("the address of the provider makes no path"));
         };
-        let Post { headers, body, connect_limit, .. } = post;
+        let Post { headers, body, connect_limit, streams, .. } = post;
         let make = |absolute: bool| {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = Method::POST;
@@ -81,6 +89,6 @@ impl Upstream {
             request.headers_mut().insert(http::header::HOST, origin.authority().clone());
             request
         };
-        self.pool.send(origin, connect_limit, make).await
+        self.pool.send(origin, connect_limit, streams, make).await
     }
 }

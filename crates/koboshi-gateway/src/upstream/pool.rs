@@ -11,14 +11,17 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::io::{self, ErrorKind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::Reason;
 use http::header::HOST;
 use http::{Request, Response, Uri, Version};
+use http_body::{Body as _, Frame};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
@@ -29,6 +32,7 @@ use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, Via};
+use super::link::Link;
 use super::origin::Origin;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
@@ -40,20 +44,79 @@ pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
 pub(super) type Payload = Full<Bytes>;
 
 /// A connection for one request at a time.
+pub(crate) enum Single {
+    /// Moved along by a task of its own: cheapest for an answer that comes as a whole.
+    Tasked(http1::SendRequest<Payload>),
+    /// Moved along by its request: cheapest for many pieces.
+    Own(Link),
+}
+
+impl Single {
+    async fn is_ready(&mut self) -> bool {
+        match self {
+            Self::Tasked(line) => line.ready().await.is_ok(),
+            Self::Own(link) => link.is_ready().await,
+        }
+    }
+
+    async fn send(
+        &mut self,
+        request: Request<Payload>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Payload>>> {
+        match self {
+            Self::Tasked(line) => line.try_send_request(request).await,
+            Self::Own(link) => link.send(request).await,
+        }
+    }
+
+    /// The next piece of an answer.
+    pub(super) fn poll_frame(
+        &mut self,
+        incoming: &mut Incoming,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self {
+            Self::Tasked(_) => Pin::new(incoming).poll_frame(context),
+            Self::Own(link) => link.poll_frame(incoming, context),
+        }
+    }
+
+    /// Nobody uses it for now.
+    fn rest(&self) {
+        if let Self::Own(link) = self {
+            link.rest();
+        }
+    }
+}
+
+/// One that nobody uses.
 struct Idle {
-    line: http1::SendRequest<Payload>,
+    single: Single,
     since: Instant,
     via: Option<Arc<Via>>,
 }
 
 #[derive(Default)]
 struct Shelf {
+    /// For whole answers and for streams, the one that was used last at the end.
     idle: Vec<Idle>,
+    idle_for_streams: Vec<Idle>,
     shared: Vec<Shared>,
     /// Whether its connections are shared, once one was made.
     shares: Option<bool>,
     /// Held by whoever opens a connection that others may share, until it is known how many may.
     door: Arc<Mutex<()>>,
+}
+
+impl Shelf {
+    /// One of the kind that suits best, or one of the other: any is better than a new one.
+    fn take(&mut self, for_streams: bool) -> Option<Idle> {
+        self.idle(for_streams).pop().or_else(|| self.idle(!for_streams).pop())
+    }
+
+    fn idle(&mut self, for_streams: bool) -> &mut Vec<Idle> {
+        if for_streams { &mut self.idle_for_streams } else { &mut self.idle }
+    }
 }
 
 /// The connections of one core.
@@ -82,17 +145,19 @@ impl Shelves {
 
 /// Gives a connection back when its answer was read; counts a stream down when it is dropped.
 pub(crate) enum Home {
-    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
+    Http1 { single: Single, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
     Http2(#[expect(dead_code, reason = "counts down when it is dropped")] Stream),
 }
 
 impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
-        if let Self::Http1 { line, via, pool, origin } = self {
+        if let Self::Http1 { single, via, pool, origin } = self {
+            single.rest();
             pool.on_shelf(&origin, |shelf| {
-                if shelf.idle.len() < MOST_IDLE {
-                    shelf.idle.push(Idle { line, since: Instant::now(), via });
+                let idle = shelf.idle(matches!(single, Single::Own(_)));
+                if idle.len() < MOST_IDLE {
+                    idle.push(Idle { single, since: Instant::now(), via });
                 }
             });
         }
@@ -101,7 +166,7 @@ impl Home {
 
 /// A connection that can take a request now.
 enum Line {
-    Http1 { line: http1::SendRequest<Payload>, via: Option<Arc<Via>> },
+    Http1 { single: Single, via: Option<Arc<Via>> },
     Http2(http2::SendRequest<Payload>, Stream),
 }
 
@@ -118,16 +183,28 @@ impl Pool {
         Rc::new(Self { connector, shelves: RefCell::default() })
     }
 
+    /// Lets go of connections that nobody has used for long.
+    pub(crate) fn tidy(&self) {
+        for (_, shelf) in &mut self.shelves.borrow_mut().0 {
+            for idle in [&mut shelf.idle, &mut shelf.idle_for_streams] {
+                if idle.first().is_some_and(|oldest| oldest.since.elapsed() >= OLDEST_IDLE) {
+                    idle.retain(|idle| idle.since.elapsed() < OLDEST_IDLE);
+                }
+            }
+        }
+    }
+
     /// Sends a request and waits for the head of the answer. `make` makes it with a path, or with a whole address for a
     /// proxy; it may be asked twice.
     pub(crate) async fn send(
         self: &Rc<Self>,
         origin: &Origin,
         connect_limit: Duration,
+        streams: bool,
         make: impl Fn(bool) -> Request<Payload>,
     ) -> Result<Response<Body>, Box<Fault>> {
         // One that was idle may be dead; a second such try would be an attempt that nobody counts.
-        if let Some(line) = self.ready_line(origin).await {
+        if let Some(line) = self.ready_line(origin, streams).await {
             match self.send_on(line, origin, true, &make).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}
@@ -135,7 +212,7 @@ impl Pool {
             }
         }
         // Rare and large, so apart from the request that needs it.
-        let line = Box::pin(self.open_or_join(origin, connect_limit)).await?;
+        let line = Box::pin(self.open_or_join(origin, connect_limit, streams)).await?;
         match self.send_on(line, origin, false, &make).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
@@ -143,14 +220,14 @@ impl Pool {
         }
     }
 
-    async fn ready_line(&self, origin: &Origin) -> Option<Line> {
+    async fn ready_line(&self, origin: &Origin, streams: bool) -> Option<Line> {
         loop {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
-            if idle.since.elapsed() < OLDEST_IDLE && idle.line.ready().await.is_ok() {
-                return Some(Line::Http1 { line: idle.line, via: idle.via });
+            let mut idle = self.shelves.borrow_mut().find(origin)?.take(streams)?;
+            if idle.since.elapsed() < OLDEST_IDLE && idle.single.is_ready().await {
+                return Some(Line::Http1 { single: idle.single, via: idle.via });
             }
         }
     }
@@ -167,15 +244,20 @@ impl Pool {
     }
 
     /// A new connection, or one that somebody else opened meanwhile for all.
-    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
-        let Some(door) = self.door(origin) else { return self.open(origin, limit, None).await };
+    async fn open_or_join(
+        &self,
+        origin: &Origin,
+        limit: Duration,
+        streams: bool,
+    ) -> Result<Line, Box<Fault>> {
+        let Some(door) = self.door(origin) else { return self.open(origin, limit, streams, None).await };
         let turn = timeout(limit, door.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
         if let Some(line) = self.shared_line(origin) {
             return Ok(line);
         }
         // Where it turned out that nobody can share, nobody need wait.
         let turn = self.door(origin).map(|_| turn);
-        self.open(origin, limit, turn).await
+        self.open(origin, limit, streams, turn).await
     }
 
     /// Where to wait for one's turn to open a connection; none where connections are not shared.
@@ -195,19 +277,29 @@ impl Pool {
     }
 
     /// A new connection. The turn to open one is over when others can share it.
-    async fn open(&self, origin: &Origin, limit: Duration, turn: Option<Turn>) -> Result<Line, Box<Fault>> {
+    async fn open(
+        &self,
+        origin: &Origin,
+        limit: Duration,
+        streams: bool,
+        turn: Option<Turn>,
+    ) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
             self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
+            if streams {
+                let link = Link::begin(wire).await.map_err(broke)?;
+                return Ok(Line::Http1 { single: Single::Own(link), via });
+            }
             let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
             tokio::task::spawn_local(async move {
                 // Its requests learn of the end by themselves.
                 let _ = connection.await;
             });
-            return Ok(Line::Http1 { line, via });
+            return Ok(Line::Http1 { single: Single::Tasked(line), via });
         }
         let shared = Shared::begin(wire, turn).await.map_err(broke)?;
         let (line, stream) = shared.stream();
@@ -223,14 +315,14 @@ impl Pool {
         make: &impl Fn(bool) -> Request<Payload>,
     ) -> Sent {
         match line {
-            Line::Http1 { mut line, via } => {
+            Line::Http1 { mut single, via } => {
                 let mut request = make(via.is_some());
                 if let Some(via) = &via {
                     via.sign(request.headers_mut());
                 }
-                let sent = line.try_send_request(request).await;
+                let sent = single.send(request).await;
                 let home = |pool: &Rc<Self>| Home::Http1 {
-                    line,
+                    single,
                     via,
                     pool: Rc::clone(pool),
                     origin: origin.clone(),

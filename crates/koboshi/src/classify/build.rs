@@ -101,7 +101,8 @@ impl Builder {
             .chain(self.tool.iter().map(|(_, rule)| rule.id.value.as_str()))
     }
 
-    pub(super) fn compile(mut self) -> Result<Rules, RuleError> {
+    /// `tried` says that the rules are the built-in ones, all of whose expressions a test has compiled.
+    pub(super) fn compile(mut self, tried: bool) -> Result<Rules, RuleError> {
         let mut concepts = HashMap::new();
         for name in self.concepts.keys().cloned().collect::<Vec<_>>() {
             let place = self
@@ -124,6 +125,9 @@ impl Builder {
         let mut process = self.fault_table(&process)?;
         let (mut tool, own_categories) = self.tool_table(&tool)?;
         let lexicon = self.lexicon()?;
+        if !tried {
+            lexicon.prove().map_err(|error| error_at("rules", Location::UNKNOWN, error.0))?;
+        }
         provider
             .iter_mut()
             .chain(&mut finish)
@@ -282,7 +286,7 @@ impl Builder {
     /// The terms of one line, concepts written out.
     fn terms(&self, file: &str, line: &Line, out: &mut Vec<Written>, depth: usize) -> Result<(), RuleError> {
         if let Some(pattern) = line.value.strip_prefix('/').and_then(|text| text.strip_suffix('/')) {
-            regex::Regex::new(pattern).map_err(|error| {
+            regex_syntax::parse(pattern).map_err(|error| {
                 let reason = error.to_string();
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 error_at(file, line.referenced, format!("bad regular expression: {reason}"))

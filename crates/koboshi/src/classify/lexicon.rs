@@ -9,6 +9,7 @@
 //! ends to look at (Japanese and Chinese write without spaces), so no boundary is asked for there.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Regex, RegexBuilder};
@@ -61,7 +62,26 @@ pub(crate) struct Lexicon {
     words: AhoCorasick,
     terms: Vec<Term>,
     /// The regular expressions of each clause that has some, as one.
-    patterns: Vec<Option<Regex>>,
+    patterns: Vec<Option<Pattern>>,
+}
+
+/// A regular expression that is compiled when a text first asks for it: most never are, and all of them take longer than the start of
+/// a program should.
+#[derive(Debug, Clone)]
+struct Pattern {
+    source: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    fn compile(&self) -> Result<Regex, LexiconError> {
+        let regex = RegexBuilder::new(&self.source).size_limit(4 << 20).build();
+        regex.map_err(|error| LexiconError(error.to_string()))
+    }
+
+    fn is_match(&self, plain: &str) -> bool {
+        self.compiled.get_or_init(|| self.compile().ok()).as_ref().is_some_and(|regex| regex.is_match(plain))
+    }
 }
 
 /// A term as it is written in a rule.
@@ -113,14 +133,17 @@ impl Lexicon {
             if patterns.len() <= at {
                 patterns.resize(at + 1, None);
             }
-            let joined = format!("(?:{})", sources.join(")|(?:"));
-            let regex = RegexBuilder::new(&joined).size_limit(4 << 20).build();
-            let regex = regex.map_err(|error| LexiconError(error.to_string()))?;
             if let Some(slot) = patterns.get_mut(at) {
-                *slot = Some(regex);
+                let source = format!("(?:{})", sources.join(")|(?:"));
+                *slot = Some(Pattern { source, compiled: OnceLock::new() });
             }
         }
         Ok(Self { words, terms, patterns })
+    }
+
+    /// Compiles every regular expression: for rules that nobody has tried yet.
+    pub(crate) fn prove(&self) -> Result<(), LexiconError> {
+        self.patterns.iter().flatten().try_for_each(|pattern| pattern.compile().map(drop))
     }
 
     /// Which clauses hold in this plain text.

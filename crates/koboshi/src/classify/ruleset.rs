@@ -165,7 +165,7 @@ impl Rules {
         for source in BUILTIN.iter().chain(user) {
             builder.add(source.name, rulefile::read(*source)?)?;
         }
-        builder.compile()
+        builder.compile(user.is_empty())
     }
 
     /// Texts of a category that a user's rule file added.
@@ -207,6 +207,12 @@ impl Rule<Conclusion> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// They are compiled when they are first needed, so a mistake would hide until then.
+    #[test]
+    fn every_built_in_expression_compiles() {
+        Rules::builtin().unwrap().lexicon.prove().unwrap();
+    }
 
     /// Words that no rule asks for are dead weight, and look as if they were read.
     #[test]
