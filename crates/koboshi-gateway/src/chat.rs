@@ -94,9 +94,12 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         lesser: lesser.is_there(),
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
     };
-    let ended =
-        // Apart, so that an answer that is not streamed does not carry the room for one that is.
-        if request.stream() { Box::pin(streamed(&run, &tap, &lesser)).await } else { whole(&run, &tap, &lesser).await };
+    // Apart, so that neither carries the room for the other: a stream may be open for long.
+    let ended = if request.stream() {
+        Box::pin(streamed(&run, &tap, &lesser)).await
+    } else {
+        Box::pin(whole(&run, &tap, &lesser)).await
+    };
     if let Err(ended) = ended {
         Box::pin(spent(&run, &tap, ended, &lesser)).await;
     }

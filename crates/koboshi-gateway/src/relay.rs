@@ -10,8 +10,6 @@
 //! Frames of the client's own dialect pass as the bytes they were. After a change of target the frames are written anew, because the
 //! id stays the first one's and the model becomes the one that really answers.
 
-use std::pin::pin;
-
 use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
@@ -149,8 +147,9 @@ impl<'s, 'r> Stream<'s, 'r> {
             }
         };
         let opened = {
-            let opening = pin!(journey.open_resuming(&run.shape, &mut make, resuming));
-            self.hold.during(head, opening).await
+            // Its room is given back before the answer is followed.
+            let mut opening = Box::pin(journey.open_resuming(&run.shape, &mut make, resuming));
+            self.hold.during(head, opening.as_mut()).await
         };
         if let Ok(open) = &opened {
             run.disclose(|facts| {

@@ -23,11 +23,14 @@ use hyper_util::rt::TokioIo;
 use super::connect::Wire;
 use super::pool::Payload;
 
+/// What must be polled for a connection to go on.
+type Motion = http1::Connection<TokioIo<Wire>, Payload>;
+
 /// A connection and what moves it.
 pub(crate) struct Link {
     line: http1::SendRequest<Payload>,
     /// None when it has ended.
-    motion: Option<Pin<Box<http1::Connection<TokioIo<Wire>, Payload>>>>,
+    motion: Option<Pin<Box<Motion>>>,
     ear: Arc<Ear>,
     /// The same as a waker.
     heard: Waker,

@@ -171,6 +171,7 @@ enum Line {
 }
 
 /// What came of sending on a connection.
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is made")]
 enum Sent {
     Answer(Response<Body>),
     /// The connection was dead before the request left, or died before any answer on a connection that was idle.
