@@ -109,9 +109,14 @@ struct Shelf {
 }
 
 impl Shelf {
-    /// One of the kind that suits best, or one of the other: any is better than a new one.
-    fn take(&mut self, for_streams: bool) -> Option<Idle> {
-        self.idle(for_streams).pop().or_else(|| self.idle(!for_streams).pop())
+    /// One of the kind that suits best, or one of the other. Only where a new one is cheap, a stream rather gets that: it is made once, and
+    /// every piece of every stream after it costs less.
+    fn take(&mut self, for_streams: bool, is_new_cheap: bool) -> Option<Idle> {
+        let best = self.idle(for_streams).pop();
+        if best.is_some() || (for_streams && is_new_cheap) {
+            return best;
+        }
+        self.idle(!for_streams).pop()
     }
 
     fn idle(&mut self, for_streams: bool) -> &mut Vec<Idle> {
@@ -226,7 +231,7 @@ impl Pool {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().find(origin)?.take(streams)?;
+            let mut idle = self.shelves.borrow_mut().find(origin)?.take(streams, !origin.is_secure())?;
             if idle.since.elapsed() < OLDEST_IDLE && idle.single.is_ready().await {
                 return Some(Line::Http1 { single: idle.single, via: idle.via });
             }
