@@ -175,7 +175,7 @@ pub(super) fn degrade() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "The status of a static answer; 503 is for clients that look at it",
+            meaning: "The status of a static answer, whole or streamed; 503 is for clients that look at it. A stream that was kept open (`serve.hold`) has begun with 200",
             unset: "none",
         },
     ]
