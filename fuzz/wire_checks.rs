@@ -189,7 +189,7 @@ pub(crate) fn chat_request(data: &[u8]) {
 }
 
 fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
-    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken" };
+    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
     let mut rewrite = Rewrite::of(request, body);
     rewrite.model("a \"model\"").stream(!request.stream()).include_usage().tool_choice_none().parallel_off();
     rewrite.append_to_last_tool_result("note\n\u{1f}").prefill("so \"far");

@@ -42,7 +42,7 @@ pub(crate) struct ToolCall {
 
 impl ToolCall {
     pub(crate) fn whole(&self) -> WholeCall<'_> {
-        WholeCall { id: &self.id, name: &self.name, arguments: &self.arguments }
+        WholeCall { id: &self.id, name: &self.name, arguments: &self.arguments, ..WholeCall::default() }
     }
 
     fn called(&self) -> Called<'_> {

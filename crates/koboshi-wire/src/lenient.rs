@@ -354,3 +354,8 @@ fn half(text: &[u8], at: usize) -> Option<bool> {
         _ => None,
     }
 }
+
+/// Whether a raw value has anything in it.
+pub(crate) fn is_full(raw: &RawValue) -> bool {
+    serde_json::from_str::<Truth>(raw.get()).is_ok_and(|truth| truth.0)
+}

@@ -13,10 +13,18 @@
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
 pub mod chat;
+pub mod dialect;
+pub mod failure;
+pub mod form;
+mod intake;
 mod lenient;
 mod malformed;
 mod splice;
 pub mod sse;
 pub mod step;
+pub mod voice;
+pub mod whole;
 
+pub use dialect::Dialect;
+pub use intake::IntakeError;
 pub use malformed::Malformed;

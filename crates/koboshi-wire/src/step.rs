@@ -19,13 +19,19 @@ pub struct Step<'a> {
     pub other_text: bool,
     /// There is thinking that is not empty.
     pub reasoning: bool,
+    /// The words of the thinking, where they are given; never empty. With it, `reasoning` is set.
+    pub thought: Option<Cow<'a, str>>,
+    /// A piece of the provider's proof of its thinking, to be joined: a signature, or the encrypted thought.
+    pub seal: Option<Cow<'a, str>>,
     /// There is a refusal that is not empty.
     pub refusal: bool,
+    /// The words of the refusal, where they are given; never empty. With it, `refusal` is set.
+    pub refused: Option<Cow<'a, str>>,
     /// There is sound.
     pub audio: bool,
     /// Pieces of tool calls.
     pub calls: Vec<CallPiece<'a>>,
-    /// Choices that end here, and why. A reason that is not known is given as it is.
+    /// Choices that end here, and why, in the words of [`finish`](crate::dialect::finish). A reason that is not known is given as it is.
     pub finish: Vec<(u32, Cow<'a, str>)>,
     /// What the answer cost.
     pub usage: Option<Usage>,
@@ -37,6 +43,17 @@ pub struct Step<'a> {
     pub choices: u32,
     /// Choices with content in this frame, as bits; those from 127 on share the last.
     pub speaking: u128,
+    /// A block of the answer opens or closes here, in dialects that number them.
+    pub block: Option<Block>,
+}
+
+/// Where a numbered block of an answer opens or closes: Anthropic's content blocks, the output items of responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Its number.
+    pub index: u32,
+    /// It closes here; else it opens.
+    pub closes: bool,
 }
 
 impl Step<'_> {
@@ -61,6 +78,7 @@ impl Step<'_> {
             id: owned(call.id),
             name: owned(call.name),
             arguments: owned(call.arguments),
+            seal: owned(call.seal),
             ..call
         });
         let finish =
@@ -69,6 +87,9 @@ impl Step<'_> {
             id: owned(self.id),
             model: owned(self.model),
             text: owned(self.text),
+            thought: owned(self.thought),
+            seal: owned(self.seal),
+            refused: owned(self.refused),
             calls: calls.collect(),
             finish: finish.collect(),
             ..self
@@ -95,6 +116,8 @@ pub struct CallPiece<'a> {
     pub arguments: Option<Cow<'a, str>>,
     /// The tool takes free text: its arguments are not meant to be JSON.
     pub free_text: bool,
+    /// The provider's proof of this call, whole.
+    pub seal: Option<Cow<'a, str>>,
 }
 
 /// What an answer cost, in tokens.
@@ -106,6 +129,8 @@ pub struct Usage {
     pub output: u64,
     /// Of the sent ones, read from a cache.
     pub cached: u64,
+    /// Of the sent ones, written to a cache.
+    pub stored: u64,
     /// Of the received ones, thinking.
     pub reasoning: u64,
 }
@@ -118,6 +143,7 @@ impl Usage {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
             cached: self.cached.saturating_add(other.cached),
+            stored: self.stored.saturating_add(other.stored),
             reasoning: self.reasoning.saturating_add(other.reasoning),
         }
     }

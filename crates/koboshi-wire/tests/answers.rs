@@ -26,7 +26,7 @@ fn an_answer_says_its_calls_and_where_their_arguments_stand() {
         (whole.id.as_deref(), whole.model.as_deref(), whole.created),
         (Some("chatcmpl-1"), Some("gpt-4o"), Some(1_741_569_952))
     );
-    assert_eq!(whole.usage, Some(Usage { input: 82, output: 17, cached: 0, reasoning: 0 }));
+    assert_eq!(whole.usage, Some(Usage { input: 82, output: 17, ..Usage::default() }));
     assert!(!whole.error);
     let [first, second] = &whole.choices[..] else { panic!("two choices") };
     assert_eq!(
@@ -108,8 +108,8 @@ fn chunks_have_the_shape_of_the_dialect() {
     assert_eq!(json_of(&write::finish_chunk(&head(), "stop")), piece(json!({}), json!("stop")));
     assert_eq!(json_of(&write::empty_chunk(&head())), piece(json!({}), Value::Null));
     let calls = [
-        WholeCall { id: "a", name: "f", arguments: "{\"x\":1}" },
-        WholeCall { id: "b", name: "g", arguments: "{}" },
+        WholeCall { id: "a", name: "f", arguments: "{\"x\":1}", ..WholeCall::default() },
+        WholeCall { id: "b", name: "g", arguments: "{}", ..WholeCall::default() },
     ];
     let call = |index: u32, id: &str, name: &str, arguments: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let both = json!({"tool_calls": [call(0, "a", "f", "{\"x\":1}"), call(1, "b", "g", "{}")]});
@@ -126,12 +126,15 @@ fn chunks_have_the_shape_of_the_dialect() {
 
 #[test]
 fn what_is_written_is_read_back() {
-    let usage = Usage { input: 5, output: 7, cached: 2, reasoning: 3 };
+    let usage = Usage { input: 5, output: 7, cached: 2, reasoning: 3, ..Usage::default() };
     let text = |frame: &Bytes| json_of(frame).to_string();
     let written = text(&write::usage_chunk(&head(), &usage));
     let step = chunk::read(&written).unwrap();
     assert_eq!((step.usage, step.choices, step.has_content()), (Some(usage), 0, false));
-    let calls = text(&write::calls_chunk(&head(), &[WholeCall { id: "a", name: "f", arguments: "{}" }]));
+    let calls = text(&write::calls_chunk(
+        &head(),
+        &[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }],
+    ));
     assert_eq!(chunk::read(&calls).unwrap().calls[0].arguments.as_deref(), Some("{}"));
     let empty = text(&write::empty_chunk(&head()));
     assert!(!chunk::read(&empty).unwrap().has_content(), "keep-alives are no content");
@@ -148,8 +151,12 @@ fn what_is_written_is_read_back() {
         (&value["koboshi"]["source"], &value["object"], &value["usage"]["total_tokens"]),
         (&json!("static"), &json!("chat.completion"), &json!(12))
     );
-    let called =
-        write::whole_calls(&head(), &[WholeCall { id: "a", name: "f", arguments: "{}" }], &usage, None);
+    let called = write::whole_calls(
+        &head(),
+        &[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }],
+        &usage,
+        None,
+    );
     let read = answer::read(&called).unwrap();
     assert_eq!(
         (read.choices[0].calls[0].id.as_deref(), read.choices[0].finish.as_deref()),

@@ -49,7 +49,10 @@ fn openai_says_role_text_end_and_usage() {
 
     let usage = r#"{"id":"c","choices":[],"usage":{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":8,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":4,"audio_tokens":0}}}"#;
     let step = read(usage).unwrap();
-    assert_eq!(step.usage, Some(Usage { input: 19, output: 10, cached: 8, reasoning: 4 }));
+    assert_eq!(
+        step.usage,
+        Some(Usage { input: 19, output: 10, cached: 8, reasoning: 4, ..Usage::default() })
+    );
     assert_eq!((step.choices, step.has_content()), (0, false));
     assert_eq!(read(" [DONE]\r").unwrap(), Step { done: true, ..Step::default() });
 }
@@ -127,7 +130,7 @@ fn thinking_is_content_under_every_name_and_not_text() {
 fn deepseek_counts_its_cache_by_another_name() {
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":17,"completion_tokens":9,"total_tokens":26,"prompt_tokens_details":{"cached_tokens":0},"prompt_cache_hit_tokens":12,"prompt_cache_miss_tokens":5}}"#;
     let step = read(chunk).unwrap();
-    assert_eq!(step.usage, Some(Usage { input: 17, output: 9, cached: 12, reasoning: 0 }));
+    assert_eq!(step.usage, Some(Usage { input: 17, output: 9, cached: 12, ..Usage::default() }));
     let out_of_resources =
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"insufficient_system_resource"}]}"#;
     assert_eq!(read(out_of_resources).unwrap().finish, [(0, "insufficient_system_resource".into())]);
@@ -188,10 +191,13 @@ fn vllm_ollama_and_groq_have_small_ways_of_their_own() {
     assert_eq!(read(ollama).unwrap().calls, [piece(0, "call_1", "f", "{\"a\":1}")]);
     // Groq's usage stands in a field of its own.
     let groq = r#"{"id":"chatcmpl-3","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"req_1","usage":{"queue_time":0.01,"prompt_tokens":18,"completion_tokens":5}}}"#;
-    assert_eq!(read(groq).unwrap().usage, Some(Usage { input: 18, output: 5, cached: 0, reasoning: 0 }));
+    assert_eq!(read(groq).unwrap().usage, Some(Usage { input: 18, output: 5, ..Usage::default() }));
     // Moonshot's stands in the choice.
     let moonshot = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":1,"completion_tokens":2,"cached_tokens":1}}]}"#;
-    assert_eq!(read(moonshot).unwrap().usage, Some(Usage { input: 1, output: 2, cached: 1, reasoning: 0 }));
+    assert_eq!(
+        read(moonshot).unwrap().usage,
+        Some(Usage { input: 1, output: 2, cached: 1, ..Usage::default() })
+    );
 }
 
 #[test]

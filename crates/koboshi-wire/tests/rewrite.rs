@@ -182,8 +182,8 @@ fn a_prefill_is_appended_or_goes_on_with_the_clients_own() {
 
 #[test]
 fn a_broken_call_is_shown_back_as_sound_json_with_its_correction() {
-    let broken = WholeCall { id: "call_1", name: "f", arguments: "{\"a\": oops" };
-    let sound = WholeCall { id: "call_2", name: "f", arguments: "{\"a\":1}" };
+    let broken = WholeCall { id: "call_1", name: "f", arguments: "{\"a\": oops", ..WholeCall::default() };
+    let sound = WholeCall { id: "call_2", name: "f", arguments: "{\"a\":1}", ..WholeCall::default() };
     let exchange = |rewrite: &mut Rewrite<'_>| {
         rewrite.append_exchange(&[
             Corrected { call: broken, correction: "not JSON at column 7" },

@@ -1,7 +1,7 @@
 //! Reads an answer that is no stream.
 //!
-//! Borrowed, like everything here. The arguments of tool calls also say where they stand, so that mended ones can be put
-//! there by [`with_arguments`] and the rest of the answer stays the bytes it was.
+//! Borrowed, like everything here. Mended arguments of tool calls are put where they stand by [`with_arguments`], and the rest
+//! of the answer stays the bytes it was.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,94 +14,12 @@ use serde_json::value::RawValue;
 use super::said::{Said, Spent};
 use super::write::usage_json;
 use crate::Malformed;
+use crate::form::Thought;
 use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip, without_halves};
 use crate::splice::{Splices, place, quoted};
-use crate::step::{Usage, owned};
+use crate::step::Usage;
 
-/// An answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Whole<'a> {
-    /// Its id.
-    pub id: Option<Cow<'a, str>>,
-    /// The model that answered, as it calls itself.
-    pub model: Option<Cow<'a, str>>,
-    /// When, in seconds since 1970.
-    pub created: Option<u64>,
-    /// The choices, in the order of the answer.
-    pub choices: Vec<Choice<'a>>,
-    /// What it cost.
-    pub usage: Option<Usage>,
-    /// It carries an error object, or a choice ended for an error.
-    pub error: bool,
-}
-
-impl Whole<'_> {
-    /// The same, borrowing nothing.
-    #[must_use]
-    pub fn into_owned(self) -> Whole<'static> {
-        Whole {
-            id: owned(self.id),
-            model: owned(self.model),
-            created: self.created,
-            choices: self.choices.into_iter().map(Choice::into_owned).collect(),
-            usage: self.usage,
-            error: self.error,
-        }
-    }
-}
-
-/// One choice of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice<'a> {
-    /// Its number; its place where the answer does not say.
-    pub index: u32,
-    /// The visible text; never empty.
-    pub text: Option<Cow<'a, str>>,
-    /// There is thinking.
-    pub reasoning: bool,
-    /// There is a refusal.
-    pub refusal: bool,
-    /// There is sound.
-    pub audio: bool,
-    /// The tool calls.
-    pub calls: Vec<Call<'a>>,
-    /// Why it ended.
-    pub finish: Option<Cow<'a, str>>,
-}
-
-impl Choice<'_> {
-    /// Whether there is anything in it.
-    #[must_use]
-    pub fn has_content(&self) -> bool {
-        self.text.is_some() || self.reasoning || self.refusal || self.audio || !self.calls.is_empty()
-    }
-
-    fn into_owned(self) -> Choice<'static> {
-        let calls = self.calls.into_iter().map(|call| Call {
-            id: owned(call.id),
-            name: owned(call.name),
-            arguments: Cow::Owned(call.arguments.into_owned()),
-            span: call.span,
-            free_text: call.free_text,
-        });
-        Choice { text: owned(self.text), calls: calls.collect(), finish: owned(self.finish), ..self }
-    }
-}
-
-/// A tool call of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Call<'a> {
-    /// Its id.
-    pub id: Option<Cow<'a, str>>,
-    /// Name of the tool.
-    pub name: Option<Cow<'a, str>>,
-    /// The text of the arguments; empty where there are none.
-    pub arguments: Cow<'a, str>,
-    /// Where the arguments' JSON value stands in the body, quotes included.
-    pub span: Option<Range<usize>>,
-    /// The tool takes free text: its arguments are not meant to be JSON.
-    pub free_text: bool,
-}
+pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
 ///
@@ -145,13 +63,16 @@ fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         id: call.id,
         name: call.function.name,
         free_text: call.free_text,
+        seal: None,
     });
     Choice {
         index: found.index.unwrap_or(index),
         calls: calls.collect(),
         text: said.text,
         reasoning: said.reasoning,
+        thoughts: said.thought.map(|text| Thought { text, ..Thought::default() }).into_iter().collect(),
         refusal: said.refusal,
+        refused: said.refused,
         audio: said.audio,
         finish: found.finish,
     }

@@ -165,6 +165,10 @@ fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
     }
     step.reasoning |= said.reasoning;
     step.refusal |= said.refusal;
+    if index == 0 {
+        step.thought = step.thought.take().or(said.thought);
+        step.refused = step.refused.take().or(said.refused);
+    }
     step.audio |= said.audio;
     for (place, call) in (0..).zip(said.calls) {
         step.calls.push(CallPiece {
@@ -174,6 +178,7 @@ fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
             name: call.function.name,
             id: call.id,
             free_text: call.free_text,
+            seal: None,
         });
     }
     step.usage = step.usage.or(choice.spent.usage());

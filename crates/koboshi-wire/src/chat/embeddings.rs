@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::intake::{IntakeError, Top};
+use crate::intake::{Body, IntakeError};
 use crate::splice::{Splices, place, quoted};
 
 /// The model that is asked for.
@@ -12,14 +12,14 @@ use crate::splice::{Splices, place, quoted};
 /// # Errors
 /// The body is no JSON object with a model.
 pub fn model(body: &[u8]) -> Result<Cow<'_, str>, IntakeError> {
-    Ok(Top::of(body)?.model()?.0)
+    Ok(Body::of(body)?.model()?.0)
 }
 
 /// The request for another model; every other byte stays. A body that cannot be read stays as it is.
 #[must_use]
 pub fn with_model(body: &Bytes, name: &str) -> Bytes {
     let mut splices = Splices::default();
-    let known = Top::of(body).and_then(|top| top.model());
+    let known = Body::of(body).and_then(|body| body.model());
     let place = known.ok().filter(|(known, _)| known != name).and_then(|(_, raw)| place(body, raw.get()));
     if let Some(range) = place {
         splices.replace(range, quoted(name));

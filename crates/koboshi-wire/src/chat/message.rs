@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::content;
-use super::intake::{DEEPEST, IntakeError, is_deeper};
+use crate::intake::{DEEPEST, IntakeError, is_deeper};
 use crate::lenient::{Fields, Maybe, otherwise, text_of};
 
 /// Who speaks in a message.
@@ -129,8 +129,8 @@ impl<'a> Messages<'a> {
             Self::Listed(found) => found,
         };
         let each = found.into_iter().enumerate().map(|(index, Maybe(message))| match message {
-            None => Err(IntakeError::MessageNotObject(index)),
-            Some(message) if !message.has_role => Err(IntakeError::NoRole(index)),
+            None => Err(IntakeError::NotObject { list: "messages", index }),
+            Some(message) if !message.has_role => Err(IntakeError::NoRole { list: "messages", index }),
             Some(message) if message.is_too_deep => Err(IntakeError::TooDeep),
             Some(message) => Ok(message),
         });

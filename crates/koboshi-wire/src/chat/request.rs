@@ -12,9 +12,10 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::content::{self, Weight};
-use super::intake::{IntakeError, Top, after_spaces, fields};
+use super::intake::{IntakeError, Top};
 use super::tools::{Offer, kind_of};
-use crate::lenient::{List, Number, Object, Truth, text_of};
+use crate::intake::{after_spaces, fields};
+use crate::lenient::{List, Number, Object, is_full, text_of};
 use crate::splice::place;
 
 pub use super::calls::GuardCall;
@@ -285,11 +286,6 @@ impl<'a> ChatRequest<'a> {
         }
         !content.get().trim_matches('"').trim().is_empty()
     }
-}
-
-/// Whether a raw value has anything in it.
-fn is_full(raw: &RawValue) -> bool {
-    serde_json::from_str::<Truth>(raw.get()).is_ok_and(|truth| truth.0)
 }
 
 /// Whether stream options ask for the usage.

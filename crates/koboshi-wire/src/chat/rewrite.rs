@@ -231,7 +231,7 @@ impl<'a> Rewrite<'a> {
         if !self.include_usage || self.request.include_usage() {
             return;
         }
-        let known = options.and_then(|raw| super::intake::fields(raw));
+        let known = options.and_then(|raw| crate::intake::fields(raw));
         let Some(known) = known.filter(|known| !known.is_empty()) else {
             return self.set("stream_options", r#"{"include_usage":true}"#, splices);
         };

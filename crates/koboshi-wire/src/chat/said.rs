@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, List, Number, Object, Text, Truth, skip, text_of};
+use crate::lenient::{Fields, List, Number, Object, Text, Truth, is_full, skip, text_of};
 use crate::step::Usage;
 
 use super::content::Spoken;
@@ -15,7 +15,9 @@ use super::content::Spoken;
 pub(crate) struct Said<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
     pub(crate) reasoning: bool,
+    pub(crate) thought: Option<Cow<'a, str>>,
     pub(crate) refusal: bool,
+    pub(crate) refused: Option<Cow<'a, str>>,
     pub(crate) audio: bool,
     pub(crate) calls: Vec<Called<'a>>,
 }
@@ -29,10 +31,18 @@ impl<'a> Fields<'a> for Said<'a> {
                 self.reasoning |= spoken.thinking;
             }
             // DeepSeek and vLLM, OpenRouter and Ollama, OpenRouter again: each its own name for thinking.
-            "reasoning_content" | "reasoning" | "reasoning_details" | "reasoning_text" | "thinking" => {
-                self.reasoning |= map.next_value::<Truth>()?.0;
+            "reasoning_content" | "reasoning" | "reasoning_text" | "thinking" => {
+                let raw: &'a RawValue = map.next_value()?;
+                self.reasoning |= is_full(raw);
+                // Some servers say it twice, under two names.
+                self.thought = self.thought.take().or_else(|| text_of(raw).filter(|text| !text.is_empty()));
             }
-            "refusal" => self.refusal = map.next_value::<Truth>()?.0,
+            "reasoning_details" => self.reasoning |= map.next_value::<Truth>()?.0,
+            "refusal" => {
+                let raw: &'a RawValue = map.next_value()?;
+                self.refusal = is_full(raw);
+                self.refused = text_of(raw).filter(|text| !text.is_empty());
+            }
             "audio" => self.audio = map.next_value::<Truth>()?.0,
             "tool_calls" => {
                 let List(calls) = map.next_value::<List<Object<Called<'a>>>>()?;
@@ -112,6 +122,7 @@ pub(crate) struct Spent {
     input: Option<u64>,
     output: Option<u64>,
     cached: Option<u64>,
+    stored: Option<u64>,
     reasoning: Option<u64>,
 }
 
@@ -125,6 +136,7 @@ impl Spent {
             input: self.input.unwrap_or(0),
             output: self.output.unwrap_or(0),
             cached: self.cached.unwrap_or(0),
+            stored: self.stored.unwrap_or(0),
             reasoning: self.reasoning.unwrap_or(0),
         })
     }
@@ -142,6 +154,7 @@ impl<'a> Fields<'a> for Spent {
             "prompt_tokens_details" => {
                 let Object(details) = map.next_value::<Object<Details>>()?;
                 self.cached = self.cached.max(details.cached);
+                self.stored = details.stored;
             }
             "completion_tokens_details" => {
                 self.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
@@ -155,6 +168,7 @@ impl<'a> Fields<'a> for Spent {
 #[derive(Debug, Default)]
 struct Details {
     cached: Option<u64>,
+    stored: Option<u64>,
     reasoning: Option<u64>,
 }
 
@@ -162,6 +176,7 @@ impl<'a> Fields<'a> for Details {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "cached_tokens" => self.cached = map.next_value::<Number>()?.0,
+            "cache_write_tokens" => self.stored = map.next_value::<Number>()?.0,
             "reasoning_tokens" => self.reasoning = map.next_value::<Number>()?.0,
             _ => skip(map)?,
         }

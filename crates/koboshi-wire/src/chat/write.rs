@@ -10,35 +10,13 @@ use serde_json::Value;
 
 use crate::step::Usage;
 
+pub use crate::voice::{Head, WholeCall};
+
 /// The end of a stream. Never after an error: a client would take the cut text for a whole answer.
 pub const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// Keeps a silent stream open. Says nothing.
 pub const COMMENT: &[u8] = b": keep-alive\n\n";
-
-/// What all chunks of one answer have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Head {
-    /// Id of the answer.
-    pub id: String,
-    /// The model that answers.
-    pub model: String,
-    /// When it began, in seconds since 1970.
-    pub created: i64,
-    /// The upstream's fingerprint, where it has one.
-    pub fingerprint: Option<String>,
-}
-
-/// A tool call with all its arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WholeCall<'a> {
-    /// Its id.
-    pub id: &'a str,
-    /// Name of the tool.
-    pub name: &'a str,
-    /// The text of the arguments.
-    pub arguments: &'a str,
-}
 
 /// What an error says.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

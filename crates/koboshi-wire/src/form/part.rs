@@ -1,0 +1,123 @@
+//! The parts of a turn.
+
+use std::borrow::Cow;
+
+use crate::dialect::Dialect;
+use crate::step::owned;
+
+/// One part of what is said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part<'a> {
+    /// Text.
+    Text(Cow<'a, str>),
+    /// A picture.
+    Image(Image<'a>),
+    /// A file or a sound, given as data.
+    Media(Media<'a>),
+    /// A tool call, said by the model.
+    Call(Call<'a>),
+    /// What came back from a tool, said by the user's side.
+    Outcome(Outcome<'a>),
+    /// What the model thought.
+    Thought(Thought<'a>),
+    /// The model's words of refusal.
+    Refusal(Cow<'a, str>),
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Image<'a> {
+    /// Its bytes, base64.
+    Data {
+        /// `image/png` and so on.
+        media_type: Cow<'a, str>,
+        /// The base64 text.
+        data: Cow<'a, str>,
+    },
+    /// Where it can be fetched; never a `data:` URL, readers take those apart.
+    Url(Cow<'a, str>),
+}
+
+/// A file or a sound, given as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media<'a> {
+    /// `application/pdf`, `audio/wav` and so on.
+    pub media_type: Cow<'a, str>,
+    /// The base64 text.
+    pub data: Cow<'a, str>,
+    /// Name of the file, where it has one.
+    pub name: Option<Cow<'a, str>>,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Call<'a> {
+    /// Its id. Where the dialect has none, the reader makes one that is the same each time: `call_<number of the call>`.
+    pub id: Cow<'a, str>,
+    /// Name of the tool.
+    pub name: Cow<'a, str>,
+    /// The arguments as JSON text, as the model wrote them; never empty, `{}` where there are none. Free text is as it is.
+    pub arguments: Cow<'a, str>,
+    /// The tool takes free text.
+    pub free_text: bool,
+    /// Gemini seals calls too.
+    pub seal: Option<Seal<'a>>,
+}
+
+/// What came back from a tool.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome<'a> {
+    /// Id of the call.
+    pub id: Cow<'a, str>,
+    /// Name of the tool, where it is known. Readers of dialects that do not say it look it up in the calls before.
+    pub name: Option<Cow<'a, str>>,
+    /// What came back: texts, images, media. A JSON object is its text.
+    pub parts: Vec<Part<'a>>,
+    /// Whether the tool failed, where it is said.
+    pub failed: Option<bool>,
+    /// The call was one of free text.
+    pub free_text: bool,
+}
+
+/// What the model thought.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Thought<'a> {
+    /// The words, or a summary of them; empty where only the seal is given.
+    pub text: Cow<'a, str>,
+    /// The provider's proof.
+    pub seal: Option<Seal<'a>>,
+    /// The words are withheld and only the seal holds them: Anthropic's `redacted_thinking`.
+    pub hidden: bool,
+}
+
+/// A provider's proof that a thought or a call is its own: a signature, or the encrypted thought. Only the vendor that made it can read it, so
+/// it is written for that dialect alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal<'a> {
+    /// Whose it is.
+    pub of: Dialect,
+    /// Id of the item it belongs to, where the dialect has one.
+    pub id: Option<Cow<'a, str>>,
+    /// The opaque text.
+    pub data: Cow<'a, str>,
+}
+
+impl Seal<'_> {
+    /// The same, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Seal<'static> {
+        Seal { of: self.of, id: owned(self.id), data: Cow::Owned(self.data.into_owned()) }
+    }
+}
+
+impl Thought<'_> {
+    /// The same, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Thought<'static> {
+        Thought {
+            text: Cow::Owned(self.text.into_owned()),
+            seal: self.seal.map(Seal::into_owned),
+            hidden: self.hidden,
+        }
+    }
+}
