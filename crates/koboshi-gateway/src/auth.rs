@@ -4,13 +4,13 @@
 //! hash in constant time, so that nothing is learned from how long a refusal takes. Without keys everybody on the loopback address
 //! may call; the server refuses to listen elsewhere then.
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderName};
 use koboshi::gate::Tenant;
 use koboshi_config::gateway::{ClientKey, Named};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::h1::Fields;
 use crate::names;
 
 /// The longest key that is looked at.
@@ -55,7 +55,7 @@ impl Keys {
     }
 
     /// Who calls with these headers.
-    pub(crate) fn caller(&self, headers: &HeaderMap) -> Caller {
+    pub(crate) fn caller(&self, headers: &Fields) -> Caller {
         if !self.are_needed() {
             return Caller::Tenant(self.local());
         }
@@ -75,8 +75,8 @@ impl Keys {
 }
 
 /// The key that a client sent, whichever way.
-pub(crate) fn presented(headers: &HeaderMap) -> Option<&str> {
-    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+pub(crate) fn presented(headers: &Fields) -> Option<&str> {
+    let text = |name: &HeaderName| headers.text(name);
     let bearer = text(&AUTHORIZATION).and_then(|value| {
         let (scheme, key) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
@@ -118,10 +118,8 @@ mod tests {
         Keys::of(&Named::from([("laptop".to_owned(), ClientKey { sha256: hex, tenant: None })]))
     }
 
-    fn with(name: &'static str, value: &str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(name, value.parse().unwrap());
-        headers
+    fn with(name: &str, value: &str) -> Fields {
+        Fields::of(&[(name, value)])
     }
 
     #[test]
@@ -139,7 +137,7 @@ mod tests {
 
     #[test]
     fn strangers_and_nobody_are_told_apart() {
-        assert_eq!(keys().caller(&HeaderMap::new()), Caller::Nobody);
+        assert_eq!(keys().caller(&Fields::default()), Caller::Nobody);
         assert_eq!(keys().caller(&with("authorization", "Basic abc")), Caller::Nobody);
         assert_eq!(keys().caller(&with("x-api-key", "kbs-other")), Caller::Stranger);
         assert_eq!(keys().caller(&with("x-api-key", &"k".repeat(10_000))), Caller::Stranger);
@@ -148,6 +146,6 @@ mod tests {
     #[test]
     fn without_keys_everybody_is_local() {
         let open = Keys::of(&Named::new());
-        assert_eq!(open.caller(&HeaderMap::new()), Caller::Tenant(Tenant::new("local")));
+        assert_eq!(open.caller(&Fields::default()), Caller::Tenant(Tenant::new("local")));
     }
 }

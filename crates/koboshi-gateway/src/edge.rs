@@ -2,30 +2,26 @@
 //!
 //! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
-use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Response};
 use koboshi::fault::Kind;
 use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
 use serde_json::json;
-use tokio::time::{Instant, timeout_at};
 
 use crate::auth::Caller;
-use crate::blocks::Blocks;
 use crate::chat::{self, Intake};
 use crate::core::Core;
 use crate::degrade::Hints;
 use crate::embeddings;
 use crate::flow::Flow;
-use crate::line::Line;
+use crate::h1::body::{self, Unread};
+use crate::h1::{Fields, Request};
 use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
@@ -60,32 +56,26 @@ impl Door {
 }
 
 /// Serves one request.
-pub(crate) async fn handle(
-    core: Rc<Core>,
-    peer: SocketAddr,
-    line: Line,
-    request: Request<Incoming>,
-) -> Result<Response<Flow>, Infallible> {
+pub(crate) async fn handle(core: Rc<Core>, peer: SocketAddr, request: Request) -> Response<Flow> {
     let plan = core.world.plan();
-    let page = page::allowed(&plan, request.headers());
-    let stranger = page::check(&plan, request.headers(), page.is_some());
+    let page = page::allowed(&plan, &request.head.fields);
+    let stranger = page::check(&plan, &request.head.fields, page.is_some());
     let mut response = answer(core, plan, peer, request, stranger).await;
     if let Some(page) = page {
         page::admit(response.headers_mut(), page);
     }
-    response.body_mut().goes_to(line);
-    Ok(response)
+    response
 }
 
 async fn answer(
     core: Rc<Core>,
     plan: Arc<Plan>,
     peer: SocketAddr,
-    request: Request<Incoming>,
+    request: Request,
     stranger: Option<&'static str>,
 ) -> Response<Flow> {
-    let story = story(&core, &plan, request.headers());
-    let door = door(request.method(), request.uri().path());
+    let story = story(&core, &plan, &request.head.fields);
+    let door = door(&request.head.method, request.head.path());
     core.world.meters.open.inc();
     let open = Opened(Rc::clone(&core));
     let refused = match stranger {
@@ -115,7 +105,7 @@ async fn answer(
         }
         Door::Admin => Box::pin(crate::admin::handle(&core, &plan, &story, peer, request)).await,
         Door::Models | Door::Chat | Door::Embeddings => serve(core, plan, story, door, request, open).await,
-        Door::Preflight => at_once(page::preflight(request.headers()), Bytes::new()).await,
+        Door::Preflight => at_once(page::preflight(&request.head.fields), Bytes::new()).await,
         Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
     }
 }
@@ -134,22 +124,22 @@ async fn serve(
     plan: Arc<Plan>,
     mut story: Story,
     door: Door,
-    request: Request<Incoming>,
+    request: Request,
     open: Opened,
 ) -> Response<Flow> {
     let refuse = |story: &Story, kind, status, message: Option<&str>| {
         reply::refuse(&core.world, &plan, story, kind, status, message, None)
     };
     let mut own_key = None;
-    match plan.keys.caller(request.headers()) {
+    match plan.keys.caller(&request.head.fields) {
         Caller::Tenant(tenant) => {
             story.tenant = tenant;
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
-                own_key = vendor_key(request.headers());
+                own_key = vendor_key(&request.head.fields);
             }
         }
         Caller::Stranger if plan.config.serve.passthrough => {
-            own_key = vendor_key(request.headers());
+            own_key = vendor_key(&request.head.fields);
             story.tenant = Tenant::new("passthrough");
         }
         Caller::Nobody => {
@@ -169,8 +159,8 @@ async fn serve(
         let names = plan.listed_models();
         return say_bytes(&story, 200, models::list(names.iter().map(String::as_str)).into()).await;
     }
-    story.trace = core.world.trace(request.headers(), &story, door.operation());
-    if !is_json(request.headers()) {
+    story.trace = core.world.trace(&request.head.fields, &story, door.operation());
+    if !is_json(&request.head.fields) {
         return say(refuse(
             &story,
             Kind::InvalidRequest,
@@ -179,7 +169,7 @@ async fn serve(
         ))
         .await;
     }
-    let hints = Hints::of(request.headers());
+    let hints = Hints::of(&request.head.fields);
     let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
     let body = match read_body(&plan, request, most).await {
         Ok(body) => body,
@@ -201,7 +191,7 @@ async fn serve(
     .await
 }
 
-fn story(core: &Core, plan: &Plan, headers: &HeaderMap) -> Story {
+fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
     let world = &core.world;
     let (began, wall) = (world.now(), world.wall());
     let most = plan.config.serve.deadline;
@@ -240,23 +230,16 @@ fn door(method: &Method, path: &str) -> Door {
     }
 }
 
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+pub(crate) fn is_json(headers: &Fields) -> bool {
+    let kind = headers.text(CONTENT_TYPE).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
 /// The client's own key, as its vendor wants it.
-fn vendor_key(headers: &HeaderMap) -> Option<HeaderValue> {
+fn vendor_key(headers: &Fields) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {}", crate::auth::presented(headers)?)).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-/// Why a body could not be read.
-pub(crate) enum Unread {
-    Large,
-    Slow,
-    Broken,
 }
 
 impl Unread {
@@ -287,26 +270,8 @@ impl Unread {
 }
 
 /// The body of a request, if it is there in time and not larger than that.
-pub(crate) async fn read_body(plan: &Plan, request: Request<Incoming>, most: usize) -> Result<Bytes, Unread> {
-    let said =
-        request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if said.is_some_and(|said| said > most) {
-        return Err(Unread::Large);
-    }
-    let limit = Instant::now() + plan.config.serve.body_time;
-    let mut body = request.into_body();
-    let mut blocks = Blocks::up_to(most);
-    while !body.is_end_stream() {
-        let frame = match timeout_at(limit, body.frame()).await {
-            Err(_) => return Err(Unread::Slow),
-            Ok(None) => break,
-            Ok(Some(Err(_))) => return Err(Unread::Broken),
-            Ok(Some(Ok(frame))) => frame,
-        };
-        let Ok(block) = frame.into_data() else { continue };
-        blocks.push(block).ok_or(Unread::Large)?;
-    }
-    Ok(blocks.whole())
+pub(crate) async fn read_body(plan: &Plan, request: Request, most: usize) -> Result<Bytes, Unread> {
+    body::read(&request.line, most, plan.config.serve.body_time).await
 }
 
 async fn ready(core: &Core, story: &Story) -> Response<Flow> {

@@ -1,7 +1,7 @@
 //! One request as one future: first it gives the head of the answer, then the body, piece by piece.
 //!
 //! Everything that happens to a request (attempts, pauses, relaying, recovery after a cut) is written as one async
-//! function that speaks into a [`Tap`]. The [`Flow`] around it is the body of the response: hyper polls it, and it
+//! function that speaks into a [`Tap`]. The [`Flow`] around it is the body of the response: the connection polls it, and it
 //! polls the function. So there is no task and no channel per request, the client's slowness reaches the upstream by itself,
 //! and a client that goes away drops the whole thing with all its guards.
 //!
@@ -9,7 +9,6 @@
 //! read.
 
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,9 +16,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::response::Parts;
-use http_body::{Body, Frame, SizeHint};
-
-use crate::line::Line;
 
 /// What the function has said and nobody has taken yet.
 #[derive(Default)]
@@ -74,16 +70,6 @@ impl Tap {
 pub(crate) struct Flow {
     pump: Option<Pin<Box<dyn Future<Output = ()>>>>,
     slot: Rc<Slot>,
-    /// Who is told when all of it was taken.
-    line: Option<Line>,
-}
-
-impl Drop for Flow {
-    fn drop(&mut self) {
-        if let Some(line) = &self.line {
-            line.finished();
-        }
-    }
 }
 
 impl Flow {
@@ -91,13 +77,7 @@ impl Flow {
     pub(crate) fn of<F: Future<Output = ()> + 'static>(pump: impl FnOnce(Tap) -> F) -> Self {
         let slot = Rc::new(Slot::default());
         let tap = Tap { slot: Rc::clone(&slot), begun: Cell::new(false) };
-        Self { pump: Some(Box::pin(pump(tap))), slot, line: None }
-    }
-
-    /// It is an answer on this line.
-    pub(crate) fn goes_to(&mut self, line: Line) {
-        line.answers();
-        self.line = Some(line);
+        Self { pump: Some(Box::pin(pump(tap))), slot }
     }
 
     /// Runs until there is a head. A function that ends without one gives none.
@@ -121,36 +101,23 @@ impl Flow {
     }
 }
 
-impl Body for Flow {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let flow = self.get_mut();
-        if flow.slot.piece.borrow().is_none() {
-            flow.run(context);
+impl Flow {
+    /// The next piece of the body; none when all was given.
+    pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.slot.piece.borrow().is_none() {
+            self.run(context);
         }
-        let piece = flow.slot.piece.borrow_mut().take();
+        let piece = self.slot.piece.borrow_mut().take();
         match piece {
-            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
-            None if flow.pump.is_some() => Poll::Pending,
-            None => Poll::Ready(None),
+            None if self.pump.is_some() => Poll::Pending,
+            piece => Poll::Ready(piece),
         }
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.pump.is_none() && self.slot.piece.borrow().is_none()
-    }
-
-    /// Known once the function has ended: then hyper sends a length instead of chunks.
-    fn size_hint(&self) -> SizeHint {
-        if self.pump.is_some() {
-            return SizeHint::default();
-        }
-        SizeHint::with_exact(self.slot.piece.borrow().as_ref().map_or(0, |piece| piece.len() as u64))
+    /// The length of the body: known once the function has ended.
+    pub(crate) fn length(&self) -> Option<u64> {
+        let piece = self.slot.piece.borrow();
+        self.pump.is_none().then(|| piece.as_ref().map_or(0, |piece| piece.len() as u64))
     }
 }
 
@@ -158,14 +125,17 @@ impl Body for Flow {
 mod tests {
     use super::*;
     use http::Response;
-    use http_body_util::BodyExt;
 
     fn head(status: u16) -> Parts {
         Response::builder().status(status).body(()).unwrap().into_parts().0
     }
 
-    async fn text(flow: Flow) -> String {
-        String::from_utf8(flow.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    async fn text(mut flow: Flow) -> String {
+        let mut text = Vec::new();
+        while let Some(piece) = poll_fn(|context| flow.poll_piece(context)).await {
+            text.extend_from_slice(&piece);
+        }
+        String::from_utf8(text).unwrap()
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -187,7 +157,7 @@ mod tests {
             tap.send(Bytes::from_static(b"whole")).await;
         });
         assert!(flow.head().await.is_some());
-        assert_eq!(flow.size_hint().exact(), Some(5));
+        assert_eq!(flow.length(), Some(5));
         assert_eq!(text(flow).await, "whole");
     }
 

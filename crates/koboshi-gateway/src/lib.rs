@@ -33,6 +33,7 @@ mod follow;
 mod gateway;
 mod gather;
 mod guard;
+mod h1;
 mod hold;
 mod journey;
 mod learn;

@@ -2,28 +2,31 @@
 //!
 //! A client that has said all may close its half of the connection and wait for the answer. One that goes away closes both halves, and the
 //! first thing that is seen of it is the same. The difference shows only when something is sent: a client that is gone refuses it, and
-//! the line breaks. So hyper is told to allow half of a connection, and [`Lines::look`] watches the other: after the end of what the client
+//! the line breaks. So half of a connection is enough, and [`Lines::look`] watches the other: after the end of what the client
 //! says, it is sent `100 Continue` now and then for as long as nothing of the answer is out, which every client of HTTP/1.1 passes over
-//! (RFC 9110, 15.2), and which is only sent where it can stand between two answers. A stream needs none: its content and its
-//! keep-alives ask the same question. A client of HTTP/1.0 is not asked, and noticed when its answer is sent.
+//! (RFC 9110, 15.2). A stream needs none: its content and its keep-alives ask the same question. A client of HTTP/1.0 is not asked, and
+//! noticed when its answer is sent.
 //!
 //! The same look finds those who take too long over the head of a request, or do not send another one.
 //!
 //! All lines are looked at together, a few times a second, and told to end together. A request that is answered sooner pays nothing for it.
+//! They also share the room for what is read and written: a line that waits holds none.
 
-use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::io;
+use std::cell::{Cell, RefCell, RefMut};
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, SystemTime};
 
+use bytes::{Buf, Bytes, BytesMut};
 use http::Version;
+use koboshi_store::{Clock, SystemClock};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::gather::poll_write_pieces;
+use crate::h1::{BadHead, Coming, Head, LARGEST};
 
 /// How often it is looked whether clients are there.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -31,12 +34,40 @@ pub(crate) const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u8 = 20;
 /// What a client passes over that waits for its answer.
 const STILL_THERE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// So much is read at once.
+const ROOM: usize = 32 * 1024;
 
 /// The lines of one core.
 #[derive(Default)]
 pub(crate) struct Lines {
     open: RefCell<Vec<Weak<Shared>>>,
+    common: Rc<Common>,
+}
+
+/// What all lines of a core have in common.
+struct Common {
     stopping: Cell<bool>,
+    /// Where it is read into, and where answers are put together. Taken while it is used.
+    inward: Cell<Vec<u8>>,
+    outward: Cell<Vec<u8>>,
+    /// The time as a header says it, as of the last look.
+    date: RefCell<Rc<[u8]>>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self {
+            stopping: Cell::new(false),
+            inward: Cell::default(),
+            outward: Cell::default(),
+            date: RefCell::new(date()),
+        }
+    }
+}
+
+/// The time as a header says it.
+fn date() -> Rc<[u8]> {
+    httpdate::fmt_http_date(SystemTime::from(SystemClock.wall())).into_bytes().into()
 }
 
 impl Lines {
@@ -44,12 +75,21 @@ impl Lines {
     pub(crate) fn add(&self, stream: TcpStream) -> Line {
         let line = Line(Rc::new(Shared {
             stream: RefCell::new(stream),
-            writes: Cell::new(false),
+            inbox: RefCell::default(),
+            seen: Cell::new(0),
+            coming: Cell::new(Coming::Nothing),
+            expects: Cell::new(false),
             watch: Cell::new(Watch::Head(0)),
             task: RefCell::new(None),
             gone: Cell::new(false),
+            common: Rc::clone(&self.common),
         }));
-        self.open.borrow_mut().push(Rc::downgrade(&line.0));
+        let mut open = self.open.borrow_mut();
+        if open.is_empty() {
+            // Nobody has looked for a while.
+            *self.common.date.borrow_mut() = date();
+        }
+        open.push(Rc::downgrade(&line.0));
         line
     }
 
@@ -58,12 +98,12 @@ impl Lines {
     }
 
     pub(crate) fn are_stopping(&self) -> bool {
-        self.stopping.get()
+        self.common.stopping.get()
     }
 
     /// Every connection ends when its request is answered.
     pub(crate) fn stop(&self) {
-        self.stopping.set(true);
+        self.common.stopping.set(true);
         for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
             line.wake();
         }
@@ -72,6 +112,7 @@ impl Lines {
     /// Looks who is gone, or has said nothing for so long. Comes again after [`LOOK`].
     pub(crate) fn look(&self, head_time: Duration) {
         let most = u32::try_from(head_time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
+        *self.common.date.borrow_mut() = date();
         self.open.borrow_mut().retain(|line| {
             let Some(line) = line.upgrade() else { return false };
             if line.look(most) {
@@ -83,22 +124,29 @@ impl Lines {
     }
 }
 
-/// A client's connection, as hyper and the watch share it.
+/// A client's connection.
 #[derive(Clone)]
 pub(crate) struct Line(Rc<Shared>);
 
 struct Shared {
     stream: RefCell<TcpStream>,
-    /// Something was written that may not be out yet.
-    writes: Cell<bool>,
+    /// What has come and nobody has taken: the beginning of a head, a body, another request.
+    inbox: RefCell<BytesMut>,
+    /// So much of it was looked through for the end of a head.
+    seen: Cell<usize>,
+    /// What is left of the body of the request.
+    coming: Cell<Coming>,
+    /// The client waits for a word before it sends the body.
+    expects: Cell<bool>,
     watch: Cell<Watch>,
     /// The task of the connection.
     task: RefCell<Option<Waker>>,
     gone: Cell<bool>,
+    common: Rc<Common>,
 }
 
 /// What is known of a client that waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Watch {
     /// It is to send the head of a request; so many looks ago it could begin.
     Head(u32),
@@ -113,9 +161,11 @@ enum Watch {
 }
 
 impl Line {
-    /// A request of this version came.
-    pub(crate) fn asked(&self, version: Version) {
-        self.0.watch.set(if version == Version::HTTP_11 { Watch::New } else { Watch::Answered });
+    /// This request came.
+    pub(crate) fn asked(&self, head: &Head) {
+        self.0.coming.set(head.coming);
+        self.0.expects.set(head.expects);
+        self.0.watch.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Answered });
     }
 
     /// Its answer goes out.
@@ -128,39 +178,201 @@ impl Line {
         self.0.watch.set(Watch::Head(0));
     }
 
-    /// Serves a connection until it ends or its client is gone. When all are to end, `end` is called once.
-    pub(crate) async fn serve<C: Future>(
-        &self,
-        lines: &Lines,
-        connection: Pin<&mut C>,
-        end: impl Fn(Pin<&mut C>),
-    ) {
-        let mut connection = connection;
-        let mut told = false;
-        poll_fn(|context| {
-            self.0.belongs_to(context.waker());
-            if self.0.gone.get() {
-                return Poll::Ready(());
-            }
-            if !told && lines.are_stopping() {
-                told = true;
-                end(connection.as_mut());
-            }
-            // How a client's connection ended is the client's business.
-            connection.as_mut().poll(context).map(drop)
-        })
-        .await;
+    /// Whether another request may follow: nobody stops, and nothing of this one is left.
+    pub(crate) fn may_stay(&self) -> bool {
+        !self.0.common.stopping.get() && self.0.coming.get() == Coming::Nothing
     }
-}
 
-impl Shared {
-    fn belongs_to(&self, waker: &Waker) {
-        let mut task = self.task.borrow_mut();
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.gone.get()
+    }
+
+    /// Who is woken when the client is gone or all are to end.
+    pub(crate) fn belongs_to(&self, waker: &Waker) {
+        let mut task = self.0.task.borrow_mut();
         if !task.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *task = Some(waker.clone());
         }
     }
 
+    /// The time as a header says it.
+    pub(crate) fn date(&self) -> Rc<[u8]> {
+        Rc::clone(&self.0.common.date.borrow())
+    }
+
+    /// The head of the next request; none when the client has said all, or nobody is to ask any more.
+    pub(crate) fn poll_head(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Result<Option<Head>, BadHead>>> {
+        let mut inbox = self.0.inbox.borrow_mut();
+        if !inbox.is_empty() && self.0.seen.get() == 0 {
+            // What came along with the request before.
+            match self.found(&mut inbox) {
+                Ok(None) => {}
+                done => return Poll::Ready(Ok(done)),
+            }
+        }
+        loop {
+            let mut room = self.0.common.inward.take();
+            room.resize(ROOM, 0);
+            let read = self.poll_read(context, &mut room);
+            let found = match &read {
+                Poll::Ready(Ok(length)) => self.arrived(&mut inbox, room.get(..*length).unwrap_or_default()),
+                _ => Ok(None),
+            };
+            self.0.common.inward.set(room);
+            match (read, found) {
+                (_, Ok(Some(head))) => return Poll::Ready(Ok(Ok(Some(head)))),
+                (_, Err(refused)) => return Poll::Ready(Ok(Err(refused))),
+                (Poll::Ready(Ok(0)), _) => return Poll::Ready(Ok(Ok(None))),
+                (Poll::Ready(Ok(_)), _) => {}
+                (Poll::Ready(Err(error)), _) => return Poll::Ready(Err(error)),
+                (Poll::Pending, _) if inbox.is_empty() && self.0.common.stopping.get() => {
+                    return Poll::Ready(Ok(Ok(None)));
+                }
+                (Poll::Pending, _) => return Poll::Pending,
+            }
+        }
+    }
+
+    /// A head in these bytes and what came before them, if all of it is there. What is left over is kept.
+    fn arrived(&self, inbox: &mut BytesMut, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+        if inbox.is_empty()
+            && let Some((head, length)) = Head::parse(bytes)?
+        {
+            *inbox = BytesMut::from(bytes.get(length..).unwrap_or_default());
+            return Ok(Some(head));
+        }
+        inbox.extend_from_slice(bytes);
+        self.found(inbox)
+    }
+
+    /// A head in what has come, if all of it is there. Only what may end is read: a head that comes in single bytes costs no more.
+    fn found(&self, inbox: &mut BytesMut) -> Result<Option<Head>, BadHead> {
+        let from = self.0.seen.replace(inbox.len());
+        let news = inbox.get(from.saturating_sub(3)..).unwrap_or_default();
+        let may_end =
+            news.windows(2).any(|two| two == b"\n\n") || news.windows(3).any(|three| three == b"\n\r\n");
+        if !(may_end || from == 0 || inbox.len() >= LARGEST) {
+            return Ok(None);
+        }
+        let Some((head, length)) = Head::parse(inbox)? else { return Ok(None) };
+        self.0.seen.set(0);
+        inbox.advance(length);
+        Ok(Some(head))
+    }
+
+    fn poll_read(&self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut room = ReadBuf::new(into);
+        ready!(Pin::new(&mut *self.0.stream.borrow_mut()).poll_read(context, &mut room))?;
+        Poll::Ready(Ok(room.filled().len()))
+    }
+
+    /// Writes of these pieces what the client takes.
+    pub(crate) fn poll_write(
+        &self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut stream = self.0.stream.borrow_mut();
+        let sent = match pieces {
+            [only] => ready!(Pin::new(&mut *stream).poll_write(context, only))?,
+            all => ready!(Pin::new(&mut *stream).poll_write_vectored(context, all))?,
+        };
+        if sent == 0 && pieces.iter().any(|piece| !piece.is_empty()) {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        Poll::Ready(Ok(sent))
+    }
+
+    /// Room to put an answer together, empty.
+    pub(crate) fn take_room(&self) -> Vec<u8> {
+        let mut room = self.0.common.outward.take();
+        room.clear();
+        room
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_room(&self, room: Vec<u8>) {
+        self.0.common.outward.set(room);
+    }
+
+    /// Says that nothing more will be sent, and waits until the client has heard it: what it still sends is thrown away, because a connection
+    /// that is closed before would take the answer with it. Who takes too long is let go by the look.
+    pub(crate) async fn leave(&self) -> io::Result<()> {
+        self.finished();
+        poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
+        *self.0.inbox.borrow_mut() = BytesMut::new();
+        poll_fn(|context| {
+            loop {
+                if self.0.common.stopping.get() {
+                    return Poll::Ready(Ok(()));
+                }
+                let mut room = self.0.common.inward.take();
+                room.resize(ROOM, 0);
+                let read = self.poll_read(context, &mut room);
+                self.0.common.inward.set(room);
+                if ready!(read)? == 0 {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// For the one who reads a body.
+impl Line {
+    /// How it comes.
+    pub(crate) fn coming(&self) -> Coming {
+        self.0.coming.get()
+    }
+
+    /// It may not be read to its end.
+    pub(crate) fn spoil(&self) {
+        self.0.coming.set(Coming::Spoiled);
+    }
+
+    /// It was read to its end.
+    pub(crate) fn has_read_body(&self) {
+        self.0.coming.set(Coming::Nothing);
+    }
+
+    /// So many bytes, if they have come.
+    pub(crate) fn take(&self, length: usize) -> Option<Bytes> {
+        let mut inbox = self.0.inbox.borrow_mut();
+        match inbox.len() {
+            all if all == length => Some(std::mem::take(&mut *inbox).freeze()),
+            more if more > length => Some(inbox.split_to(length).freeze()),
+            _ => None,
+        }
+    }
+
+    /// All that has come.
+    pub(crate) fn take_all(&self) -> BytesMut {
+        std::mem::take(&mut self.0.inbox.borrow_mut())
+    }
+
+    /// What belongs to the next request.
+    pub(crate) fn put_back(&self, rest: BytesMut) {
+        *self.0.inbox.borrow_mut() = rest;
+    }
+
+    /// Tells a client that waits for it to send its body.
+    pub(crate) fn go_on(&self) {
+        if self.0.expects.replace(false) {
+            // Twenty-five bytes that do not fit mean a client that does not read; the time for bodies ends that.
+            let _ = self.0.stream.borrow().try_write(STILL_THERE);
+        }
+    }
+
+    pub(crate) fn stream(&self) -> RefMut<'_, TcpStream> {
+        self.0.stream.borrow_mut()
+    }
+}
+
+impl Shared {
     fn wake(&self) {
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
@@ -171,8 +383,6 @@ impl Shared {
     fn look(&self, most: u32) -> bool {
         match self.watch.get() {
             Watch::Answered => false,
-            // Whoever still reads its last answer does not keep us waiting.
-            Watch::Head(_) if self.writes.get() => false,
             Watch::Head(looks) => {
                 self.watch.set(Watch::Head(looks.saturating_add(1)));
                 looks >= most
@@ -215,52 +425,9 @@ impl Shared {
 
     /// Sends what only a client that is there takes, where it may stand. False if the line is spoiled.
     fn ask(&self) -> bool {
-        if self.writes.get() {
-            return true;
-        }
         match self.stream.borrow().try_write(STILL_THERE) {
             Ok(sent) => sent == STILL_THERE.len(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }
-    }
-}
-
-impl AsyncRead for Line {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.stream.borrow_mut()).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Line {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.writes.set(true);
-        Pin::new(&mut *self.0.stream.borrow_mut()).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.0.writes.set(true);
-        poll_write_pieces(&mut self.0.stream.borrow_mut(), context, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.0.stream.borrow().is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Called when nothing is left to write.
-        self.0.writes.set(false);
-        Pin::new(&mut *self.0.stream.borrow_mut()).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)
     }
 }

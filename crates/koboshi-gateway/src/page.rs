@@ -12,6 +12,7 @@ use http::header::{
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use crate::h1::Fields;
 use crate::plan::Plan;
 
 /// What a page may read of an answer besides its body.
@@ -19,16 +20,17 @@ const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-att
                         x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired";
 
 /// What is wrong with the page or name that a request comes from, if anything.
-pub(crate) fn check(plan: &Plan, headers: &HeaderMap, is_allowed: bool) -> Option<&'static str> {
+pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<&'static str> {
     let serve = &plan.config.serve;
-    if !is_allowed && headers.contains_key(ORIGIN) {
+    if !is_allowed && headers.has(ORIGIN) {
         return Some("web pages of this origin may not call; add it to serve.origins");
     }
     if !serve.listen.ip().is_loopback() {
         return None;
     }
     // HTTP/1.0 and bare clients may leave the name out; a browser never does.
-    let host = headers.get(HOST)?.to_str().ok().map(host_name);
+    headers.get(HOST)?;
+    let host = headers.text(HOST).map(host_name);
     let known = host.is_some_and(|host| {
         host.eq_ignore_ascii_case("localhost")
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -46,10 +48,10 @@ fn host_name(host: &str) -> &str {
 }
 
 /// The page that a request comes from, if it may call.
-pub(crate) fn allowed(plan: &Plan, headers: &HeaderMap) -> Option<HeaderValue> {
-    let origin = headers.get(ORIGIN)?;
-    let text = origin.to_str().ok()?;
-    plan.config.serve.origins.iter().any(|known| known == text).then(|| origin.clone())
+pub(crate) fn allowed(plan: &Plan, headers: &Fields) -> Option<HeaderValue> {
+    let origin = headers.text(ORIGIN)?;
+    let known = plan.config.serve.origins.iter().find(|known| *known == origin)?;
+    HeaderValue::from_str(known).ok()
 }
 
 /// Tells the browser that this page may read the answer.
@@ -60,13 +62,14 @@ pub(crate) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
 }
 
 /// The answer to a browser that asks what a page may send. Whether the page itself may is said by [`admit`].
-pub(crate) fn preflight(asked: &HeaderMap) -> Parts {
+pub(crate) fn preflight(asked: &Fields) -> Parts {
     let (mut parts, ()) = Response::new(()).into_parts();
     parts.status = StatusCode::NO_CONTENT;
     parts.headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
     parts.headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    if let Some(headers) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
-        parts.headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
+    let asked = asked.get(ACCESS_CONTROL_REQUEST_HEADERS);
+    if let Some(headers) = asked.and_then(|asked| HeaderValue::from_bytes(asked).ok()) {
+        parts.headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
     }
     parts
 }

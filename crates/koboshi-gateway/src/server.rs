@@ -6,17 +6,13 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream as StdStream};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -24,15 +20,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::core::Core;
-use crate::edge;
+use crate::h1::serve::connection;
 use crate::line::LOOK;
 use crate::upstream::{Upstream, sim};
 use crate::world::World;
 
-/// Headers of one request; more are refused.
-const MOST_HEADERS: usize = 200;
-/// Bytes of a request's head; more are refused.
-const LARGEST_HEAD: usize = 64 * 1024;
 /// How often shared knowledge is brought in step.
 const STEP: Duration = Duration::from_millis(250);
 
@@ -202,20 +194,4 @@ impl Drop for Counted {
         self.world.meters.connections.dec();
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr) {
-    let line = core.lines.add(stream);
-    let (asked, here) = (line.clone(), Rc::clone(&core));
-    let service = service_fn(move |request| {
-        asked.asked(request.version());
-        edge::handle(Rc::clone(&here), peer, asked.clone(), request)
-    });
-    let connection = http1::Builder::new()
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(LARGEST_HEAD)
-        // A client that has said all may still listen; one that does not is noticed by its line.
-        .half_close(true)
-        .serve_connection(TokioIo::new(line.clone()), service);
-    line.serve(&core.lines, pin!(connection), |connection| connection.graceful_shutdown()).await;
 }

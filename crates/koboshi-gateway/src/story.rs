@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::header::ACCEPT_LANGUAGE;
-use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use koboshi::gate::Tenant;
 use koboshi::time::Moment;
@@ -16,6 +16,7 @@ use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 use koboshi_store::{Clock, SystemClock};
 
+use crate::h1::Fields;
 use crate::names;
 use crate::trace::Trace;
 
@@ -43,8 +44,8 @@ pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
     /// The client's own, if it is fit to be echoed.
-    pub(crate) fn of_client(headers: &HeaderMap) -> Option<Self> {
-        Self::of(headers.get(&names::REQUEST_ID)?.as_bytes())
+    pub(crate) fn of_client(headers: &Fields) -> Option<Self> {
+        Self::of(headers.get(&names::REQUEST_ID)?)
     }
 
     /// A name, if it is a harmless one.
@@ -93,8 +94,8 @@ pub(crate) fn own_id() -> RequestId {
 }
 
 /// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`.
-pub(crate) fn client_deadline(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(&names::DEADLINE)?.to_str().ok()?.trim();
+pub(crate) fn client_deadline(headers: &Fields) -> Option<Duration> {
+    let text = headers.text(&names::DEADLINE)?.trim();
     let (number, scale) = match text.strip_suffix("ms") {
         Some(number) => (number, 0.001),
         None => (text.strip_suffix('s').unwrap_or(text), 1.0),
@@ -104,8 +105,8 @@ pub(crate) fn client_deadline(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// The language of texts for people: what the client prefers, else what the config says, else English.
-pub(crate) fn language(headers: &HeaderMap, configured: Option<Language>) -> Lang {
-    let asked = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).and_then(preferred);
+pub(crate) fn language(headers: &Fields, configured: Option<Language>) -> Lang {
+    let asked = headers.text(ACCEPT_LANGUAGE).and_then(preferred);
     asked.unwrap_or(match configured {
         Some(Language::Ja) => Lang::Ja,
         _ => Lang::En,
@@ -136,10 +137,8 @@ fn preferred(header: &str) -> Option<Lang> {
 mod tests {
     use super::*;
 
-    fn headers(name: &'static str, value: &str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(name, value.parse().unwrap());
-        headers
+    fn headers(name: &str, value: &str) -> Fields {
+        Fields::of(&[(name, value)])
     }
 
     #[test]
@@ -154,7 +153,7 @@ mod tests {
         ] {
             assert_eq!(language(&headers("accept-language", header), Some(Language::Ja)), lang, "{header}");
         }
-        assert_eq!(language(&HeaderMap::new(), None), Lang::En);
+        assert_eq!(language(&Fields::default(), None), Lang::En);
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use http::HeaderMap;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 use koboshi::args::Schemas;
@@ -24,6 +23,7 @@ use serde_json::json;
 use crate::affinity::Affinity;
 use crate::degrade::Cache;
 use crate::feed::Feed;
+use crate::h1::Fields;
 use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::story::Story;
@@ -161,7 +161,7 @@ impl World {
     }
 
     /// The trace of a request that begins.
-    pub(crate) fn trace(&self, headers: &HeaderMap, story: &Story, operation: &'static str) -> Trace {
+    pub(crate) fn trace(&self, headers: &Fields, story: &Story, operation: &'static str) -> Trace {
         match &*self.sink.load() {
             Some(sink) => Trace::begin(sink, headers, story, operation),
             None => Trace::default(),

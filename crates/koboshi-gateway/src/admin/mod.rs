@@ -16,8 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
-use hyper::body::Incoming;
+use http::{Method, Response};
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_config::schema::in_effect;
@@ -29,6 +28,7 @@ use crate::auth::{is_key, presented};
 use crate::core::Core;
 use crate::edge::{is_json, read_body, say, say_bytes};
 use crate::flow::Flow;
+use crate::h1::Request;
 use crate::plan::Plan;
 use crate::reply;
 use crate::story::Story;
@@ -72,7 +72,7 @@ pub(crate) async fn handle(
     plan: &Plan,
     story: &Story,
     peer: SocketAddr,
-    request: Request<Incoming>,
+    request: Request,
 ) -> Response<Flow> {
     let desk = Desk { core, plan, story, peer };
     let answered = if may(plan, peer, &request) {
@@ -89,11 +89,11 @@ pub(crate) async fn handle(
     }
 }
 
-async fn answer(desk: &Desk<'_>, request: Request<Incoming>) -> Result<Response<Flow>, Refusal> {
-    let path = request.uri().path().trim_end_matches('/').to_owned();
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    let get = matches!(*request.method(), Method::GET | Method::HEAD);
-    let post = *request.method() == Method::POST;
+async fn answer(desk: &Desk<'_>, request: Request) -> Result<Response<Flow>, Refusal> {
+    let path = request.head.path().trim_end_matches('/').to_owned();
+    let query = request.head.query().to_owned();
+    let get = matches!(request.head.method, Method::GET | Method::HEAD);
+    let post = request.head.method == Method::POST;
     match path.as_str() {
         "/koboshi/targets" if get => desk.say(&targets::list(desk)).await,
         "/koboshi/breakers" if post => {
@@ -126,10 +126,10 @@ async fn answer(desk: &Desk<'_>, request: Request<Incoming>) -> Result<Response<
 }
 
 /// Whoever has the key, or sits at this machine where none is set.
-fn may(plan: &Plan, peer: SocketAddr, request: &Request<Incoming>) -> bool {
+fn may(plan: &Plan, peer: SocketAddr, request: &Request) -> bool {
     let local = |address: IpAddr| address.to_canonical().is_loopback();
     match &plan.config.admin.sha256 {
-        Some(hash) => presented(request.headers()).is_some_and(|key| is_key(hash, key)),
+        Some(hash) => presented(&request.head.fields).is_some_and(|key| is_key(hash, key)),
         None => local(peer.ip()) && local(plan.config.serve.listen.ip()),
     }
 }
@@ -144,8 +144,8 @@ impl Desk<'_> {
     }
 
     /// The order in a request's body.
-    async fn order<T: DeserializeOwned>(&self, request: Request<Incoming>) -> Result<T, Refusal> {
-        if !is_json(request.headers()) {
+    async fn order<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
+        if !is_json(&request.head.fields) {
             let said = "the body must be sent as application/json";
             return Err(Refusal::of(Kind::InvalidRequest, 415, said));
         }

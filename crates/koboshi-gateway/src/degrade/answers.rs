@@ -13,11 +13,12 @@
 //! The first entry that fits counts; one without mode and screen fits always, so it stands last. Mode and screen come from the request's
 //! `metadata` (`mode`, `screenId` or `screen_id`) or from the headers `x-koboshi-mode` and `x-koboshi-screen`.
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderName;
 use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::ChatRequest;
 use serde::Deserialize;
 
+use crate::h1::Fields;
 use crate::names;
 
 /// A file that is longer is refused.
@@ -77,9 +78,8 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let text =
-            |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+    pub(crate) fn of(headers: &Fields) -> Self {
+        let text = |name: &HeaderName| headers.text(name).map(str::to_owned);
         Self { mode: text(&names::MODE), screen: text(&names::SCREEN) }
     }
 }

@@ -13,7 +13,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::HeaderMap;
 use jiff::Timestamp;
 use koboshi::fault::Fault;
 use koboshi::remedy::Remedy;
@@ -24,10 +23,10 @@ use opentelemetry::trace::{
     SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
 };
 use opentelemetry::{Context, KeyValue};
-use opentelemetry_http::HeaderExtractor;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
+use crate::h1::Fields;
 use crate::learn::remedy_name;
 use crate::reply::Disclosure;
 use crate::stake::Withdrawn;
@@ -78,12 +77,7 @@ struct Seen {
 
 impl Trace {
     /// A request begins.
-    pub(crate) fn begin(
-        sink: &Arc<Sink>,
-        headers: &HeaderMap,
-        story: &Story,
-        operation: &'static str,
-    ) -> Self {
+    pub(crate) fn begin(sink: &Arc<Sink>, headers: &Fields, story: &Story, operation: &'static str) -> Self {
         let parent = client_span(headers);
         if parent.is_valid() && !parent.is_sampled() {
             return Self::default();
@@ -245,12 +239,11 @@ impl Drop for Root {
 }
 
 /// The span of the client that a request belongs to, as W3C's `traceparent` says it.
-fn client_span(headers: &HeaderMap) -> SpanContext {
-    if !headers.contains_key("traceparent") {
+fn client_span(headers: &Fields) -> SpanContext {
+    if !headers.has("traceparent") {
         return SpanContext::NONE;
     }
-    let context =
-        TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(headers));
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), headers);
     context.span().span_context().clone()
 }
 
@@ -300,9 +293,7 @@ mod tests {
     use super::*;
 
     fn with(traceparent: &str) -> SpanContext {
-        let mut headers = HeaderMap::new();
-        headers.insert("traceparent", traceparent.parse().unwrap());
-        client_span(&headers)
+        client_span(&Fields::of(&[("traceparent", traceparent)]))
     }
 
     #[test]

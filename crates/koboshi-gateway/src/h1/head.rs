@@ -1,0 +1,251 @@
+//! Reads the head of a request: what is asked, and how its body will come.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{Method, Version};
+use httparse::{Header, ParserConfig, Status};
+
+use super::fields::Fields;
+
+/// Headers of one request; more are refused.
+const MOST_HEADERS: usize = 200;
+/// Bytes of a head; more are refused.
+pub(crate) const LARGEST: usize = 64 * 1024;
+
+/// The head of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    /// 1.0 or 1.1.
+    pub(crate) version: Version,
+    /// The path, and behind it what follows the question mark.
+    target: String,
+    path: usize,
+    pub(crate) fields: Fields,
+    pub(crate) coming: Coming,
+    /// The client waits for a word before it sends its body.
+    pub(crate) expects: bool,
+    /// The client wants to ask for something else on this connection.
+    pub(crate) stays: bool,
+}
+
+/// How a body comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coming {
+    /// There is none, or nothing more of it.
+    Nothing,
+    /// So many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// It was given up: what follows on the connection is no request.
+    Spoiled,
+}
+
+/// Why a head cannot be taken: a status, and a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadHead {
+    pub(crate) status: u16,
+    pub(crate) message: &'static str,
+}
+
+const fn bad(message: &'static str) -> BadHead {
+    BadHead { status: 400, message }
+}
+
+const TOO_LARGE: BadHead =
+    BadHead { status: 431, message: "the headers of this request are too many or too long" };
+
+impl Head {
+    /// The head at the beginning of this text and its length, if all of it is there.
+    pub(crate) fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
+        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+        let mut request = httparse::Request::new(&mut []);
+        let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, &mut room);
+        let length = match parsed {
+            Ok(Status::Complete(length)) if length > LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Complete(length)) => length,
+            Ok(Status::Partial) if text.len() >= LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(TOO_LARGE),
+            Err(httparse::Error::Version) => return Err(bad("only HTTP/1.0 and HTTP/1.1 are spoken here")),
+            Err(_) => return Err(bad("this is not the head of an HTTP request")),
+        };
+        let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
+        else {
+            return Err(bad("this is not the head of an HTTP request"));
+        };
+        let version = if version == 1 { Version::HTTP_11 } else { Version::HTTP_10 };
+        let method = Method::from_bytes(method.as_bytes()).map_err(|_| bad("this method is none"))?;
+        let target = own_part(target).to_owned();
+        let path = target.find('?').unwrap_or(target.len());
+        let fields = fields(text.get(..length).unwrap_or_default(), request.headers);
+        let head = Self {
+            coming: coming(&fields, version)?,
+            expects: version == Version::HTTP_11
+                && fields.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")),
+            stays: stays(&fields, version),
+            method,
+            version,
+            target,
+            path,
+            fields,
+        };
+        Ok(Some((head, length)))
+    }
+
+    /// The path that is asked for.
+    pub(crate) fn path(&self) -> &str {
+        self.target.get(..self.path).unwrap_or_default()
+    }
+
+    /// What follows the question mark.
+    pub(crate) fn query(&self) -> &str {
+        self.target.get(self.path + 1..).unwrap_or_default()
+    }
+}
+
+/// Path and query. A proxy may be asked for a whole address.
+fn own_part(target: &str) -> &str {
+    if target.starts_with('/') {
+        return target;
+    }
+    let rest = target.split_once("://").map_or("", |(_, rest)| rest);
+    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+}
+
+fn fields(text: &[u8], headers: &[Header<'_>]) -> Fields {
+    let place = |part: &[u8]| -> Range<u32> {
+        let start = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+        // A head is not longer than 64 KiB.
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        number(start)..number(start.wrapping_add(part.len()))
+    };
+    let places = headers.iter().map(|header| (place(header.name.as_bytes()), place(header.value)));
+    Fields::at(Bytes::copy_from_slice(text), places.collect())
+}
+
+/// How the body comes. Whatever could be read in two ways is refused.
+fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
+    let mut length = None;
+    for value in fields.all("content-length") {
+        let said = std::str::from_utf8(value)
+            .ok()
+            .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse::<u64>().ok())
+            .ok_or(bad("content-length must be a number"))?;
+        if length.is_some_and(|known| known != said) {
+            return Err(bad("two different values of content-length"));
+        }
+        length = Some(said);
+    }
+    let mut encodings = fields.all("transfer-encoding");
+    let Some(encoding) = encodings.next() else {
+        return Ok(length.filter(|length| *length > 0).map_or(Coming::Nothing, Coming::Length));
+    };
+    if length.is_some() || version == Version::HTTP_10 {
+        return Err(bad("transfer-encoding cannot stand beside content-length or in HTTP/1.0"));
+    }
+    if encodings.next().is_some() || !encoding.eq_ignore_ascii_case(b"chunked") {
+        return Err(bad("only one transfer-encoding is known here: chunked"));
+    }
+    Ok(Coming::Chunked)
+}
+
+/// Whether the client may ask for something else.
+fn stays(fields: &Fields, version: Version) -> bool {
+    let says = |word: &str| {
+        fields.all("connection").any(|value| {
+            value
+                .split(|byte| *byte == b',')
+                .any(|one| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Result<Head, BadHead> {
+        Head::parse(text.as_bytes()).map(|found| found.unwrap().0)
+    }
+
+    #[test]
+    fn a_head_says_what_is_asked_and_how_the_body_comes() {
+        let text = "POST /v1/chat?beta=true&x=? HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\nExpect: 100-Continue\r\n\r\nbody";
+        let (head, length) = Head::parse(text.as_bytes()).unwrap().unwrap();
+        assert_eq!((head.path(), head.query()), ("/v1/chat", "beta=true&x=?"));
+        assert_eq!((head.method.as_str(), head.version), ("POST", Version::HTTP_11));
+        assert_eq!(head.coming, Coming::Length(12));
+        assert!(head.expects && head.stays);
+        assert_eq!(&text[length..], "body");
+        assert_eq!(head.fields.text("host"), Some("a"));
+    }
+
+    #[test]
+    fn a_part_of_a_head_is_no_head_yet() {
+        let text = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+        for end in 0..text.len() {
+            assert!(Head::parse(&text.as_bytes()[..end]).unwrap().is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_stars_have_a_path_too() {
+        for (target, path, query) in
+            [("http://a.b:1/v1/x?y", "/v1/x", "y"), ("http://a.b", "/", ""), ("*", "/", ""), ("/", "/", "")]
+        {
+            let head = head(&format!("GET {target} HTTP/1.1\r\n\r\n")).unwrap();
+            assert_eq!((head.path(), head.query()), (path, query), "{target}");
+        }
+    }
+
+    #[test]
+    fn who_stays_is_said_in_two_ways() {
+        for (version, header, stays) in [
+            ("1.1", "", true),
+            ("1.1", "Connection: foo, Close\r\n", false),
+            ("1.0", "", false),
+            ("1.0", "connection: keep-alive\r\n", true),
+        ] {
+            let head = head(&format!("GET / HTTP/{version}\r\n{header}\r\n")).unwrap();
+            assert_eq!(head.stays, stays, "{version} {header}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for headers in [
+            "content-length: 5\r\ncontent-length: 6\r\n",
+            "content-length: 5\r\ntransfer-encoding: chunked\r\n",
+            "content-length: +5\r\n",
+            "content-length: 5, 5\r\n",
+            "content-length: \r\n",
+            "content-length: 99999999999999999999\r\n",
+            "transfer-encoding: gzip, chunked\r\n",
+            "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+            "transfer-encoding: identity\r\n",
+            "x: a\r\n b\r\n",
+            "x : a\r\n",
+        ] {
+            let refused = head(&format!("POST / HTTP/1.1\r\n{headers}\r\n")).unwrap_err();
+            assert_eq!(refused.status, 400, "{headers}");
+        }
+        assert_eq!(head("POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n").unwrap_err().status, 400);
+        let same = head("POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\n").unwrap();
+        assert_eq!(same.coming, Coming::Length(5));
+    }
+
+    #[test]
+    fn too_much_is_refused_also_before_it_ends() {
+        let many: String = (0..300).map(|number| format!("x-{number}: y\r\n")).collect();
+        assert_eq!(Head::parse(format!("GET / HTTP/1.1\r\n{many}").as_bytes()).unwrap_err(), TOO_LARGE);
+        let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(LARGEST));
+        assert_eq!(Head::parse(long.as_bytes()).unwrap_err(), TOO_LARGE);
+        assert_eq!(Head::parse(format!("{long}\r\n\r\n").as_bytes()).unwrap_err(), TOO_LARGE);
+    }
+}

@@ -1,0 +1,136 @@
+//! Writes heads and chunks.
+
+use std::io::Write as _;
+
+use http::response::Parts;
+use http::{StatusCode, Version};
+
+/// How the body of an answer goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Going {
+    /// There is none, and nothing is said of one: 204 and 304.
+    Never,
+    /// So many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// Until the connection ends: HTTP/1.0 has no chunks.
+    UntilEnd,
+}
+
+impl Going {
+    /// How the answer to a request of this version goes out, whose body has this length if it is known.
+    pub(crate) fn of(asked: Version, status: StatusCode, length: Option<u64>) -> Self {
+        match length {
+            _ if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => Self::Never,
+            Some(length) => Self::Length(length),
+            None if asked == Version::HTTP_10 => Self::UntilEnd,
+            None => Self::Chunked,
+        }
+    }
+}
+
+/// The head of an answer. `stays` says whether another request may follow.
+pub(crate) fn head(out: &mut Vec<u8>, asked: Version, parts: &Parts, going: Going, stays: bool, date: &[u8]) {
+    // Writing into memory cannot fail.
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(parts.status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(parts.status.canonical_reason().unwrap_or("Unknown").as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for (name, value) in &parts.headers {
+        field(out, name.as_str(), value.as_bytes());
+    }
+    match going {
+        Going::Never => {}
+        Going::Length(length) => {
+            let _ = write!(out, "content-length: {length}\r\n");
+        }
+        Going::Chunked => field(out, "transfer-encoding", b"chunked"),
+        Going::UntilEnd => {}
+    }
+    if !stays {
+        field(out, "connection", b"close");
+    } else if asked == Version::HTTP_10 {
+        field(out, "connection", b"keep-alive");
+    }
+    field(out, "date", date);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What stands before a chunk of this length.
+pub(crate) fn chunk(out: &mut Vec<u8>, length: usize) {
+    let _ = write!(out, "{length:x}\r\n");
+}
+
+/// What stands behind a chunk.
+pub(crate) const CHUNK_END: &[u8] = b"\r\n";
+/// What stands behind the last one.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// An answer to something that is no request, after which the connection ends.
+pub(crate) fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    let body =
+        serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
+    let mut out = Vec::with_capacity(256);
+    let _ =
+        write!(out, "HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("Unknown"));
+    field(&mut out, "content-type", b"application/json");
+    field(&mut out, "content-length", body.len().to_string().as_bytes());
+    field(&mut out, "connection", b"close");
+    field(&mut out, "date", date);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(body.as_bytes());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Response;
+
+    fn written(asked: Version, status: u16, length: Option<u64>, stays: bool) -> String {
+        let (parts, ()) =
+            Response::builder().status(status).header("x-a", "b").body(()).unwrap().into_parts();
+        let mut out = Vec::new();
+        let going = Going::of(asked, parts.status, length);
+        head(&mut out, asked, &parts, going, stays, b"now");
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn heads_say_how_the_body_goes_out_and_what_follows() {
+        let new = Version::HTTP_11;
+        assert_eq!(
+            written(new, 200, Some(5), true),
+            "HTTP/1.1 200 OK\r\nx-a: b\r\ncontent-length: 5\r\ndate: now\r\n\r\n"
+        );
+        assert_eq!(
+            written(new, 404, None, false),
+            "HTTP/1.1 404 Not Found\r\nx-a: b\r\ntransfer-encoding: chunked\r\nconnection: close\r\ndate: now\r\n\r\n"
+        );
+        assert_eq!(
+            written(new, 204, Some(0), true),
+            "HTTP/1.1 204 No Content\r\nx-a: b\r\ndate: now\r\n\r\n"
+        );
+        let old = Version::HTTP_10;
+        assert_eq!(Going::of(old, StatusCode::OK, None), Going::UntilEnd);
+        assert!(written(old, 200, Some(1), true).contains("connection: keep-alive\r\n"));
+    }
+
+    #[test]
+    fn a_refusal_is_a_whole_answer() {
+        let text = String::from_utf8(refusal(431, "no", b"now")).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\n"), "{head}");
+        assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");
+    }
+}
