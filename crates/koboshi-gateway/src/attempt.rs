@@ -5,14 +5,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Response};
 use jiff::Timestamp;
 use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::time::Moment;
 use tokio::time::{Instant, timeout_at};
 
+use crate::h1::Fields;
 use crate::journey::{Journey, Open};
 use crate::names;
 use crate::stake::Stake;
@@ -20,7 +21,7 @@ use crate::story::RequestId;
 use crate::target::Target;
 use crate::unary::not_an_answer;
 use crate::upstream::trouble::timed_out;
-use crate::upstream::{Body, Post, Way};
+use crate::upstream::{Answered, Post, Way, Writer};
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -53,7 +54,7 @@ impl Journey<'_> {
         shape: &Shape,
         body: Bytes,
         mut stake: Stake,
-    ) -> Result<(Response<Body>, Limits, Stake, Moment, Timestamp), (Box<Fault>, Stake, Timestamp)> {
+    ) -> Result<(Answered, Limits, Stake, Moment, Timestamp), (Box<Fault>, Stake, Timestamp)> {
         let world = &self.core.world;
         let (began, wall) = (world.now(), world.wall());
         if self.attempts == 0 {
@@ -73,9 +74,8 @@ impl Journey<'_> {
         let post = Post {
             way,
             interface: shape.interface,
-            headers: &|| headers(target, shape, &self.story.id),
+            headers: &|tell| headers(target, shape, &self.story.id, tell),
             body,
-            streams: shape.streams,
             connect_limit: target.timers.connect,
         };
         stake.sent(wall);
@@ -96,13 +96,12 @@ impl Journey<'_> {
     /// What the classifier says of an answer.
     pub(crate) fn classify(
         &self,
-        head: &HeaderMap,
+        head: &Fields,
         status: u16,
         body: &str,
         stream: bool,
     ) -> Option<Box<Fault>> {
-        let headers: Vec<(&str, &str)> =
-            head.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+        let headers: Vec<(&str, &str)> = head.pairs().collect();
         let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
         self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
     }
@@ -145,15 +144,14 @@ fn unknown(status: u16) -> Box<Fault> {
 }
 
 /// The headers of a request to a provider: nothing of the client's but what it must know.
-fn headers(target: &Target, shape: &Shape, id: &RequestId) -> HeaderMap {
-    const JSON: HeaderValue = HeaderValue::from_static("application/json");
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(CONTENT_TYPE, JSON);
-    headers.insert(ACCEPT, if shape.streams { HeaderValue::from_static("text/event-stream") } else { JSON });
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
+fn headers(target: &Target, shape: &Shape, id: &RequestId, tell: &mut Writer<'_>) {
+    let json = HeaderValue::from_static("application/json");
+    let events = HeaderValue::from_static("text/event-stream");
+    tell(&CONTENT_TYPE, &json);
+    tell(&ACCEPT, if shape.streams { &events } else { &json });
+    tell(&USER_AGENT, &HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
     if let Some(key) = &target.bearer {
-        headers.insert(AUTHORIZATION, key.clone());
+        tell(&AUTHORIZATION, key);
     }
-    headers.insert(&names::REQUEST_ID, id.header());
-    headers
+    tell(&names::REQUEST_ID, id.as_header());
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use jiff::Timestamp;
 use koboshi::breaker::Breaker;
 use koboshi::call::{Attempt, Call, End, Failed, Next};
@@ -21,19 +20,20 @@ use tokio::time::sleep;
 
 use crate::attempt::{Limits, Shape};
 use crate::core::Core;
+use crate::h1::Fields;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
 use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
-use crate::upstream::Body;
+use crate::upstream::{Answered, Body};
 
 /// An attempt whose answer has begun.
 pub(crate) struct Open {
     pub(crate) target: Arc<Target>,
     /// Its place in the chain.
     pub(crate) place: usize,
-    pub(crate) head: HeaderMap,
+    pub(crate) head: Fields,
     pub(crate) body: Body,
     pub(crate) limits: Limits,
     attempt: Attempt<Arc<Breaker>>,
@@ -133,24 +133,14 @@ impl<'j> Journey<'j> {
             match self.send(&target, shape, body, stake).await {
                 Ok(sent) => {
                     let (answer, limits, mut stake, began, wall) = sent;
-                    let (parts, body) = answer.into_parts();
-                    stake.seen(parts.status.is_success());
-                    let open = Open {
-                        target,
-                        place,
-                        head: parts.headers,
-                        body,
-                        limits,
-                        attempt,
-                        stake,
-                        began,
-                        wall,
-                    };
-                    if parts.status.is_success() {
+                    let Answered { status, head, body } = answer;
+                    stake.seen(status.is_success());
+                    let open = Open { target, place, head, body, limits, attempt, stake, began, wall };
+                    if status.is_success() {
                         learn::from_headers(&self.core.world, &open.target, &open.head);
                         return Ok(open);
                     }
-                    let (open, fault) = Box::pin(self.refusal(open, parts.status.as_u16())).await;
+                    let (open, fault) = Box::pin(self.refusal(open, status.as_u16())).await;
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));

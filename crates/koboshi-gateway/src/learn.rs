@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use http::HeaderName;
 use jiff::Timestamp;
 use koboshi::cooldown::{Failure, Standing};
 use koboshi::fault::{Fault, Kind, Scope};
@@ -16,6 +15,7 @@ use koboshi::wait::Clock;
 use koboshi_store::What;
 use serde_json::json;
 
+use crate::h1::Fields;
 use crate::plan::Plan;
 use crate::target::Target;
 use crate::world::World;
@@ -75,22 +75,20 @@ pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) 
 }
 
 /// The headers of an answer say how much is left.
-pub(crate) fn from_headers(world: &World, target: &Target, headers: &http::HeaderMap) {
+pub(crate) fn from_headers(world: &World, target: &Target, headers: &Fields) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if !headers.keys().any(speaks_of_limits) || !target.may_learn(world.now()) {
+    if !headers.pairs().any(|(name, _)| speaks_of_limits(name)) || !target.may_learn(world.now()) {
         return;
     }
-    let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
     let zoned = world.zoned();
     let now = world.now();
-    for (limit, allowance) in allowances(pairs, Clock { now: &zoned, zones: &world.zones }) {
+    for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &world.zones }) {
         target.gate.learn(limit, allowance, now);
     }
 }
 
 /// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
-fn speaks_of_limits(name: &HeaderName) -> bool {
-    let name = name.as_str();
+fn speaks_of_limits(name: &str) -> bool {
     matches!(name.as_bytes().first(), Some(b'x' | b'a' | b'r')) && name.contains("ratelimit")
 }
 

@@ -31,7 +31,6 @@ mod firewall;
 mod flow;
 mod follow;
 mod gateway;
-mod gather;
 mod guard;
 mod h1;
 mod hold;

@@ -63,6 +63,11 @@ impl RequestId {
     pub(crate) fn header(&self) -> HeaderValue {
         self.0.clone()
     }
+
+    /// The same, looked at.
+    pub(crate) fn as_header(&self) -> &HeaderValue {
+        &self.0
+    }
 }
 
 impl Deref for RequestId {

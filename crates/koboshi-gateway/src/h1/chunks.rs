@@ -68,21 +68,32 @@ impl Chunks {
         into: &mut BytesMut,
         most: usize,
     ) -> Result<(), Broken> {
-        let mut room = most;
-        while room > 0 && !self.is_done() && !from.is_empty() {
+        let taken = self.take(from, into, most)?;
+        from.advance(taken);
+        Ok(())
+    }
+
+    /// The same, and says how much was taken.
+    pub(crate) fn take(&mut self, from: &[u8], into: &mut BytesMut, most: usize) -> Result<usize, Broken> {
+        let (mut at, mut room) = (0, most);
+        while room > 0
+            && !self.is_done()
+            && let Some(byte) = from.get(at)
+        {
             if let At::Data { left } = self.at {
-                let length = usize::try_from(left).unwrap_or(usize::MAX).min(from.len()).min(room);
-                into.extend_from_slice(from.get(..length).unwrap_or_default());
-                from.advance(length);
+                let rest = from.get(at..).unwrap_or_default();
+                let length = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len()).min(room);
+                into.extend_from_slice(rest.get(..length).unwrap_or_default());
+                at += length;
                 room -= length;
                 let left = left.saturating_sub(length as u64);
                 self.at = if left == 0 { At::DataCr } else { At::Data { left } };
             } else {
-                let byte = from.get_u8();
-                self.at = self.after(byte)?;
+                self.at = self.after(*byte)?;
+                at += 1;
             }
         }
-        Ok(())
+        Ok(at)
     }
 
     fn after(&mut self, byte: u8) -> Result<At, Broken> {

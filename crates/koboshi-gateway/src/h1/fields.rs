@@ -1,14 +1,16 @@
-//! The headers of a request, where they stood.
+//! The headers of a request or an answer, where they stood.
 //!
-//! A request has a dozen headers and is asked for as many. Looking through a list of places costs less than building a map, and needs two
-//! pieces of memory in place of one for each header.
+//! A head has a dozen headers and is asked for as many. Looking through a list of places costs less than building a map, and needs two
+//! pieces of memory in place of one for each header. Names are in small letters.
 
 use std::ops::Range;
 
 use bytes::Bytes;
+use http::HeaderMap;
+use httparse::Header;
 use opentelemetry::propagation::Extractor;
 
-/// The headers of one request.
+/// The headers of one head.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields {
     text: Bytes,
@@ -17,12 +19,48 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The headers that stand at these places of a text.
-    pub(super) fn at(text: Bytes, places: Vec<(Range<u32>, Range<u32>)>) -> Self {
-        Self { text, places }
+    /// These headers, which stand in this text.
+    pub(super) fn found(text: &[u8], headers: &[Header<'_>]) -> Self {
+        let place = |part: &[u8]| -> Range<u32> {
+            let start = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+            // A head is not longer than 64 KiB.
+            let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            number(start)..number(start.wrapping_add(part.len()))
+        };
+        let places: Vec<_> =
+            headers.iter().map(|header| (place(header.name.as_bytes()), place(header.value))).collect();
+        let mut text = text.to_vec();
+        for (name, _) in &places {
+            let range = name.start as usize..name.end as usize;
+            text.get_mut(range).unwrap_or_default().make_ascii_lowercase();
+        }
+        Self { text: text.into(), places }
     }
 
-    /// What stands first under this name, in any letter case.
+    /// Those of a map.
+    pub(crate) fn of_map(map: &HeaderMap) -> Self {
+        let (mut text, mut places) = (Vec::new(), Vec::with_capacity(map.len()));
+        let mut put = |piece: &[u8]| {
+            let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            let start = number(text.len());
+            text.extend_from_slice(piece);
+            start..number(text.len())
+        };
+        for (name, value) in map {
+            places.push((put(name.as_str().as_bytes()), put(value.as_bytes())));
+        }
+        Self { text: text.into(), places }
+    }
+
+    /// All that are plain text.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pair = |(name, value): &(Range<u32>, Range<u32>)| {
+            Some((std::str::from_utf8(self.piece(name)?).ok()?, plain(self.piece(value)?)?))
+        };
+        self.places.iter().filter_map(pair)
+    }
+
+    /// What stands first under this name, which is in small letters.
     pub(crate) fn get(&self, name: impl AsRef<str>) -> Option<&[u8]> {
         let name = name.as_ref();
         let mut values = self.places.iter().filter(|(place, _)| self.is(place, name));
@@ -31,9 +69,7 @@ impl Fields {
 
     /// The same as text; what holds other than visible letters and spaces is none.
     pub(crate) fn text(&self, name: impl AsRef<str>) -> Option<&str> {
-        let value = self.get(name)?;
-        let is_plain = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
-        std::str::from_utf8(value).ok().filter(|_| is_plain)
+        plain(self.get(name)?)
     }
 
     /// Whether there is something under this name.
@@ -48,13 +84,17 @@ impl Fields {
     }
 
     fn is(&self, place: &Range<u32>, name: &str) -> bool {
-        place.len() == name.len()
-            && self.piece(place).is_some_and(|known| known.eq_ignore_ascii_case(name.as_bytes()))
+        place.len() == name.len() && self.piece(place) == Some(name.as_bytes())
     }
 
     fn piece(&self, place: &Range<u32>) -> Option<&[u8]> {
         self.text.get(usize::try_from(place.start).ok()?..usize::try_from(place.end).ok()?)
     }
+}
+
+fn plain(value: &[u8]) -> Option<&str> {
+    let is_plain = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    std::str::from_utf8(value).ok().filter(|_| is_plain)
 }
 
 impl Extractor for Fields {
@@ -63,8 +103,7 @@ impl Extractor for Fields {
     }
 
     fn keys(&self) -> Vec<&str> {
-        let names = self.places.iter().filter_map(|(name, _)| std::str::from_utf8(self.piece(name)?).ok());
-        names.collect()
+        self.pairs().map(|(name, _)| name).collect()
     }
 }
 
@@ -72,16 +111,12 @@ impl Extractor for Fields {
 impl Fields {
     /// These headers.
     pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
-        let (mut text, mut places) = (Vec::new(), Vec::new());
-        let mut put = |piece: &str| {
-            let start = u32::try_from(text.len()).unwrap();
-            text.extend_from_slice(piece.as_bytes());
-            start..u32::try_from(text.len()).unwrap()
-        };
+        let mut map = HeaderMap::new();
         for (name, value) in pairs {
-            places.push((put(name), put(value)));
+            let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
+            map.append(name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        Self { text: text.into(), places }
+        Self::of_map(&map)
     }
 }
 
@@ -93,7 +128,8 @@ mod tests {
     fn names_are_found_in_any_case_and_the_first_counts() {
         let fields = Fields::of(&[("Accept", "a"), ("X-Id", "1"), ("x-id", "2"), ("x-odd", "\u{e9}")]);
         assert_eq!(fields.text("x-id"), Some("1"));
-        assert_eq!(fields.all("X-ID").count(), 2);
+        assert_eq!(fields.all("x-id").count(), 2);
+        assert_eq!(fields.pairs().map(|(name, _)| name).collect::<Vec<_>>(), ["accept", "x-id", "x-id"]);
         assert_eq!(fields.text("x-odd"), None, "no plain text");
         assert!(fields.has("x-odd") && !fields.has("x-i") && !fields.has(""));
     }

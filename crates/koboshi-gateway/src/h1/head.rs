@@ -1,16 +1,14 @@
 //! Reads the head of a request: what is asked, and how its body will come.
 
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
-use bytes::Bytes;
 use http::{Method, Version};
 use httparse::{Header, ParserConfig, Status};
 
 use super::fields::Fields;
 
-/// Headers of one request; more are refused.
-const MOST_HEADERS: usize = 200;
+/// Headers of one head; more are refused.
+pub(super) const MOST_HEADERS: usize = 200;
 /// Bytes of a head; more are refused.
 pub(crate) const LARGEST: usize = 64 * 1024;
 
@@ -81,7 +79,7 @@ impl Head {
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| bad("this method is none"))?;
         let target = own_part(target).to_owned();
         let path = target.find('?').unwrap_or(target.len());
-        let fields = fields(text.get(..length).unwrap_or_default(), request.headers);
+        let fields = Fields::found(text.get(..length).unwrap_or_default(), request.headers);
         let head = Self {
             coming: coming(&fields, version)?,
             expects: version == Version::HTTP_11
@@ -116,31 +114,9 @@ fn own_part(target: &str) -> &str {
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
-fn fields(text: &[u8], headers: &[Header<'_>]) -> Fields {
-    let place = |part: &[u8]| -> Range<u32> {
-        let start = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
-        // A head is not longer than 64 KiB.
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        number(start)..number(start.wrapping_add(part.len()))
-    };
-    let places = headers.iter().map(|header| (place(header.name.as_bytes()), place(header.value)));
-    Fields::at(Bytes::copy_from_slice(text), places.collect())
-}
-
 /// How the body comes. Whatever could be read in two ways is refused.
 fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
-    let mut length = None;
-    for value in fields.all("content-length") {
-        let said = std::str::from_utf8(value)
-            .ok()
-            .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|text| text.parse::<u64>().ok())
-            .ok_or(bad("content-length must be a number"))?;
-        if length.is_some_and(|known| known != said) {
-            return Err(bad("two different values of content-length"));
-        }
-        length = Some(said);
-    }
+    let length = length_of(fields)?;
     let mut encodings = fields.all("transfer-encoding");
     let Some(encoding) = encodings.next() else {
         return Ok(length.filter(|length| *length > 0).map_or(Coming::Nothing, Coming::Length));
@@ -154,8 +130,25 @@ fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
     Ok(Coming::Chunked)
 }
 
-/// Whether the client may ask for something else.
-fn stays(fields: &Fields, version: Version) -> bool {
+/// The length that is said, if one is said and only one.
+pub(super) fn length_of(fields: &Fields) -> Result<Option<u64>, BadHead> {
+    let mut length = None;
+    for value in fields.all("content-length") {
+        let said = std::str::from_utf8(value)
+            .ok()
+            .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+            .and_then(|text| text.parse::<u64>().ok())
+            .ok_or(bad("content-length must be a number"))?;
+        if length.is_some_and(|known| known != said) {
+            return Err(bad("two different values of content-length"));
+        }
+        length = Some(said);
+    }
+    Ok(length)
+}
+
+/// Whether the connection may be used again.
+pub(super) fn stays(fields: &Fields, version: Version) -> bool {
     let says = |word: &str| {
         fields.all("connection").any(|value| {
             value

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
@@ -54,8 +54,8 @@ impl Collector {
         let path = parts.uri.path_and_query().cloned();
         *request.uri_mut() =
             if connected.via.is_some() { parts.uri } else { path.map(Uri::from).unwrap_or_default() };
-        if let Some(via) = &connected.via {
-            via.sign(request.headers_mut());
+        if let Some(auth) = connected.via.as_ref().and_then(|via| via.auth()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, auth.clone());
         }
         let (mut sender, connection) = http1::handshake(TokioIo::new(connected.wire)).await?;
         // It ends when the sender is dropped and the answer was read.

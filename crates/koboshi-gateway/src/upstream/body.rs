@@ -12,13 +12,18 @@ use koboshi_sim::{Beats, End};
 use tokio::time::{Sleep, sleep};
 
 use super::pool::Home;
+use super::shared::Stream;
 use super::trouble::{Stage, cut, fault_of};
 
 /// The body of an answer.
 pub(crate) enum Body {
-    Socket {
+    /// On a connection of its own; none when it was read to its end.
+    Link(Option<Box<Home>>),
+    /// On a connection that others share.
+    Stream {
         incoming: Incoming,
-        home: Option<Home>,
+        /// Counts down when it is dropped.
+        _stream: Stream,
         /// What was seen behind the blocks that were joined.
         ahead: Option<Box<Next>>,
     },
@@ -40,8 +45,12 @@ pub(crate) struct Playing {
 }
 
 impl Body {
-    pub(super) fn of(incoming: Incoming, home: Home) -> Self {
-        Self::Socket { incoming, home: Some(home), ahead: None }
+    pub(super) fn of_link(home: Home) -> Self {
+        Self::Link(Some(Box::new(home)))
+    }
+
+    pub(super) fn of_stream(incoming: Incoming, stream: Stream) -> Self {
+        Self::Stream { incoming, _stream: stream, ahead: None }
     }
 
     pub(super) fn played(beats: Beats, end: End) -> Self {
@@ -60,7 +69,8 @@ impl Body {
 
     fn poll_joined(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         let first = match ready!(self.poll_next(context)) {
-            Some(Ok(first)) => first,
+            // A connection of one's own gives all that has come.
+            Some(Ok(first)) if !matches!(self, Self::Link(_)) => first,
             other => return Poll::Ready(other),
         };
         let mut joined = BytesMut::new();
@@ -74,11 +84,11 @@ impl Body {
                     }
                     joined.extend_from_slice(&block);
                 }
-                (next, Self::Socket { ahead, .. }) => {
+                (next, Self::Stream { ahead, .. }) => {
                     *ahead = Some(Box::new(next));
                     break;
                 }
-                (_, Self::Sim(_)) => break,
+                (_, Self::Sim(_) | Self::Link(_)) => break,
             }
         }
         Poll::Ready(Some(Ok(if joined.is_empty() { first } else { joined.freeze() })))
@@ -95,19 +105,10 @@ impl Body {
 
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         match self {
-            Self::Socket { ahead, .. } if ahead.is_some() => Poll::Ready(ahead.take().and_then(|next| *next)),
-            Self::Socket { incoming, home, .. } => loop {
-                let polled = match home {
-                    Some(Home::Http1 { single, .. }) => single.poll_frame(incoming, context),
-                    _ => Pin::new(&mut *incoming).poll_frame(context),
-                };
-                return Poll::Ready(match ready!(polled) {
-                    Some(Ok(frame)) => match frame.into_data() {
-                        Ok(block) if block.is_empty() => continue,
-                        Ok(block) => Some(Ok(block)),
-                        // Trailers say nothing to us.
-                        Err(_) => continue,
-                    },
+            Self::Link(home) => {
+                let Some(known) = home else { return Poll::Ready(None) };
+                Poll::Ready(match ready!(known.link.poll_block(context)) {
+                    Some(Ok(block)) => Some(Ok(block)),
                     Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),
                     None => {
                         if let Some(home) = home.take() {
@@ -115,6 +116,19 @@ impl Body {
                         }
                         None
                     }
+                })
+            }
+            Self::Stream { ahead, .. } if ahead.is_some() => Poll::Ready(ahead.take().and_then(|next| *next)),
+            Self::Stream { incoming, .. } => loop {
+                return Poll::Ready(match ready!(Pin::new(&mut *incoming).poll_frame(context)) {
+                    Some(Ok(frame)) => match frame.into_data() {
+                        Ok(block) if block.is_empty() => continue,
+                        Ok(block) => Some(Ok(block)),
+                        // Trailers say nothing to us.
+                        Err(_) => continue,
+                    },
+                    Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),
+                    None => None,
                 });
             },
             Self::Sim(playing) => playing.poll_next(context),

@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::PROXY_AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use koboshi::fault::{Fault, Sub};
 use rustls::ClientConfig;
@@ -18,8 +17,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-use crate::gather::poll_write_pieces;
 
 use super::origin::Origin;
 use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
@@ -49,11 +46,9 @@ pub(crate) struct Via {
 }
 
 impl Via {
-    /// Tells it who asks.
-    pub(crate) fn sign(&self, headers: &mut HeaderMap) {
-        if let Some(auth) = &self.auth {
-            headers.insert(PROXY_AUTHORIZATION, auth.clone());
-        }
+    /// What tells it who asks.
+    pub(crate) fn auth(&self) -> Option<&HeaderValue> {
+        self.auth.as_ref()
     }
 }
 
@@ -227,7 +222,7 @@ impl AsyncWrite for Wire {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Plain(stream) => poll_write_pieces(stream, context, pieces),
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
             Self::Secure(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
         }
     }

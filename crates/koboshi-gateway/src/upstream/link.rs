@@ -1,142 +1,292 @@
-//! A connection for one stream at a time, moved along by the request that uses it.
+//! An HTTP/1.1 connection to a provider, moved along by the request that uses it.
 //!
-//! hyper's connection is a future that somebody must poll. In a task of its own it gives out one piece of an answer at a time, and task and
-//! request wake each other for every one; measured, that is a third of what a piece costs. Here the request polls it in its own task, each time it looks for something. Whoever waits for a word from the
-//! connection waits with the connection's own [`Ear`], so that what the request causes by itself wakes nobody: it looks right
-//! afterwards anyway. Only the socket is heard from outside.
-//!
-//! While nobody uses it a connection is not polled: that its server has closed it is seen when it is used next, before anything is sent.
+//! One request at a time, and nobody else touches it: so sending and reading are plain functions that the request polls, without a task or a
+//! channel between them. Everything that a read brings is handed on as one block, because passing on one costs less than passing on
+//! many. While nobody uses it a connection is not polled: that its server has closed it is seen when it is used next, before anything is sent.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body::{Body as _, Frame};
-use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1};
-use hyper_util::rt::TokioIo;
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Wire;
-use super::pool::Payload;
+use crate::h1::chunks::Chunks;
+use crate::h1::reply::{NoReply, ReplyBody, ReplyHead};
 
-/// What must be polled for a connection to go on.
-type Motion = http1::Connection<TokioIo<Wire>, Payload>;
+/// So much is read at once.
+const ROOM: usize = 32 * 1024;
+/// A body up to this length is sent in one piece with its head.
+const SMALL: usize = 16 * 1024;
+/// Heads that only announce another one; more are no answer.
+const MOST_ANNOUNCED: usize = 10;
 
-/// A connection and what moves it.
+/// Where it is read into: one for all connections of a core, taken while it is used.
+pub(super) type Room = Rc<Cell<Vec<u8>>>;
+
+/// A connection.
 pub(crate) struct Link {
-    line: http1::SendRequest<Payload>,
-    /// None when it has ended.
-    motion: Option<Pin<Box<Motion>>>,
-    ear: Arc<Ear>,
-    /// The same as a waker.
-    heard: Waker,
+    wire: Wire,
+    room: Room,
+    /// What has come and nobody has taken.
+    inbox: BytesMut,
+    left: Left,
+    /// Another request may follow when this one is answered.
+    stays: bool,
 }
 
-/// Hears for the request that uses a connection.
-#[derive(Default)]
-struct Ear {
-    /// The request looks by itself now.
-    looks: AtomicBool,
-    /// Something was heard meanwhile.
-    heard: AtomicBool,
-    task: Mutex<Option<Waker>>,
+/// What is left of an answer's body.
+enum Left {
+    Nothing,
+    Length(u64),
+    Chunked(Chunks),
+    UntilEnd,
 }
 
-impl Ear {
-    /// From now on it hears for this task.
-    fn listens_for(&self, waker: &Waker) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if !task.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            *task = Some(waker.clone());
-        }
-    }
-
-    /// It hears for nobody.
-    fn rests(&self) {
-        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) error: io::Error,
+    /// Nothing of an answer came: the connection may have been dead before.
+    pub(super) is_silent: bool,
 }
 
-impl Wake for Ear {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if self.looks.load(Ordering::Acquire) {
-            self.heard.store(true, Ordering::Release);
-        } else if let Some(task) = &*self.task.lock().unwrap_or_else(PoisonError::into_inner) {
-            task.wake_by_ref();
-        }
-    }
+/// A request on its way out.
+struct Letter {
+    head: Vec<u8>,
+    body: Bytes,
+    sent: usize,
+    flushed: bool,
 }
 
 impl Link {
-    pub(super) async fn begin(wire: Wire) -> Result<Self, hyper::Error> {
-        let (line, motion) = http1::handshake(TokioIo::new(wire)).await?;
-        let ear = Arc::new(Ear::default());
-        let heard = Waker::from(Arc::clone(&ear));
-        Ok(Self { line, motion: Some(Box::pin(motion)), ear, heard })
+    pub(super) fn new(wire: Wire, room: Room) -> Self {
+        Self { wire, room, inbox: BytesMut::new(), left: Left::Nothing, stays: true }
     }
 
-    /// Looks for something while the connection is moved along.
-    fn look<T>(
-        &mut self,
-        context: &Context<'_>,
-        mut wanted: impl FnMut(&mut http1::SendRequest<Payload>, &mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        let Self { line, motion, ear, heard } = self;
-        ear.listens_for(context.waker());
-        ear.looks.store(true, Ordering::Release);
-        let mut inner = Context::from_waker(heard);
-        let mut found = wanted(line, &mut inner);
-        if found.is_pending() {
-            ear.heard.store(false, Ordering::Release);
-            if motion.as_mut().is_some_and(|motion| motion.as_mut().poll(&mut inner).is_ready()) {
-                // How it ended, whoever waited for a word from it has heard.
-                *motion = None;
-            }
-            found = wanted(line, &mut inner);
-        }
-        ear.looks.store(false, Ordering::Release);
-        // The connection gave way to others though it had more to do; and what was found may not be all.
-        if found.is_pending() && ear.heard.swap(false, Ordering::AcqRel) {
-            context.waker().wake_by_ref();
-        }
-        found
-    }
-
-    /// Whether a request can be sent now. What cannot be told at once is a no.
+    /// Whether the other side is still there, as far as is known. Whatever it says unasked is a farewell.
     pub(super) async fn is_ready(&mut self) -> bool {
-        let looked = poll_fn(|context| Poll::Ready(self.look(context, |line, inner| line.poll_ready(inner))));
-        matches!(looked.await, Poll::Ready(Ok(())))
+        poll_fn(|context| {
+            let read = self.poll_read(context);
+            let is_ready = read.is_pending();
+            if let Poll::Ready(Ok((room, _))) = read {
+                self.room.set(room);
+            }
+            Poll::Ready(is_ready)
+        })
+        .await
     }
 
-    /// Sends, and waits for the head of the answer.
+    /// Whether all was read, and another request may follow.
+    pub(super) fn is_reusable(&self) -> bool {
+        self.stays && self.inbox.is_empty() && matches!(self.left, Left::Nothing)
+    }
+
+    /// Sends, and waits for the head of the answer. The room of the head is given back.
     pub(super) async fn send(
         &mut self,
-        request: Request<Payload>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Payload>>> {
-        self.ear.looks.store(true, Ordering::Release);
-        let mut sent = pin!(self.line.try_send_request(request));
-        poll_fn(|context| self.look(context, |_, inner| sent.as_mut().poll(inner))).await
+        mut head: Vec<u8>,
+        body: Bytes,
+    ) -> (Result<ReplyHead, Unanswered>, Vec<u8>) {
+        let body = if body.len() <= SMALL {
+            head.extend_from_slice(&body);
+            Bytes::new()
+        } else {
+            body
+        };
+        let mut letter = Letter { head, body, sent: 0, flushed: false };
+        let reply = poll_fn(|context| self.poll_exchange(&mut letter, context)).await;
+        if let Ok(reply) = &reply {
+            self.stays = reply.stays && letter.is_sent();
+            self.left = match reply.body {
+                ReplyBody::Length(0) => Left::Nothing,
+                ReplyBody::Length(length) => Left::Length(length),
+                ReplyBody::Chunked => Left::Chunked(Chunks::default()),
+                ReplyBody::UntilEnd => Left::UntilEnd,
+            };
+        }
+        (reply, letter.head)
     }
 
-    /// The next piece of an answer.
-    pub(super) fn poll_frame(
+    /// A server may answer before it has read all, and close what it does not want to read.
+    fn poll_exchange(
         &mut self,
-        incoming: &mut Incoming,
-        context: &Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        self.look(context, |_, inner| Pin::new(&mut *incoming).poll_frame(inner))
+        letter: &mut Letter,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ReplyHead, Unanswered>> {
+        let broken = match letter.poll_send(&mut self.wire, context) {
+            Poll::Ready(Err(error)) => Some(error),
+            _ => None,
+        };
+        for _ in 0..=MOST_ANNOUNCED {
+            match self.poll_head(context) {
+                Poll::Pending => {
+                    let Some(error) = broken else { return Poll::Pending };
+                    return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
+                }
+                Poll::Ready(Ok(head)) if head.is_first_of_two() => {}
+                Poll::Ready(Ok(head)) => return Poll::Ready(Ok(head)),
+                Poll::Ready(Err(error)) => {
+                    let error = broken.unwrap_or(error);
+                    return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
+                }
+            }
+        }
+        let error = io::Error::new(ErrorKind::InvalidData, "the provider announces answers and sends none");
+        Poll::Ready(Err(Unanswered { error, is_silent: false }))
     }
 
-    /// Nobody uses it for now.
-    pub(super) fn rest(&self) {
-        self.ear.rests();
+    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReplyHead>> {
+        loop {
+            if !self.inbox.is_empty()
+                && let Some((head, length)) = ReplyHead::parse(&self.inbox).map_err(wrong)?
+            {
+                self.inbox.advance(length);
+                return Poll::Ready(Ok(head));
+            }
+            let (room, length) = ready!(self.poll_read(context))?;
+            let found = self.begun(room.get(..length).unwrap_or_default());
+            self.room.set(room);
+            if let Some(head) = found? {
+                return Poll::Ready(Ok(head));
+            }
+        }
     }
+
+    /// The head of an answer in these bytes, if they begin one and all of it is there. What is left over is kept.
+    fn begun(&mut self, bytes: &[u8]) -> io::Result<Option<ReplyHead>> {
+        if bytes.is_empty() {
+            return Err(ended());
+        }
+        if self.inbox.is_empty()
+            && let Some((head, length)) = ReplyHead::parse(bytes).map_err(wrong)?
+        {
+            self.inbox = BytesMut::from(bytes.get(length..).unwrap_or_default());
+            return Ok(Some(head));
+        }
+        self.inbox.extend_from_slice(bytes);
+        Ok(None)
+    }
+
+    /// The next block of an answer; none when it has ended.
+    pub(super) fn poll_block(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            if matches!(self.left, Left::Nothing) {
+                return Poll::Ready(None);
+            }
+            let block = if self.inbox.is_empty() {
+                let (room, length) = match ready!(self.poll_read(context)) {
+                    Ok(read) => read,
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                };
+                let block = self.opened(room.get(..length).unwrap_or_default());
+                self.room.set(room);
+                block
+            } else {
+                let inbox = std::mem::take(&mut self.inbox);
+                if let Left::Length(length) = self.left
+                    && inbox.len() as u64 == length
+                {
+                    // The whole of it came with its head: nearly every answer that is no stream.
+                    self.left = Left::Nothing;
+                    return Poll::Ready(Some(Ok(inbox.freeze())));
+                }
+                self.opened(&inbox)
+            };
+            match block {
+                Ok(block) if block.is_empty() => {}
+                block => return Poll::Ready(Some(block)),
+            }
+        }
+    }
+
+    /// What these bytes are of the body. What is behind it spoils the connection: nobody asked for it.
+    fn opened(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
+        let is_end = bytes.is_empty();
+        match &mut self.left {
+            Left::UntilEnd if is_end => self.left = Left::Nothing,
+            _ if is_end => return Err(ended()),
+            Left::Nothing | Left::UntilEnd => return Ok(Bytes::copy_from_slice(bytes)),
+            Left::Length(length) => {
+                let most = usize::try_from(*length).unwrap_or(usize::MAX).min(bytes.len());
+                *length -= most as u64;
+                self.stays &= most == bytes.len();
+                if *length == 0 {
+                    self.left = Left::Nothing;
+                }
+                return Ok(Bytes::copy_from_slice(bytes.get(..most).unwrap_or_default()));
+            }
+            Left::Chunked(chunks) => {
+                let mut content = BytesMut::with_capacity(bytes.len());
+                let taken = chunks.take(bytes, &mut content, usize::MAX).map_err(|_| {
+                    io::Error::new(ErrorKind::InvalidData, "the chunks of the answer are broken")
+                })?;
+                if chunks.is_done() {
+                    self.stays &= taken == bytes.len();
+                    self.left = Left::Nothing;
+                }
+                return Ok(content.freeze());
+            }
+        }
+        Ok(Bytes::new())
+    }
+
+    /// What the other side says now: it stands in the room, which must be given back, and has this length; none when it has said all.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, usize)>> {
+        let mut room = self.room.take();
+        // Only the first time.
+        room.resize(ROOM, 0);
+        let mut into = ReadBuf::new(&mut room);
+        let read = Pin::new(&mut self.wire).poll_read(context, &mut into);
+        let length = into.filled().len();
+        match read {
+            Poll::Ready(Ok(())) => Poll::Ready(Ok((room, length))),
+            other => {
+                self.room.set(room);
+                other.map_ok(|()| (Vec::new(), 0))
+            }
+        }
+    }
+}
+
+impl Letter {
+    fn is_sent(&self) -> bool {
+        self.sent == self.head.len() + self.body.len()
+    }
+
+    fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.is_sent() {
+            let head = self.head.get(self.sent..).unwrap_or_default();
+            let body = self.body.get(self.sent.saturating_sub(self.head.len())..).unwrap_or_default();
+            let sent = if body.is_empty() {
+                ready!(Pin::new(&mut *wire).poll_write(context, head))?
+            } else {
+                ready!(
+                    Pin::new(&mut *wire)
+                        .poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(body)])
+                )?
+            };
+            if sent == 0 {
+                return Poll::Ready(Err(ErrorKind::WriteZero.into()));
+            }
+            self.sent += sent;
+        }
+        if !self.flushed {
+            ready!(Pin::new(wire).poll_flush(context))?;
+            self.flushed = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn wrong(error: NoReply) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, error)
+}
+
+fn ended() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the connection ended before the answer was whole")
 }

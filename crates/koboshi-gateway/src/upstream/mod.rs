@@ -18,8 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
-use http_body_util::Full;
+use http::{HeaderName, HeaderValue, StatusCode};
 use hyper_util::client::proxy::matcher::Matcher;
 use koboshi::fault::Fault;
 use rustls::ClientConfig;
@@ -29,7 +28,9 @@ pub(crate) use origin::{Origin, OriginError};
 pub(crate) use trust::{Trust, tls_config};
 
 pub(crate) use connect::Connector;
-use pool::{Pool, address};
+use pool::{Ask, Pool};
+
+use crate::h1::Fields;
 
 /// Where a request goes.
 #[derive(Clone, Copy)]
@@ -40,16 +41,24 @@ pub(crate) enum Way<'a> {
     Sim { model: &'a str, stands_in: bool },
 }
 
+/// Writes down a header that it is told.
+pub(crate) type Writer<'w> = dyn FnMut(&HeaderName, &HeaderValue) + 'w;
+
+/// The head of an answer, and its body to come.
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) head: Fields,
+    pub(crate) body: Body,
+}
+
 /// A request to a provider.
 pub(crate) struct Post<'a> {
     pub(crate) way: Way<'a>,
     /// Such as `/chat/completions`.
     pub(crate) interface: &'static str,
-    /// Makes the headers; a request that meets a dead connection is made twice.
-    pub(crate) headers: &'a dyn Fn() -> HeaderMap,
+    /// Tells the headers to whoever writes them down.
+    pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: Bytes,
-    /// The answer comes in pieces.
-    pub(crate) streams: bool,
     pub(crate) connect_limit: Duration,
 }
 
@@ -70,7 +79,7 @@ impl Upstream {
     }
 
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
-    pub(crate) async fn send(&self, post: Post<'_>) -> Result<Response<Body>, Box<Fault>> {
+    pub(crate) async fn send(&self, post: Post<'_>) -> Result<Answered, Box<Fault>> {
         let origin = match post.way {
             Way::Server(origin) => origin,
             Way::Sim { model, stands_in } => {
@@ -80,15 +89,7 @@ impl Upstream {
         let Some(path) = origin.path(post.interface) else {
             return Err(trouble::cut("the address of the provider makes no path"));
         };
-        let Post { headers, body, connect_limit, streams, .. } = post;
-        let make = |absolute: bool| {
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = Method::POST;
-            *request.uri_mut() = address(origin, &path, absolute);
-            *request.headers_mut() = headers();
-            request.headers_mut().insert(http::header::HOST, origin.authority().clone());
-            request
-        };
-        self.pool.send(origin, connect_limit, streams, make).await
+        let Post { headers, body, connect_limit, .. } = post;
+        self.pool.send(&Ask { origin, path: &path, headers, body, connect_limit }).await
     }
 }

@@ -8,34 +8,33 @@
 //! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is
 //! nobody's fault: such a request is sent again on a new connection, once, and no attempt is counted for it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::io::{self, ErrorKind};
-use std::pin::Pin;
+use std::io::{self, ErrorKind, Write as _};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::Reason;
-use http::header::HOST;
-use http::{Request, Response, Uri, Version};
-use http_body::{Body as _, Frame};
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1, http2};
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::{TrySendError, http2};
 use koboshi::fault::{Fault, Sub};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, Via};
-use super::link::Link;
+use super::link::{Link, Room, Unanswered};
 use super::origin::Origin;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
+use super::{Answered, Writer};
+use crate::h1::Fields;
 
 /// Idle connections that are kept to one provider.
 const MOST_IDLE: usize = 512;
@@ -43,64 +42,17 @@ const MOST_IDLE: usize = 512;
 pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
 pub(super) type Payload = Full<Bytes>;
 
-/// A connection for one request at a time.
-pub(crate) enum Single {
-    /// Moved along by a task of its own: cheapest for an answer that comes as a whole.
-    Tasked(http1::SendRequest<Payload>),
-    /// Moved along by its request: cheapest for many pieces.
-    Own(Link),
-}
-
-impl Single {
-    async fn is_ready(&mut self) -> bool {
-        match self {
-            Self::Tasked(line) => line.ready().await.is_ok(),
-            Self::Own(link) => link.is_ready().await,
-        }
-    }
-
-    async fn send(
-        &mut self,
-        request: Request<Payload>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Payload>>> {
-        match self {
-            Self::Tasked(line) => line.try_send_request(request).await,
-            Self::Own(link) => link.send(request).await,
-        }
-    }
-
-    /// The next piece of an answer.
-    pub(super) fn poll_frame(
-        &mut self,
-        incoming: &mut Incoming,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match self {
-            Self::Tasked(_) => Pin::new(incoming).poll_frame(context),
-            Self::Own(link) => link.poll_frame(incoming, context),
-        }
-    }
-
-    /// Nobody uses it for now.
-    fn rest(&self) {
-        if let Self::Own(link) = self {
-            link.rest();
-        }
-    }
-}
-
 /// One that nobody uses.
 struct Idle {
-    single: Single,
+    link: Link,
     since: Instant,
     via: Option<Arc<Via>>,
 }
 
 #[derive(Default)]
 struct Shelf {
-    /// For whole answers and for streams, the one that was used last at the end.
+    /// The one that was used last at the end.
     idle: Vec<Idle>,
-    idle_for_streams: Vec<Idle>,
     shared: Vec<Shared>,
     /// Whether its connections are shared, once one was made.
     shares: Option<bool>,
@@ -108,26 +60,14 @@ struct Shelf {
     door: Arc<Mutex<()>>,
 }
 
-impl Shelf {
-    /// One of the kind that suits best, or one of the other. Only where a new one is cheap, a stream rather gets that: it is made once, and
-    /// every piece of every stream after it costs less.
-    fn take(&mut self, for_streams: bool, is_new_cheap: bool) -> Option<Idle> {
-        let best = self.idle(for_streams).pop();
-        if best.is_some() || (for_streams && is_new_cheap) {
-            return best;
-        }
-        self.idle(!for_streams).pop()
-    }
-
-    fn idle(&mut self, for_streams: bool) -> &mut Vec<Idle> {
-        if for_streams { &mut self.idle_for_streams } else { &mut self.idle }
-    }
-}
-
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
     shelves: RefCell<Shelves>,
+    /// Where connections read into.
+    room: Room,
+    /// Where heads are written.
+    desk: Cell<Vec<u8>>,
 }
 
 /// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
@@ -148,37 +88,89 @@ impl Shelves {
     }
 }
 
-/// Gives a connection back when its answer was read; counts a stream down when it is dropped.
-pub(crate) enum Home {
-    Http1 { single: Single, via: Option<Arc<Via>>, pool: Rc<Pool>, origin: Origin },
-    Http2(#[expect(dead_code, reason = "counts down when it is dropped")] Stream),
+/// Where a connection goes when its answer was read.
+pub(crate) struct Home {
+    pub(super) link: Link,
+    via: Option<Arc<Via>>,
+    pool: Rc<Pool>,
+    origin: Origin,
 }
 
 impl Home {
     /// The answer was read to its end.
     pub(super) fn give_back(self) {
-        if let Self::Http1 { single, via, pool, origin } = self {
-            single.rest();
-            pool.on_shelf(&origin, |shelf| {
-                let idle = shelf.idle(matches!(single, Single::Own(_)));
-                if idle.len() < MOST_IDLE {
-                    idle.push(Idle { single, since: Instant::now(), via });
-                }
-            });
+        let Self { link, via, pool, origin } = self;
+        if !link.is_reusable() {
+            return;
         }
+        pool.on_shelf(&origin, |shelf| {
+            if shelf.idle.len() < MOST_IDLE {
+                shelf.idle.push(Idle { link, since: Instant::now(), via });
+            }
+        });
+    }
+}
+
+/// A request.
+pub(crate) struct Ask<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) path: &'a PathAndQuery,
+    /// Tells the headers to whoever writes them down; one that meets a dead connection is told twice.
+    pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
+    pub(crate) body: Bytes,
+    pub(crate) connect_limit: Duration,
+}
+
+impl Ask<'_> {
+    /// As text. A proxy wants the whole address, and may want to know who asks.
+    fn write(&self, out: &mut Vec<u8>, via: Option<&Via>) {
+        out.extend_from_slice(b"POST ");
+        let whole = via.and_then(|_| self.origin.absolute(self.path));
+        match whole {
+            Some(address) => out.extend_from_slice(address.to_string().as_bytes()),
+            None => out.extend_from_slice(self.path.as_str().as_bytes()),
+        }
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        let mut put = |name: &HeaderName, value: &HeaderValue| {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        };
+        put(&HOST, self.origin.authority());
+        (self.headers)(&mut put);
+        if let Some(auth) = via.and_then(Via::auth) {
+            put(&PROXY_AUTHORIZATION, auth);
+        }
+        // Writing into memory cannot fail.
+        let _ = write!(out, "content-length: {}\r\n\r\n", self.body.len());
+    }
+
+    /// As HTTP/2 takes it: the address says who is meant.
+    fn message(&self) -> Request<Payload> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.version_mut() = Version::HTTP_2;
+        if let Some(address) = self.origin.absolute(self.path) {
+            *request.uri_mut() = address;
+        }
+        let headers = request.headers_mut();
+        (self.headers)(&mut |name, value| {
+            headers.insert(name, value.clone());
+        });
+        request
     }
 }
 
 /// A connection that can take a request now.
 enum Line {
-    Http1 { single: Single, via: Option<Arc<Via>> },
+    Http1(Link, Option<Arc<Via>>),
     Http2(http2::SendRequest<Payload>, Stream),
 }
 
 /// What came of sending on a connection.
-#[expect(clippy::large_enum_variant, reason = "taken apart where it is made")]
 enum Sent {
-    Answer(Response<Body>),
+    Answer(Answered),
     /// The connection was dead before the request left, or died before any answer on a connection that was idle.
     Stale,
     Failed(Box<Fault>),
@@ -186,54 +178,45 @@ enum Sent {
 
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Rc<Self> {
-        Rc::new(Self { connector, shelves: RefCell::default() })
+        Rc::new(Self { connector, shelves: RefCell::default(), room: Room::default(), desk: Cell::default() })
     }
 
     /// Lets go of connections that nobody has used for long.
     pub(crate) fn tidy(&self) {
         for (_, shelf) in &mut self.shelves.borrow_mut().0 {
-            for idle in [&mut shelf.idle, &mut shelf.idle_for_streams] {
-                if idle.first().is_some_and(|oldest| oldest.since.elapsed() >= OLDEST_IDLE) {
-                    idle.retain(|idle| idle.since.elapsed() < OLDEST_IDLE);
-                }
+            if shelf.idle.first().is_some_and(|oldest| oldest.since.elapsed() >= OLDEST_IDLE) {
+                shelf.idle.retain(|idle| idle.since.elapsed() < OLDEST_IDLE);
             }
         }
     }
 
-    /// Sends a request and waits for the head of the answer. `make` makes it with a path, or with a whole address for a
-    /// proxy; it may be asked twice.
-    pub(crate) async fn send(
-        self: &Rc<Self>,
-        origin: &Origin,
-        connect_limit: Duration,
-        streams: bool,
-        make: impl Fn(bool) -> Request<Payload>,
-    ) -> Result<Response<Body>, Box<Fault>> {
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(self: &Rc<Self>, ask: &Ask<'_>) -> Result<Answered, Box<Fault>> {
         // One that was idle may be dead; a second such try would be an attempt that nobody counts.
-        if let Some(line) = self.ready_line(origin, streams).await {
-            match self.send_on(line, origin, true, &make).await {
+        if let Some(line) = self.ready_line(ask.origin).await {
+            match self.send_on(line, ask, true).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}
                 Sent::Failed(fault) => return Err(fault),
             }
         }
         // Rare and large, so apart from the request that needs it.
-        let line = Box::pin(self.open_or_join(origin, connect_limit, streams)).await?;
-        match self.send_on(line, origin, false, &make).await {
+        let line = Box::pin(self.open_or_join(ask.origin, ask.connect_limit)).await?;
+        match self.send_on(line, ask, false).await {
             Sent::Answer(answer) => Ok(answer),
             Sent::Failed(fault) => Err(fault),
             Sent::Stale => Err(super::trouble::cut("the connection closed before the request was sent")),
         }
     }
 
-    async fn ready_line(&self, origin: &Origin, streams: bool) -> Option<Line> {
+    async fn ready_line(&self, origin: &Origin) -> Option<Line> {
         loop {
             if let Some(line) = self.shared_line(origin) {
                 return Some(line);
             }
-            let mut idle = self.shelves.borrow_mut().find(origin)?.take(streams, !origin.is_secure())?;
-            if idle.since.elapsed() < OLDEST_IDLE && idle.single.is_ready().await {
-                return Some(Line::Http1 { single: idle.single, via: idle.via });
+            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
+            if idle.since.elapsed() < OLDEST_IDLE && idle.link.is_ready().await {
+                return Some(Line::Http1(idle.link, idle.via));
             }
         }
     }
@@ -250,20 +233,15 @@ impl Pool {
     }
 
     /// A new connection, or one that somebody else opened meanwhile for all.
-    async fn open_or_join(
-        &self,
-        origin: &Origin,
-        limit: Duration,
-        streams: bool,
-    ) -> Result<Line, Box<Fault>> {
-        let Some(door) = self.door(origin) else { return self.open(origin, limit, streams, None).await };
+    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
+        let Some(door) = self.door(origin) else { return self.open(origin, limit, None).await };
         let turn = timeout(limit, door.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
         if let Some(line) = self.shared_line(origin) {
             return Ok(line);
         }
         // Where it turned out that nobody can share, nobody need wait.
         let turn = self.door(origin).map(|_| turn);
-        self.open(origin, limit, streams, turn).await
+        self.open(origin, limit, turn).await
     }
 
     /// Where to wait for one's turn to open a connection; none where connections are not shared.
@@ -283,29 +261,14 @@ impl Pool {
     }
 
     /// A new connection. The turn to open one is over when others can share it.
-    async fn open(
-        &self,
-        origin: &Origin,
-        limit: Duration,
-        streams: bool,
-        turn: Option<Turn>,
-    ) -> Result<Line, Box<Fault>> {
+    async fn open(&self, origin: &Origin, limit: Duration, turn: Option<Turn>) -> Result<Line, Box<Fault>> {
         let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
             self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
-            if streams {
-                let link = Link::begin(wire).await.map_err(broke)?;
-                return Ok(Line::Http1 { single: Single::Own(link), via });
-            }
-            let (line, connection) = http1::handshake(TokioIo::new(wire)).await.map_err(broke)?;
-            tokio::task::spawn_local(async move {
-                // Its requests learn of the end by themselves.
-                let _ = connection.await;
-            });
-            return Ok(Line::Http1 { single: Single::Tasked(line), via });
+            return Ok(Line::Http1(Link::new(wire, Rc::clone(&self.room)), via));
         }
         let shared = Shared::begin(wire, turn).await.map_err(broke)?;
         let (line, stream) = shared.stream();
@@ -313,51 +276,48 @@ impl Pool {
         Ok(Line::Http2(line, stream))
     }
 
-    async fn send_on(
-        self: &Rc<Self>,
-        line: Line,
-        origin: &Origin,
-        reused: bool,
-        make: &impl Fn(bool) -> Request<Payload>,
-    ) -> Sent {
-        match line {
-            Line::Http1 { mut single, via } => {
-                let mut request = make(via.is_some());
-                if let Some(via) = &via {
-                    via.sign(request.headers_mut());
-                }
-                let sent = single.send(request).await;
-                let home = |pool: &Rc<Self>| Home::Http1 {
-                    single,
-                    via,
-                    pool: Rc::clone(pool),
-                    origin: origin.clone(),
-                };
-                sort(sent, reused, |answer| Body::of(answer, home(self)))
-            }
+    async fn send_on(self: &Rc<Self>, line: Line, ask: &Ask<'_>, reused: bool) -> Sent {
+        let (mut link, via) = match line {
+            Line::Http1(link, via) => (link, via),
             Line::Http2(mut line, stream) => {
-                let mut request = make(true);
-                *request.version_mut() = Version::HTTP_2;
-                // The address says it.
-                request.headers_mut().remove(HOST);
-                let sent = line.try_send_request(request).await;
-                sort(sent, reused, |answer| Body::of(answer, Home::Http2(stream)))
+                return sort(line.try_send_request(ask.message()).await, reused, stream);
             }
+        };
+        let mut head = self.desk.take();
+        head.clear();
+        ask.write(&mut head, via.as_deref());
+        let (sent, head) = link.send(head, ask.body.clone()).await;
+        self.desk.set(head);
+        match sent {
+            Ok(reply) => {
+                let home = Home { link, via, pool: Rc::clone(self), origin: ask.origin.clone() };
+                Sent::Answer(Answered { status: reply.status, head: reply.fields, body: Body::of_link(home) })
+            }
+            // The other side closed while we sent; on a fresh connection the same is a real fault.
+            Err(Unanswered { error, is_silent: true }) if reused && has_ended(error.kind()) => Sent::Stale,
+            Err(Unanswered { error, .. }) => Sent::Failed(fault_of(&error, Stage::Waiting)),
         }
     }
 }
 
+/// What came of sending on a connection that others share.
 fn sort(
     sent: Result<Response<Incoming>, TrySendError<Request<Payload>>>,
     reused: bool,
-    keep: impl FnOnce(Incoming) -> Body,
+    stream: Stream,
 ) -> Sent {
     match sent {
-        Ok(answer) => Sent::Answer(answer.map(keep)),
+        Ok(answer) => {
+            let (parts, incoming) = answer.into_parts();
+            Sent::Answer(Answered {
+                status: parts.status,
+                head: Fields::of_map(&parts.headers),
+                body: Body::of_stream(incoming, stream),
+            })
+        }
         Err(mut error) => {
             let unsent = error.take_message().is_some();
             let error = error.into_error();
-            // The other side closed while we sent; on a fresh connection the same is a real fault.
             let closed = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
             if unsent || is_unseen(&error) || (reused && (closed || is_ended(&error))) {
                 Sent::Stale
@@ -377,13 +337,14 @@ fn is_unseen(error: &hyper::Error) -> bool {
 
 /// Whether the connection had ended.
 fn is_ended(error: &hyper::Error) -> bool {
-    let ended = |kind: ErrorKind| {
-        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-        // The last one: TLS without a farewell.
-        matches!(kind, ConnectionReset | BrokenPipe | ConnectionAborted | UnexpectedEof)
-    };
     let io = beneath::<io::Error>(error).map(io::Error::kind);
-    io.is_some_and(ended) || beneath::<h2::Error>(error).is_some_and(h2::Error::is_io)
+    io.is_some_and(has_ended) || beneath::<h2::Error>(error).is_some_and(h2::Error::is_io)
+}
+
+fn has_ended(kind: ErrorKind) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    // The last one: without a farewell.
+    matches!(kind, ConnectionReset | BrokenPipe | ConnectionAborted | UnexpectedEof)
 }
 
 /// The first cause of this kind.
@@ -396,10 +357,4 @@ fn beneath<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
         next = error.source();
     }
     None
-}
-
-/// The address of a request on a connection: a path, or all of it.
-pub(crate) fn address(origin: &Origin, path: &http::uri::PathAndQuery, absolute: bool) -> Uri {
-    let whole = absolute.then(|| origin.absolute(path)).flatten();
-    whole.unwrap_or_else(|| Uri::from(path.clone()))
 }

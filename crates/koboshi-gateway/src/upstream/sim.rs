@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use http::{HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use koboshi::fault::Fault;
 use koboshi::time::Moment;
 use koboshi_sim::{Ask, Head, Tally, play, without_made_up_calls};
 use koboshi_store::{Clock, SystemClock};
 use tokio::time::sleep;
 
+use super::Answered;
 use super::Body;
 use super::trouble::{Stage as When, fault_of};
+use crate::h1::Fields;
 
 /// Model names that are counted apart; the names come from clients.
 const MOST_NAMES: usize = 10_000;
@@ -36,7 +38,7 @@ impl Stage {
         stands_in: bool,
         interface: &str,
         body: &[u8],
-    ) -> Result<Response<Body>, Box<Fault>> {
+    ) -> Result<Answered, Box<Fault>> {
         let tally = Tally {
             nth: self.count(model),
             elapsed: self.clock.moment().since(self.begun),
@@ -55,14 +57,17 @@ impl Stage {
                 if !after.is_zero() {
                     sleep(after).await;
                 }
-                let mut answer = Response::new(Body::played(play.beats, play.end));
-                *answer.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+                let mut head = HeaderMap::new();
                 for (name, value) in headers {
                     if let Ok(value) = HeaderValue::from_str(&value) {
-                        answer.headers_mut().insert(HeaderName::from_static(name), value);
+                        head.insert(HeaderName::from_static(name), value);
                     }
                 }
-                Ok(answer)
+                Ok(Answered {
+                    status: StatusCode::from_u16(status).unwrap_or_default(),
+                    head: Fields::of_map(&head),
+                    body: Body::played(play.beats, play.end),
+                })
             }
             Head::Reset { after } => {
                 sleep(after).await;
