@@ -1,9 +1,12 @@
 //! What must hold of the wire readers for any bytes at all. The fuzz targets call these for hours; the ordinary tests
 //! (`crates/koboshi-wire/tests/any_bytes.rs`) call the same for a moment, on stable Rust.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use koboshi_wire::chat::write::WholeCall;
 use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
+use koboshi_wire::http1::chunks::Chunks;
+use koboshi_wire::http1::head::Head;
+use koboshi_wire::http1::reply::ReplyHead;
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
@@ -203,4 +206,42 @@ fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
     assert!((2..=3).contains(&grown));
     assert_eq!(again.tools().count(), request.tools().count());
     assert!(again.metadata("mode") == request.metadata("mode"));
+}
+
+/// The head of a request or an answer: what is found does not hang on what follows it, and a part of it is none.
+pub(crate) fn http_head(data: &[u8]) {
+    if let Ok(Some((head, length))) = Head::parse(data) {
+        assert!(length <= data.len());
+        assert!(head.path().starts_with('/'), "a path begins at the root");
+        let (again, same) = Head::parse(&data[..length]).expect("was one").expect("is whole");
+        assert_eq!((length, head.coming, head.stays), (same, again.coming, again.stays));
+        assert!(!matches!(Head::parse(&data[..length - 1]), Ok(Some(_))), "it ends where it ends");
+        for (name, value) in head.fields.pairs() {
+            assert_eq!(name, name.to_ascii_lowercase());
+            assert!(!value.contains(['\r', '\n']), "a header is one line");
+        }
+    }
+    if let Ok(Some((head, length))) = ReplyHead::parse(data) {
+        let (again, same) = ReplyHead::parse(&data[..length]).expect("was one").expect("is whole");
+        assert_eq!((length, head.body, head.stays), (same, again.body, again.stays));
+    }
+}
+
+/// A body in chunks, wherever it is cut: the same content, the same end, the same verdict. The first byte chooses how it is cut.
+pub(crate) fn http_chunks(data: &[u8]) {
+    let (cut, body) = data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest));
+    let whole = unchunked(body, body.len().max(1));
+    assert_eq!(whole, unchunked(body, cut % 7 + 1));
+    if let Some((content, rest, _)) = whole {
+        assert!(content.len() + rest.len() <= body.len());
+    }
+}
+
+fn unchunked(body: &[u8], size: usize) -> Option<(Vec<u8>, Vec<u8>, bool)> {
+    let (mut chunks, mut from, mut into) = (Chunks::default(), BytesMut::new(), BytesMut::new());
+    for piece in body.chunks(size) {
+        from.extend_from_slice(piece);
+        chunks.read(&mut from, &mut into, usize::MAX).ok()?;
+    }
+    Some((into.to_vec(), from.to_vec(), chunks.is_done()))
 }

@@ -13,7 +13,6 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::time::Moment;
 use tokio::time::{Instant, timeout_at};
 
-use crate::h1::Fields;
 use crate::journey::{Journey, Open};
 use crate::names;
 use crate::stake::Stake;
@@ -22,6 +21,7 @@ use crate::target::Target;
 use crate::unary::not_an_answer;
 use crate::upstream::trouble::timed_out;
 use crate::upstream::{Answered, Post, Way, Writer};
+use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 * 1024;

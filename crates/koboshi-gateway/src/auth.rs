@@ -10,8 +10,8 @@ use koboshi_config::gateway::{ClientKey, Named};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::h1::Fields;
 use crate::names;
+use koboshi_wire::http1::Fields;
 
 /// The longest key that is looked at.
 const LONGEST_KEY: usize = 512;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn with(name: &str, value: &str) -> Fields {
-        Fields::of(&[(name, value)])
+        Fields::of([(name, value.as_bytes())])
     }
 
     #[test]

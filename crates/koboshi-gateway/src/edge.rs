@@ -20,13 +20,14 @@ use crate::core::Core;
 use crate::degrade::Hints;
 use crate::embeddings;
 use crate::flow::Flow;
+use crate::h1::Request;
 use crate::h1::body::{self, Unread};
-use crate::h1::{Fields, Request};
 use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
 use crate::story::{RequestId, Story, client_deadline, language, own_id};
 use crate::trace::Trace;
+use koboshi_wire::http1::Fields;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

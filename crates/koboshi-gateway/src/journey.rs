@@ -20,13 +20,13 @@ use tokio::time::sleep;
 
 use crate::attempt::{Limits, Shape};
 use crate::core::Core;
-use crate::h1::Fields;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
 use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
 use crate::upstream::{Answered, Body};
+use koboshi_wire::http1::Fields;
 
 /// An attempt whose answer has begun.
 pub(crate) struct Open {

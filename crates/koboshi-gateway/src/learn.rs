@@ -15,10 +15,10 @@ use koboshi::wait::Clock;
 use koboshi_store::What;
 use serde_json::json;
 
-use crate::h1::Fields;
 use crate::plan::Plan;
 use crate::target::Target;
 use crate::world::World;
+use koboshi_wire::http1::Fields;
 
 /// A rate limit that does not say how long it lasts keeps others away for so long.
 const UNSTATED_LIMIT: Duration = Duration::from_secs(1);

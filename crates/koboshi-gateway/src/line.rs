@@ -26,7 +26,7 @@ use koboshi_store::{Clock, SystemClock};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::h1::{BadHead, Coming, Head, LARGEST};
+use koboshi_wire::http1::head::{BadHead, Coming, Head, LARGEST};
 
 /// How often it is looked whether clients are there.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -429,5 +429,94 @@ impl Shared {
             Ok(sent) => sent == STILL_THERE.len(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+
+    /// A line, and the client at its other end.
+    async fn pair(lines: &Lines) -> (Line, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        client.set_nodelay(true).unwrap();
+        (lines.add(stream), client)
+    }
+
+    async fn head(line: &Line) -> Option<Head> {
+        poll_fn(|context| line.poll_head(context)).await.unwrap().unwrap()
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn whoever_takes_too_long_over_a_head_is_let_go_and_nobody_else() {
+        let lines = Lines::default();
+        let (slow, _one) = pair(&lines).await;
+        let (asks, mut two) = pair(&lines).await;
+        two.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        asks.asked(&head(&asks).await.unwrap());
+        let time = LOOK * 3;
+        for _ in 0..3 {
+            lines.look(time);
+            assert!(!slow.is_gone());
+        }
+        lines.look(time);
+        assert!(slow.is_gone() && !asks.is_gone(), "one that waits for its answer is not slow");
+        asks.answers();
+        asks.finished();
+        for _ in 0..4 {
+            assert!(!asks.is_gone(), "its time begins again after its answer");
+            lines.look(time);
+        }
+        assert!(asks.is_gone());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn requests_that_come_together_or_byte_by_byte_are_heads_one_by_one() {
+        let lines = Lines::default();
+        let (line, mut client) = pair(&lines).await;
+        client
+            .write_all(b"GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\ncontent-length: 4\r\n\r\nbodyGET /c")
+            .await
+            .unwrap();
+        assert_eq!(head(&line).await.unwrap().path(), "/a");
+        let second = head(&line).await.unwrap();
+        assert_eq!(second.path(), "/b");
+        line.asked(&second);
+        assert_eq!(crate::h1::body::read(&line, 100, LOOK).await.unwrap(), "body");
+        let writer = tokio::spawn(async move {
+            for byte in b" HTTP/1.1\r\nx: y\r\n\r\n" {
+                client.write_all(&[*byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            client
+        });
+        assert_eq!(head(&line).await.unwrap().path(), "/c");
+        drop(writer.await.unwrap());
+        assert!(head(&line).await.is_none(), "the client has said all");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_body_that_nobody_reads_spoils_the_line() {
+        let lines = Lines::default();
+        let (line, mut client) = pair(&lines).await;
+        client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody").await.unwrap();
+        line.asked(&head(&line).await.unwrap());
+        assert!(!line.may_stay(), "what follows would be taken for a request");
+        assert_eq!(crate::h1::body::read(&line, 3, LOOK).await, Err(crate::h1::body::Unread::Large));
+        assert!(!line.may_stay());
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn nobody_asks_any_more_when_all_are_to_end() {
+        let lines = Lines::default();
+        let (line, _client) = pair(&lines).await;
+        lines.stop();
+        assert!(head(&line).await.is_none());
+        assert!(!line.may_stay());
     }
 }

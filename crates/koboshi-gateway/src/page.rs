@@ -12,8 +12,8 @@ use http::header::{
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::h1::Fields;
 use crate::plan::Plan;
+use koboshi_wire::http1::Fields;
 
 /// What a page may read of an answer besides its body.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \

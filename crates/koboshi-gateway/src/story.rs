@@ -16,9 +16,9 @@ use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 use koboshi_store::{Clock, SystemClock};
 
-use crate::h1::Fields;
 use crate::names;
 use crate::trace::Trace;
+use koboshi_wire::http1::Fields;
 
 /// The longest request id of a client that is echoed.
 const LONGEST_ID: usize = 128;
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn headers(name: &str, value: &str) -> Fields {
-        Fields::of(&[(name, value)])
+        Fields::of([(name, value.as_bytes())])
     }
 
     #[test]

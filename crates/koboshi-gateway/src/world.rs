@@ -23,12 +23,12 @@ use serde_json::json;
 use crate::affinity::Affinity;
 use crate::degrade::Cache;
 use crate::feed::Feed;
-use crate::h1::Fields;
 use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::{Scopes, Targets, seed_of};
 use crate::trace::{Sink, Trace};
+use koboshi_wire::http1::Fields;
 
 /// Schemas of tools that are kept compiled.
 const MOST_SCHEMAS: usize = 2000;

@@ -16,6 +16,7 @@ pub mod chat;
 pub mod dialect;
 pub mod failure;
 pub mod form;
+pub mod http1;
 mod intake;
 mod lenient;
 mod malformed;

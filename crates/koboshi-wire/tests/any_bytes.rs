@@ -159,3 +159,25 @@ fn tool_calls(count: usize) -> String {
         results.join(",")
     )
 }
+
+const HTTP: &[&[u8]] = &[
+    b"GET ", b"POST ", b"/v1/x?y ", b"* ", b"http://a/b ", b"HTTP/1.1", b"HTTP/1.0", b" 200 OK", b"\r\n",
+    b"\r\n", b"\n", b"\r\n\r\n", b"content-length: ", b"Content-Length:", b"transfer-encoding: ", b"chunked",
+    b"connection: close", b"expect: 100-continue", b"5", b"0", b"host: a", b"x", b":", b" ", b"\t", b"\xff",
+    b"\0",
+];
+
+#[test]
+fn a_head_of_http_is_one_whatever_follows() {
+    proptest!(cases(3000), |(data in made_of(HTTP))| wire_checks::http_head(&data));
+}
+
+const CHUNKED: &[&[u8]] = &[
+    b"0", b"5", b"a", b"F", b"\r\n", b"\r\n", b"\n", b"\r", b"hello", b";x=y", b"0\r\n\r\n",
+    b"5\r\nhello\r\n", b"a: b\r\n", b" ", b"x",
+];
+
+#[test]
+fn chunks_of_http_are_read_the_same_however_they_are_cut() {
+    proptest!(cases(3000), |(data in made_of(CHUNKED))| wire_checks::http_chunks(&data));
+}

@@ -18,8 +18,8 @@ use koboshi_report::phrase::Lang;
 use koboshi_wire::chat::ChatRequest;
 use serde::Deserialize;
 
-use crate::h1::Fields;
 use crate::names;
+use koboshi_wire::http1::Fields;
 
 /// A file that is longer is refused.
 const LONGEST_FILE: usize = 1024 * 1024;

@@ -10,9 +10,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
-use super::chunks::Chunks;
-use super::head::Coming;
 use crate::line::Line;
+use koboshi_wire::http1::chunks::Chunks;
+use koboshi_wire::http1::head::Coming;
 
 /// Room is made for so much at a time: what is announced may never come.
 const STEP: usize = 256 * 1024;

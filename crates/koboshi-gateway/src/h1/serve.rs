@@ -16,12 +16,12 @@ use http::response::Parts;
 use http::{Method, Response, Version};
 use tokio::net::TcpStream;
 
-use super::head::Head;
-use super::out::{self, CHUNK_END, Going, LAST_CHUNK};
 use crate::core::Core;
 use crate::edge;
 use crate::flow::Flow;
 use crate::line::Line;
+use koboshi_wire::http1::head::Head;
+use koboshi_wire::http1::out::{self, CHUNK_END, Going, LAST_CHUNK};
 
 /// So much is put together before it is sent; a larger piece is not copied.
 const ENOUGH: usize = 16 * 1024;

@@ -18,6 +18,7 @@ use koboshi::fault::Fault;
 use koboshi::remedy::Remedy;
 use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
+use opentelemetry::propagation::Extractor;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{
     SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
@@ -26,12 +27,12 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
-use crate::h1::Fields;
 use crate::learn::remedy_name;
 use crate::reply::Disclosure;
 use crate::stake::Withdrawn;
 use crate::story::Story;
 use crate::target::Target;
+use koboshi_wire::http1::Fields;
 
 pub(crate) use sink::Sink;
 
@@ -238,12 +239,25 @@ impl Drop for Root {
     }
 }
 
+/// The headers, as they are asked for the client's span.
+struct Carrier<'h>(&'h Fields);
+
+impl Extractor for Carrier<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.text(key)
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.pairs().map(|(name, _)| name).collect()
+    }
+}
+
 /// The span of the client that a request belongs to, as W3C's `traceparent` says it.
 fn client_span(headers: &Fields) -> SpanContext {
     if !headers.has("traceparent") {
         return SpanContext::NONE;
     }
-    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), headers);
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &Carrier(headers));
     context.span().span_context().clone()
 }
 
@@ -293,7 +307,7 @@ mod tests {
     use super::*;
 
     fn with(traceparent: &str) -> SpanContext {
-        client_span(&Fields::of(&[("traceparent", traceparent)]))
+        client_span(&Fields::of([("traceparent", traceparent.as_bytes())]))
     }
 
     #[test]

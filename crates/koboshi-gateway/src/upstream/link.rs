@@ -15,8 +15,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Wire;
-use crate::h1::chunks::Chunks;
-use crate::h1::reply::{NoReply, ReplyBody, ReplyHead};
+use koboshi_wire::http1::chunks::Chunks;
+use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 
 /// So much is read at once.
 const ROOM: usize = 32 * 1024;
@@ -289,4 +289,145 @@ fn wrong(error: NoReply) -> io::Error {
 
 fn ended() -> io::Error {
     io::Error::new(ErrorKind::UnexpectedEof, "the connection ended before the answer was whole")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    /// A connection, and the other end of it.
+    async fn pair() -> (Link, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (far, _) = listener.accept().await.unwrap();
+        (Link::new(Wire::Plain(near), Room::default()), far)
+    }
+
+    /// Sends a small request that is answered in these pieces, and the connection then closed if so wanted.
+    async fn asked(
+        pieces: Vec<Vec<u8>>,
+        closes: bool,
+    ) -> (Link, Result<ReplyHead, Unanswered>, Option<TcpStream>) {
+        let (mut link, mut far) = pair().await;
+        far.set_nodelay(true).unwrap();
+        let server = tokio::spawn(async move {
+            let mut seen = [0; 1024];
+            let _ = far.read(&mut seen).await.unwrap();
+            for piece in pieces {
+                far.write_all(&piece).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            (!closes).then_some(far)
+        });
+        let (reply, _) = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), Bytes::from_static(b"{}")).await;
+        (link, reply, server.await.unwrap())
+    }
+
+    async fn body(link: &mut Link) -> io::Result<String> {
+        let mut all = Vec::new();
+        while let Some(block) = poll_fn(|context| link.poll_block(context)).await {
+            all.extend_from_slice(&block?);
+        }
+        Ok(String::from_utf8(all).unwrap())
+    }
+
+    fn bytewise(text: &str) -> Vec<Vec<u8>> {
+        text.bytes().map(|byte| vec![byte]).collect()
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_answer_is_read_however_it_is_cut_and_the_connection_serves_again() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n",
+        ] {
+            for pieces in [vec![text.as_bytes().to_vec()], bytewise(text)] {
+                let (mut link, reply, _far) = asked(pieces, false).await;
+                assert_eq!(reply.unwrap().status, 200, "{text}");
+                assert!(!link.is_reusable(), "its body is not read");
+                assert_eq!(body(&mut link).await.unwrap(), "hello", "{text}");
+                assert!(link.is_reusable() && link.is_ready().await, "{text}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_answer_that_ends_with_its_connection_is_whole_and_nothing_follows() {
+        let (mut link, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
+        assert_eq!(reply.unwrap().status, 200);
+        assert_eq!(body(&mut link).await.unwrap(), "hello");
+        assert!(!link.is_reusable() && !link.is_ready().await);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_body_that_is_cut_or_broken_is_an_error() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhelloX\r\n",
+        ] {
+            let (mut link, reply, _) = asked(vec![text.as_bytes().to_vec()], true).await;
+            assert_eq!(reply.unwrap().status, 200);
+            assert!(body(&mut link).await.is_err(), "{text}");
+            assert!(!link.is_reusable());
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_nobody_asked_for_spoils_the_connection() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nmore",
+        ] {
+            let (mut link, _, _far) = asked(vec![text.as_bytes().to_vec()], false).await;
+            assert_eq!(body(&mut link).await.unwrap(), "hello");
+            assert!(!link.is_reusable(), "{text}");
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn silence_is_told_from_a_broken_word() {
+        let (_, reply, _) = asked(vec![], true).await;
+        assert!(reply.unwrap_err().is_silent);
+        let (_, reply, _) = asked(vec![b"HTTP/1.1 20".to_vec()], true).await;
+        assert!(!reply.unwrap_err().is_silent);
+        let (_, reply, _) = asked(vec![b"SSH-2.0\r\n".to_vec()], false).await;
+        assert_eq!(reply.unwrap_err().error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_answer_before_all_was_sent_counts_and_ends_the_connection() {
+        let (mut link, mut far) = pair().await;
+        let server = tokio::spawn(async move {
+            far.write_all(b"HTTP/1.1 413 Large\r\ncontent-length: 2\r\n\r\nno").await.unwrap();
+            far
+        });
+        let large = Bytes::from(vec![b' '; 64 * 1024 * 1024]);
+        let (reply, _) = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), large).await;
+        assert_eq!(reply.unwrap().status, 413);
+        assert_eq!(body(&mut link).await.unwrap(), "no");
+        assert!(!link.is_reusable());
+        drop(server.await.unwrap());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_large_request_arrives_whole() {
+        let (mut link, mut far) = pair().await;
+        let large = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
+        let length = large.len();
+        let server = tokio::spawn(async move {
+            let mut seen = vec![0; 4 + length];
+            far.read_exact(&mut seen).await.unwrap();
+            far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            (seen, far)
+        });
+        let (reply, _) = link.send(b"head".to_vec(), large).await;
+        let (seen, _far) = server.await.unwrap();
+        assert!(seen.starts_with(b"headx") && seen.ends_with(b"xx"));
+        assert_eq!(reply.unwrap().status, 200);
+        assert!(link.is_reusable());
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) use trust::{Trust, tls_config};
 pub(crate) use connect::Connector;
 use pool::{Ask, Pool};
 
-use crate::h1::Fields;
+use koboshi_wire::http1::Fields;
 
 /// Where a request goes.
 #[derive(Clone, Copy)]

@@ -34,7 +34,7 @@ use super::origin::Origin;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
 use super::{Answered, Writer};
-use crate::h1::Fields;
+use koboshi_wire::http1::Fields;
 
 /// Idle connections that are kept to one provider.
 const MOST_IDLE: usize = 512;
@@ -311,7 +311,7 @@ fn sort(
             let (parts, incoming) = answer.into_parts();
             Sent::Answer(Answered {
                 status: parts.status,
-                head: Fields::of_map(&parts.headers),
+                head: Fields::of(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))),
                 body: Body::of_stream(incoming, stream),
             })
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::StatusCode;
 use koboshi::fault::Fault;
 use koboshi::time::Moment;
 use koboshi_sim::{Ask, Head, Tally, play, without_made_up_calls};
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::Answered;
 use super::Body;
 use super::trouble::{Stage as When, fault_of};
-use crate::h1::Fields;
+use koboshi_wire::http1::Fields;
 
 /// Model names that are counted apart; the names come from clients.
 const MOST_NAMES: usize = 10_000;
@@ -57,15 +57,10 @@ impl Stage {
                 if !after.is_zero() {
                     sleep(after).await;
                 }
-                let mut head = HeaderMap::new();
-                for (name, value) in headers {
-                    if let Ok(value) = HeaderValue::from_str(&value) {
-                        head.insert(HeaderName::from_static(name), value);
-                    }
-                }
+                let head = Fields::of(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
                 Ok(Answered {
                     status: StatusCode::from_u16(status).unwrap_or_default(),
-                    head: Fields::of_map(&head),
+                    head,
                     body: Body::played(play.beats, play.end),
                 })
             }

@@ -7,7 +7,7 @@ use http::{StatusCode, Version};
 
 /// How the body of an answer goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Going {
+pub enum Going {
     /// There is none, and nothing is said of one: 204 and 304.
     Never,
     /// So many bytes.
@@ -20,7 +20,8 @@ pub(crate) enum Going {
 
 impl Going {
     /// How the answer to a request of this version goes out, whose body has this length if it is known.
-    pub(crate) fn of(asked: Version, status: StatusCode, length: Option<u64>) -> Self {
+    #[must_use]
+    pub fn of(asked: Version, status: StatusCode, length: Option<u64>) -> Self {
         match length {
             _ if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => Self::Never,
             Some(length) => Self::Length(length),
@@ -31,7 +32,7 @@ impl Going {
 }
 
 /// The head of an answer. `stays` says whether another request may follow.
-pub(crate) fn head(out: &mut Vec<u8>, asked: Version, parts: &Parts, going: Going, stays: bool, date: &[u8]) {
+pub fn head(out: &mut Vec<u8>, asked: Version, parts: &Parts, going: Going, stays: bool, date: &[u8]) {
     // Writing into memory cannot fail.
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(parts.status.as_str().as_bytes());
@@ -66,17 +67,18 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 }
 
 /// What stands before a chunk of this length.
-pub(crate) fn chunk(out: &mut Vec<u8>, length: usize) {
+pub fn chunk(out: &mut Vec<u8>, length: usize) {
     let _ = write!(out, "{length:x}\r\n");
 }
 
 /// What stands behind a chunk.
-pub(crate) const CHUNK_END: &[u8] = b"\r\n";
+pub const CHUNK_END: &[u8] = b"\r\n";
 /// What stands behind the last one.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// An answer to something that is no request, after which the connection ends.
-pub(crate) fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     let body =
         serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();

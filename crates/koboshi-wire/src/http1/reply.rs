@@ -10,18 +10,23 @@ use super::head::{LARGEST, MOST_HEADERS, length_of, stays};
 
 /// The head of an answer.
 #[derive(Debug)]
-pub(crate) struct ReplyHead {
-    pub(crate) status: StatusCode,
-    pub(crate) fields: Fields,
-    pub(crate) body: ReplyBody,
+pub struct ReplyHead {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub fields: Fields,
+    /// How the body comes.
+    pub body: ReplyBody,
     /// Another request may be sent on the connection.
-    pub(crate) stays: bool,
+    pub stays: bool,
 }
 
 /// How the body of an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplyBody {
+pub enum ReplyBody {
+    /// So many bytes.
     Length(u64),
+    /// In chunks.
     Chunked,
     /// Until the connection ends.
     UntilEnd,
@@ -30,11 +35,14 @@ pub(crate) enum ReplyBody {
 /// It is no answer of HTTP/1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what the provider sent is no answer of HTTP/1.1")]
-pub(crate) struct NoReply;
+pub struct NoReply;
 
 impl ReplyHead {
     /// The head at the beginning of this text and its length, if all of it is there. Heads that only announce another one are among them.
-    pub(crate) fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, NoReply> {
+    ///
+    /// # Errors
+    /// It is no answer.
+    pub fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, NoReply> {
         let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
         let mut reply = httparse::Response::new(&mut []);
         let mut reading = ParserConfig::default();
@@ -57,7 +65,8 @@ impl ReplyHead {
     }
 
     /// Whether it only announces another one.
-    pub(crate) fn is_first_of_two(&self) -> bool {
+    #[must_use]
+    pub fn is_first_of_two(&self) -> bool {
         self.status.is_informational()
     }
 }

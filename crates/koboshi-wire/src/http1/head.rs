@@ -10,28 +10,31 @@ use super::fields::Fields;
 /// Headers of one head; more are refused.
 pub(super) const MOST_HEADERS: usize = 200;
 /// Bytes of a head; more are refused.
-pub(crate) const LARGEST: usize = 64 * 1024;
+pub const LARGEST: usize = 64 * 1024;
 
 /// The head of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Head {
-    pub(crate) method: Method,
+pub struct Head {
+    /// What is to be done.
+    pub method: Method,
     /// 1.0 or 1.1.
-    pub(crate) version: Version,
+    pub version: Version,
     /// The path, and behind it what follows the question mark.
     target: String,
     path: usize,
-    pub(crate) fields: Fields,
-    pub(crate) coming: Coming,
+    /// The headers.
+    pub fields: Fields,
+    /// How the body comes.
+    pub coming: Coming,
     /// The client waits for a word before it sends its body.
-    pub(crate) expects: bool,
+    pub expects: bool,
     /// The client wants to ask for something else on this connection.
-    pub(crate) stays: bool,
+    pub stays: bool,
 }
 
 /// How a body comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coming {
+pub enum Coming {
     /// There is none, or nothing more of it.
     Nothing,
     /// So many bytes.
@@ -44,9 +47,11 @@ pub(crate) enum Coming {
 
 /// Why a head cannot be taken: a status, and a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BadHead {
-    pub(crate) status: u16,
-    pub(crate) message: &'static str,
+pub struct BadHead {
+    /// The status to answer with.
+    pub status: u16,
+    /// A sentence for a person.
+    pub message: &'static str,
 }
 
 const fn bad(message: &'static str) -> BadHead {
@@ -58,7 +63,10 @@ const TOO_LARGE: BadHead =
 
 impl Head {
     /// The head at the beginning of this text and its length, if all of it is there.
-    pub(crate) fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
+    ///
+    /// # Errors
+    /// It is no head, or one that could be read in two ways, or too large.
+    pub fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
         let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut []);
         let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, &mut room);
@@ -95,12 +103,14 @@ impl Head {
     }
 
     /// The path that is asked for.
-    pub(crate) fn path(&self) -> &str {
+    #[must_use]
+    pub fn path(&self) -> &str {
         self.target.get(..self.path).unwrap_or_default()
     }
 
     /// What follows the question mark.
-    pub(crate) fn query(&self) -> &str {
+    #[must_use]
+    pub fn query(&self) -> &str {
         self.target.get(self.path + 1..).unwrap_or_default()
     }
 }

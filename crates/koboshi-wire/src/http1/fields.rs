@@ -6,13 +6,11 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use httparse::Header;
-use opentelemetry::propagation::Extractor;
 
 /// The headers of one head.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fields {
+pub struct Fields {
     text: Bytes,
     /// Name and value of each.
     places: Vec<(Range<u32>, Range<u32>)>,
@@ -37,23 +35,24 @@ impl Fields {
         Self { text: text.into(), places }
     }
 
-    /// Those of a map.
-    pub(crate) fn of_map(map: &HeaderMap) -> Self {
-        let (mut text, mut places) = (Vec::new(), Vec::with_capacity(map.len()));
+    /// These headers; names in small letters.
+    #[must_use]
+    pub fn of<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p [u8])>) -> Self {
+        let (mut text, mut places) = (Vec::new(), Vec::new());
         let mut put = |piece: &[u8]| {
             let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             let start = number(text.len());
             text.extend_from_slice(piece);
             start..number(text.len())
         };
-        for (name, value) in map {
-            places.push((put(name.as_str().as_bytes()), put(value.as_bytes())));
+        for (name, value) in pairs {
+            places.push((put(name.as_bytes()), put(value)));
         }
         Self { text: text.into(), places }
     }
 
     /// All that are plain text.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let pair = |(name, value): &(Range<u32>, Range<u32>)| {
             Some((std::str::from_utf8(self.piece(name)?).ok()?, plain(self.piece(value)?)?))
         };
@@ -61,24 +60,24 @@ impl Fields {
     }
 
     /// What stands first under this name, which is in small letters.
-    pub(crate) fn get(&self, name: impl AsRef<str>) -> Option<&[u8]> {
+    pub fn get(&self, name: impl AsRef<str>) -> Option<&[u8]> {
         let name = name.as_ref();
         let mut values = self.places.iter().filter(|(place, _)| self.is(place, name));
         values.next().and_then(|(_, value)| self.piece(value))
     }
 
     /// The same as text; what holds other than visible letters and spaces is none.
-    pub(crate) fn text(&self, name: impl AsRef<str>) -> Option<&str> {
+    pub fn text(&self, name: impl AsRef<str>) -> Option<&str> {
         plain(self.get(name)?)
     }
 
     /// Whether there is something under this name.
-    pub(crate) fn has(&self, name: impl AsRef<str>) -> bool {
+    pub fn has(&self, name: impl AsRef<str>) -> bool {
         self.get(name).is_some()
     }
 
     /// Everything under this name, in order.
-    pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f [u8]> {
+    pub fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f [u8]> {
         let places = self.places.iter().filter(|(place, _)| self.is(place, name));
         places.filter_map(|(_, value)| self.piece(value))
     }
@@ -97,36 +96,14 @@ fn plain(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value).ok().filter(|_| is_plain)
 }
 
-impl Extractor for Fields {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.text(key)
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.pairs().map(|(name, _)| name).collect()
-    }
-}
-
-#[cfg(test)]
-impl Fields {
-    /// These headers.
-    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
-        let mut map = HeaderMap::new();
-        for (name, value) in pairs {
-            let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
-            map.append(name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
-        }
-        Self::of_map(&map)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::http1::head::Head;
 
     #[test]
     fn names_are_found_in_any_case_and_the_first_counts() {
-        let fields = Fields::of(&[("Accept", "a"), ("X-Id", "1"), ("x-id", "2"), ("x-odd", "\u{e9}")]);
+        let text = b"GET / HTTP/1.1\r\nAccept: a\r\nX-Id: 1\r\nx-iD: 2\r\nx-odd: \xc3\xa9\r\n\r\n";
+        let fields = Head::parse(text).unwrap().unwrap().0.fields;
         assert_eq!(fields.text("x-id"), Some("1"));
         assert_eq!(fields.all("x-id").count(), 2);
         assert_eq!(fields.pairs().map(|(name, _)| name).collect::<Vec<_>>(), ["accept", "x-id", "x-id"]);

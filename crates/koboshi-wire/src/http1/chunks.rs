@@ -10,7 +10,7 @@ const MOST_BESIDES: u32 = 16 * 1024;
 
 /// Where in a body in chunks the reading stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     at: At,
     besides: u32,
 }
@@ -47,7 +47,7 @@ enum At {
 
 /// The body is not in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Broken;
+pub struct Broken;
 
 impl Default for Chunks {
     fn default() -> Self {
@@ -57,24 +57,26 @@ impl Default for Chunks {
 
 impl Chunks {
     /// All of the body was read.
-    pub(crate) fn is_done(&self) -> bool {
+    #[must_use]
+    pub fn is_done(&self) -> bool {
         self.at == At::Done
     }
 
     /// Takes what is there out of `from`, and its content, up to `most` bytes, into `into`. Bytes behind the body stay.
-    pub(crate) fn read(
-        &mut self,
-        from: &mut BytesMut,
-        into: &mut BytesMut,
-        most: usize,
-    ) -> Result<(), Broken> {
+    ///
+    /// # Errors
+    /// It is not in chunks.
+    pub fn read(&mut self, from: &mut BytesMut, into: &mut BytesMut, most: usize) -> Result<(), Broken> {
         let taken = self.take(from, into, most)?;
         from.advance(taken);
         Ok(())
     }
 
     /// The same, and says how much was taken.
-    pub(crate) fn take(&mut self, from: &[u8], into: &mut BytesMut, most: usize) -> Result<usize, Broken> {
+    ///
+    /// # Errors
+    /// It is not in chunks.
+    pub fn take(&mut self, from: &[u8], into: &mut BytesMut, most: usize) -> Result<usize, Broken> {
         let (mut at, mut room) = (0, most);
         while room > 0
             && !self.is_done()
