@@ -56,11 +56,13 @@ pub(super) struct Unanswered {
 }
 
 /// A request on its way out.
-struct Letter {
+struct Letter<'d> {
+    desk: &'d Cell<Vec<u8>>,
     head: Vec<u8>,
     body: Bytes,
     sent: usize,
-    flushed: bool,
+    /// Nothing of it is left here: its head was given back.
+    is_out: bool,
 }
 
 impl Link {
@@ -86,36 +88,36 @@ impl Link {
         self.stays && self.inbox.is_empty() && matches!(self.left, Left::Nothing)
     }
 
-    /// Sends, and waits for the head of the answer. The room of the head is given back.
+    /// Sends, and waits for the head of the answer. The head goes back to the desk where it was written as soon as it is out: others write
+    /// there too.
     pub(super) async fn send(
         &mut self,
         mut head: Vec<u8>,
         body: Bytes,
-    ) -> (Result<ReplyHead, Unanswered>, Vec<u8>) {
+        desk: &Cell<Vec<u8>>,
+    ) -> Result<ReplyHead, Unanswered> {
         let body = if body.len() <= SMALL {
             head.extend_from_slice(&body);
             Bytes::new()
         } else {
             body
         };
-        let mut letter = Letter { head, body, sent: 0, flushed: false };
-        let reply = poll_fn(|context| self.poll_exchange(&mut letter, context)).await;
-        if let Ok(reply) = &reply {
-            self.stays = reply.stays && letter.is_sent();
-            self.left = match reply.body {
-                ReplyBody::Length(0) => Left::Nothing,
-                ReplyBody::Length(length) => Left::Length(length),
-                ReplyBody::Chunked => Left::Chunked(Chunks::default()),
-                ReplyBody::UntilEnd => Left::UntilEnd,
-            };
-        }
-        (reply, letter.head)
+        let mut letter = Letter { desk, head, body, sent: 0, is_out: false };
+        let reply = poll_fn(|context| self.poll_exchange(&mut letter, context)).await?;
+        self.stays = reply.stays && letter.is_out;
+        self.left = match reply.body {
+            ReplyBody::Length(0) => Left::Nothing,
+            ReplyBody::Length(length) => Left::Length(length),
+            ReplyBody::Chunked => Left::Chunked(Chunks::default()),
+            ReplyBody::UntilEnd => Left::UntilEnd,
+        };
+        Ok(reply)
     }
 
     /// A server may answer before it has read all, and close what it does not want to read.
     fn poll_exchange(
         &mut self,
-        letter: &mut Letter,
+        letter: &mut Letter<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<ReplyHead, Unanswered>> {
         let broken = match letter.poll_send(&mut self.wire, context) {
@@ -253,32 +255,29 @@ impl Link {
     }
 }
 
-impl Letter {
-    fn is_sent(&self) -> bool {
-        self.sent == self.head.len() + self.body.len()
-    }
-
+impl Letter<'_> {
     fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.is_sent() {
+        if self.is_out {
+            return Poll::Ready(Ok(()));
+        }
+        while self.sent < self.head.len() + self.body.len() {
             let head = self.head.get(self.sent..).unwrap_or_default();
             let body = self.body.get(self.sent.saturating_sub(self.head.len())..).unwrap_or_default();
             let sent = if body.is_empty() {
                 ready!(Pin::new(&mut *wire).poll_write(context, head))?
             } else {
-                ready!(
-                    Pin::new(&mut *wire)
-                        .poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(body)])
-                )?
+                let pieces = [IoSlice::new(head), IoSlice::new(body)];
+                ready!(Pin::new(&mut *wire).poll_write_vectored(context, &pieces))?
             };
             if sent == 0 {
                 return Poll::Ready(Err(ErrorKind::WriteZero.into()));
             }
             self.sent += sent;
         }
-        if !self.flushed {
-            ready!(Pin::new(wire).poll_flush(context))?;
-            self.flushed = true;
-        }
+        ready!(Pin::new(wire).poll_flush(context))?;
+        self.is_out = true;
+        self.desk.set(std::mem::take(&mut self.head));
+        self.body = Bytes::new();
         Poll::Ready(Ok(()))
     }
 }
@@ -321,7 +320,8 @@ mod tests {
             }
             (!closes).then_some(far)
         });
-        let (reply, _) = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), Bytes::from_static(b"{}")).await;
+        let reply =
+            link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), Bytes::from_static(b"{}"), &Cell::default()).await;
         (link, reply, server.await.unwrap())
     }
 
@@ -406,7 +406,7 @@ mod tests {
             far
         });
         let large = Bytes::from(vec![b' '; 64 * 1024 * 1024]);
-        let (reply, _) = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), large).await;
+        let reply = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), large, &Cell::default()).await;
         assert_eq!(reply.unwrap().status, 413);
         assert_eq!(body(&mut link).await.unwrap(), "no");
         assert!(!link.is_reusable());
@@ -424,7 +424,9 @@ mod tests {
             far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             (seen, far)
         });
-        let (reply, _) = link.send(b"head".to_vec(), large).await;
+        let desk = Cell::default();
+        let reply = link.send(b"head".to_vec(), large, &desk).await;
+        assert!(desk.take().capacity() > 0, "the desk has its room back");
         let (seen, _far) = server.await.unwrap();
         assert!(seen.starts_with(b"headx") && seen.ends_with(b"xx"));
         assert_eq!(reply.unwrap().status, 200);

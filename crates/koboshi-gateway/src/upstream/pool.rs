@@ -286,9 +286,7 @@ impl Pool {
         let mut head = self.desk.take();
         head.clear();
         ask.write(&mut head, via.as_deref());
-        let (sent, head) = link.send(head, ask.body.clone()).await;
-        self.desk.set(head);
-        match sent {
+        match link.send(head, ask.body.clone(), &self.desk).await {
             Ok(reply) => {
                 let home = Home { link, via, pool: Rc::clone(self), origin: ask.origin.clone() };
                 Sent::Answer(Answered { status: reply.status, head: reply.fields, body: Body::of_link(home) })
