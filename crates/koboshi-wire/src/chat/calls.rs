@@ -2,51 +2,18 @@
 //!
 //! Only the calls since the user last wrote count, and of a long turn only the last ones are read; those before are counted.
 //! A call is paired with its result by id within its own answer, because some servers use the same ids in each. Calls that
-//! nobody has answered are left out: nothing has happened yet.
+//! nobody has answered are left out: nothing has happened yet. The dialect has no error flag.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use koboshi::guard::Call;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::request::{ChatRequest, Message, Role};
+use super::request::{ChatRequest, GuardCall, Message, Role};
 use super::said::{Called, Function};
+use crate::form::MOST_READ;
 use crate::lenient::{List, Object};
-use serde::de::IgnoredAny;
-
-/// So many calls of a turn are read. The guard looks back on fewer.
-const MOST_READ: usize = 300;
-
-/// A call of the conversation and its result.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GuardCall<'a> {
-    /// Name of the tool; empty where the call is only counted.
-    pub tool: Cow<'a, str>,
-    /// Its arguments as text.
-    pub args: Cow<'a, str>,
-    /// What came back.
-    pub output: Cow<'a, str>,
-    /// Number of the user turn.
-    pub turn: u32,
-    /// Number of the answer that made it.
-    pub batch: u32,
-}
-
-impl GuardCall<'_> {
-    /// As the guard takes it. The dialect has no error flag.
-    #[must_use]
-    pub fn call(&self) -> Call<'_> {
-        Call {
-            tool: &self.tool,
-            args: &self.args,
-            output: &self.output,
-            is_error: None,
-            turn: self.turn,
-            batch: Some(self.batch),
-        }
-    }
-}
 
 impl<'a> ChatRequest<'a> {
     /// Number of the current user turn: how often the user has written.

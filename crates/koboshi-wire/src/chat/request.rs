@@ -14,17 +14,13 @@ use serde_json::value::RawValue;
 use super::content::{self, Weight};
 use super::intake::{IntakeError, Top};
 use super::tools::{Offer, kind_of};
+use crate::form::{BYTES_PER_TOKEN, TOKENS_OF_ENCODED};
 use crate::intake::{after_spaces, fields};
 use crate::lenient::{List, Number, Object, is_full, text_of};
 use crate::splice::place;
 
-pub use super::calls::GuardCall;
 pub use super::message::{Message, Role};
-
-/// Bytes for one token, roughly, in text and JSON.
-const BYTES_PER_TOKEN: usize = 4;
-/// What an image, a sound or a file is counted as: its bytes say nothing.
-const TOKENS_OF_ENCODED: usize = 1000;
+pub use crate::form::{GuardCall, JsonNeed, Needs};
 
 /// A chat request.
 ///
@@ -49,35 +45,6 @@ pub struct ChatRequest<'a> {
     /// Where the list of messages begins.
     start: usize,
     pub(super) messages: Vec<Message<'a>>,
-}
-
-/// What a target must be able to do for a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Needs {
-    /// Tools are offered.
-    pub tools: bool,
-    /// There are images.
-    pub images: bool,
-    /// The answer must be JSON.
-    pub json: JsonNeed,
-    /// The last message is the assistant's: the answer continues it.
-    pub prefill: bool,
-    /// The most tokens that may come back, where it is said.
-    pub output: Option<u64>,
-    /// About how many tokens are sent.
-    pub input_tokens: u64,
-}
-
-/// Whether the answer must be JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum JsonNeed {
-    /// Any text will do.
-    #[default]
-    None,
-    /// Some JSON object.
-    Object,
-    /// JSON that follows a schema.
-    Schema,
 }
 
 impl<'a> ChatRequest<'a> {

@@ -11,12 +11,15 @@
 //!
 //! *Not here*: traffic that stays in its dialect. It passes as bytes and never sees this form.
 
+mod ask;
 mod part;
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+pub(crate) use ask::{BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED};
+pub use ask::{GuardCall, JsonNeed, Needs};
 pub use part::{Call, Image, Media, Outcome, Part, Seal, Thought};
 
 /// What is asked.
