@@ -2,6 +2,7 @@
 //! (`crates/koboshi-wire/tests/any_bytes.rs`) call the same for a moment, on stable Rust.
 
 use bytes::{Bytes, BytesMut};
+use koboshi_wire::chat::body::{Flavor, write};
 use koboshi_wire::chat::write::WholeCall;
 use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
 use koboshi_wire::http1::chunks::Chunks;
@@ -189,6 +190,19 @@ pub(crate) fn chat_request(data: &[u8]) {
     let _ = (request.last_user_text(), request.metadata("mode"), request.tools().count());
     assert_eq!(Rewrite::of(&request, &body).finish().as_ptr(), body.as_ptr(), "no wish, no copy");
     changes_hold(&request, &body);
+    form_holds(&request);
+}
+
+/// Every request has a form, and what is written from it is a request again.
+fn form_holds(request: &ChatRequest<'_>) {
+    let form = request.form();
+    let _ = (form.needs(), form.calls(), form.last_user_text());
+    for flavor in [Flavor::of(true, &form.model), Flavor::default()] {
+        let written = write(&form, flavor);
+        let again = ChatRequest::parse(&written.body).expect("what is written is a request");
+        assert_eq!((again.model(), again.stream()), (request.model(), request.stream()));
+        assert_eq!(again.tools().count(), form.tools.len());
+    }
 }
 
 fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {

@@ -20,6 +20,7 @@ pub mod http1;
 mod intake;
 mod lenient;
 mod malformed;
+mod raw;
 mod splice;
 pub mod sse;
 pub mod step;

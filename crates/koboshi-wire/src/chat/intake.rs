@@ -61,6 +61,11 @@ impl<'a> Top<'a> {
         self.entry(name).filter(|raw| raw.get() != "null")
     }
 
+    /// All fields but the messages, raw, in their order.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.fields.iter().map(|(name, raw)| (name.as_ref(), *raw))
+    }
+
     /// The model's name, which every request must have, and where it stands.
     pub(crate) fn model(&self) -> Result<(Cow<'a, str>, &'a RawValue), IntakeError> {
         model_of(self.get("model"))

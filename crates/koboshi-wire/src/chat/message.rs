@@ -44,6 +44,12 @@ pub struct Message<'a> {
     pub tool_call_id: Option<Cow<'a, str>>,
     /// Name of the tool, in the old form.
     pub name: Option<Cow<'a, str>>,
+    /// The words of a refusal, raw.
+    pub refusal: Option<&'a RawValue>,
+    /// What the model thought, under any of its names, raw.
+    pub reasoning: Option<&'a RawValue>,
+    /// An earlier answer's sound, raw.
+    pub audio: Option<&'a RawValue>,
     has_role: bool,
     is_too_deep: bool,
     /// The value that stands last in it: behind it the message ends.
@@ -84,6 +90,9 @@ impl<'a> Fields<'a> for Message<'a> {
             "function_call" => self.function_call = some,
             "tool_call_id" => self.tool_call_id = text_of(raw).filter(|id| !id.is_empty()),
             "name" => self.name = text_of(raw).filter(|name| !name.is_empty()),
+            "refusal" => self.refusal = some,
+            "reasoning_content" | "reasoning" => self.reasoning = self.reasoning.or(some),
+            "audio" => self.audio = some,
             _ => {}
         }
         Ok(())

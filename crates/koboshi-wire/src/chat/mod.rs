@@ -1,17 +1,23 @@
 //! The chat completions dialect: requests, streams, answers, and what we write ourselves.
 
 pub mod answer;
+pub mod body;
 mod calls;
 pub mod chunk;
 mod content;
 pub mod embeddings;
+mod form;
+mod history;
 mod intake;
 mod message;
 pub mod models;
+mod parts;
 pub mod request;
 mod rewrite;
 mod said;
+mod sampling;
 mod tools;
+mod turns;
 pub mod unstreamed;
 pub mod write;
 

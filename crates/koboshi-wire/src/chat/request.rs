@@ -72,6 +72,10 @@ impl<'a> ChatRequest<'a> {
         &self.model
     }
 
+    pub(super) fn name(&self) -> &Cow<'a, str> {
+        &self.model
+    }
+
     /// Whether the answer is to be a stream.
     #[must_use]
     pub fn stream(&self) -> bool {

@@ -244,6 +244,9 @@ fn text_of_parts<'s>(parts: &'s [Part<'_>]) -> Option<Cow<'s, str>> {
     let mut all: Option<Cow<'s, str>> = None;
     for part in parts {
         let Part::Text(text) = part else { continue };
+        if text.is_empty() {
+            continue;
+        }
         match &mut all {
             None => all = Some(Cow::Borrowed(text)),
             Some(before) => {

@@ -1,0 +1,252 @@
+//! A form as the body of a chat request.
+//!
+//! Two kinds of servers are told apart. OpenAI itself takes everything the dialect has, but its reasoning models refuse what others
+//! want (`max_tokens`, temperature). The many compatible servers take the common part: free-text tools go there as tools with one field, and
+//! how hard to think is only said to those that are known to think.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::history::{Message, messages};
+use super::sampling::Drawn;
+use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+
+/// Whose chat dialect it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flavor {
+    /// OpenAI's own, or Azure's: custom tools, `refusal`, its limits.
+    pub openai: bool,
+    /// The model thinks: it takes `reasoning_effort`. OpenAI's then want `max_completion_tokens` and refuse sampling parameters.
+    pub reasoning: bool,
+}
+
+impl Flavor {
+    /// What is known from the name of a model. Of others than OpenAI's it is not known that they think.
+    #[must_use]
+    pub fn of(openai: bool, model: &str) -> Self {
+        let bare = bare(model);
+        let thinks = ["o1", "o3", "o4", "gpt-5", "codex-"].iter().any(|start| bare.starts_with(start));
+        Self { openai, reasoning: openai && thinks && !bare.starts_with("gpt-5-chat") }
+    }
+}
+
+/// The name without the vendor that relays put before it.
+pub(super) fn bare(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+/// Writes a form.
+///
+/// ```
+/// use koboshi_wire::chat::body::{Flavor, write};
+/// use koboshi_wire::form::{Form, Part, Role, Turn};
+///
+/// let turn = Turn { role: Role::User, parts: vec![Part::Text("Hi".into())] };
+/// let form = Form { model: "gpt-4o".into(), turns: vec![turn], max_output: Some(9), ..Form::default() };
+/// let written = write(&form, Flavor::of(true, "gpt-4o"));
+/// assert_eq!(written.body, r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Hi"}],"max_tokens":9}"#);
+/// ```
+#[must_use]
+pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
+    let mut notes = Notes::default();
+    let tools: Vec<Offer<'_>> =
+        form.tools.iter().enumerate().map(|(index, tool)| offer(tool, index, flavor, &mut notes)).collect();
+    let has_tools = !tools.is_empty();
+    let limit = |is_new: bool| form.max_output.filter(|_| is_new == (flavor.openai && flavor.reasoning));
+    let body = Body {
+        model: &form.model,
+        messages: messages(form, flavor, &mut notes),
+        stream: form.stream.then_some(true),
+        stream_options: form.stream.then_some(StreamOptions { include_usage: true }),
+        tools,
+        tool_choice: choice(form, flavor, &mut notes),
+        parallel_tool_calls: parallel(form, flavor, has_tools, &mut notes),
+        response_format: format(&form.output),
+        max_tokens: limit(false),
+        max_completion_tokens: limit(true),
+        drawn: Drawn::of(form, flavor, &mut notes),
+        user: form.user.as_deref(),
+    };
+    // Texts, numbers and raw JSON, into memory: it cannot fail.
+    let body = serde_json::to_vec(&body).unwrap_or_default();
+    Written { body: body.into(), left: notes.all }
+}
+
+/// What could not be carried, each rule that may drop something once: a long conversation says the same of every turn.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    all: Vec<Left>,
+}
+
+impl Notes {
+    pub(super) fn add(&mut self, left: Left) {
+        if !left.droppable || self.all.iter().all(|known| known.rule != left.rule) {
+            self.all.push(left);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'f> {
+    model: &'f str,
+    messages: Vec<Message<'f>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offer<'f>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Chosen<'f>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'f>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(flatten)]
+    drawn: Drawn<'f>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'f str>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Offer<'f> {
+    Function { function: Offered<'f> },
+    Custom { custom: Offered<'f> },
+}
+
+/// A word, or the name of a tool in the form in which it is offered.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Chosen<'f> {
+    Mode(&'static str),
+    Tool(Offer<'f>),
+}
+
+#[derive(Serialize)]
+struct Offered<'f> {
+    name: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Cow<'f, RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
+/// The longest name of a tool that OpenAI takes.
+const LONGEST_NAME: usize = 64;
+
+fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes) -> Offer<'f> {
+    let fits = tool.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if flavor.openai && !(fits && tool.name.len() <= LONGEST_NAME) {
+        // Another name would come back in the calls.
+        notes.add(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+    }
+    let mut offered = Offered {
+        name: &tool.name,
+        description: tool.description.as_deref(),
+        parameters: None,
+        strict: tool.strict,
+    };
+    match &tool.input {
+        ToolInput::Schema(schema) => {
+            offered.parameters = schema.as_deref().map(Cow::Borrowed);
+            Offer::Function { function: offered }
+        }
+        ToolInput::FreeText if flavor.openai => Offer::Custom { custom: Offered { strict: None, ..offered } },
+        ToolInput::FreeText => {
+            offered.parameters = RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned);
+            Offer::Function { function: offered }
+        }
+    }
+}
+
+/// Without tools nothing is said of them: servers refuse that.
+fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<Chosen<'f>> {
+    if form.tools.is_empty() {
+        if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
+            notes.add(Left::dropped("drop_tool_choice", "choice"));
+        }
+        return None;
+    }
+    match &form.choice {
+        Choice::Unsaid => None,
+        Choice::Auto => Some(Chosen::Mode("auto")),
+        Choice::Never => Some(Chosen::Mode("none")),
+        Choice::Any => Some(Chosen::Mode("required")),
+        Choice::Tool(name) => {
+            let is_free = |tool: &Tool<'_>| tool.name == *name && matches!(tool.input, ToolInput::FreeText);
+            let named = Offered { name, description: None, parameters: None, strict: None };
+            let is_custom = flavor.openai && form.tools.iter().any(is_free);
+            Some(Chosen::Tool(if is_custom {
+                Offer::Custom { custom: named }
+            } else {
+                Offer::Function { function: named }
+            }))
+        }
+    }
+}
+
+/// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
+    let said = form.parallel.filter(|_| has_tools)?;
+    if flavor.openai && flavor.reasoning && bare(&form.model).starts_with('o') {
+        notes.add(Left::dropped("drop_parallel", "parallel"));
+        return None;
+    }
+    Some(said)
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format<'f> {
+    JsonObject,
+    JsonSchema { json_schema: Schema<'f> },
+}
+
+#[derive(Serialize)]
+struct Schema<'f> {
+    name: &'f str,
+    schema: &'f RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
+fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
+    match output {
+        Output::Text => None,
+        Output::Json => Some(Format::JsonObject),
+        Output::Schema { name, schema, strict } => {
+            let name = name.as_deref().unwrap_or("answer");
+            Some(Format::JsonSchema { json_schema: Schema { name, schema, strict: *strict } })
+        }
+    }
+}
+
+/// The longest id of a call that OpenAI takes.
+const LONGEST_ID: usize = 40;
+
+/// An id of a call that is short enough: the same one for the same id.
+pub(super) fn short_id(id: &str) -> Cow<'_, str> {
+    if id.len() <= LONGEST_ID {
+        return Cow::Borrowed(id);
+    }
+    // FNV-1a: not secret, only the same each time.
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let start = id.get(..id.floor_char_boundary(LONGEST_ID - 17)).unwrap_or_default();
+    Cow::Owned(format!("{start}_{hash:016x}"))
+}

@@ -1,0 +1,156 @@
+//! How an answer is drawn and how hard it is thought over, in the words and limits of the chat dialect.
+//!
+//! OpenAI's reasoning models refuse sampling parameters, so these are dropped by name. Budgets of thinking become the nearest effort. Which
+//! words of effort a model knows is told by its name: `none` and `xhigh` came late.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::body::{Flavor, Notes, bare};
+use crate::form::{Effort, Form, Left, Thinking};
+
+/// Budgets below these are little and usual thinking; above, it is much.
+const LITTLE: u64 = 4_096;
+const USUAL: u64 = 16_384;
+/// So many stop sequences OpenAI takes.
+const MOST_STOPS: usize = 4;
+
+/// The fields of a body that say it.
+#[derive(Serialize, Debug, Default)]
+pub(super) struct Drawn<'f> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'f [Cow<'f, str>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+}
+
+impl<'f> Drawn<'f> {
+    pub(super) fn of(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Self {
+        let sampling = &form.sampling;
+        if sampling.top_k.is_some() {
+            notes.add(Left::dropped("drop_top_k", "sampling.top_k"));
+        }
+        let mut drawn = Self {
+            temperature: within(sampling.temperature, 0.0, 2.0, "clamp_temperature", notes),
+            top_p: within(sampling.top_p, 0.0, 1.0, "clamp_top_p", notes),
+            frequency_penalty: within(sampling.frequency_penalty, -2.0, 2.0, "clamp_penalty", notes),
+            presence_penalty: within(sampling.presence_penalty, -2.0, 2.0, "clamp_penalty", notes),
+            seed: sampling.seed,
+            stop: &sampling.stop,
+            n: sampling.answers,
+            reasoning_effort: effort(form, flavor, notes),
+        };
+        if flavor.openai && drawn.stop.len() > MOST_STOPS {
+            notes.add(Left::needed("needs_stops", "sampling.stop"));
+        }
+        if flavor.openai && flavor.reasoning {
+            drawn.without_what_thinkers_refuse(notes);
+        }
+        drawn
+    }
+
+    fn without_what_thinkers_refuse(&mut self, notes: &mut Notes) {
+        let numbers =
+            [&mut self.temperature, &mut self.top_p, &mut self.frequency_penalty, &mut self.presence_penalty];
+        for number in numbers {
+            if number.take().is_some() {
+                notes.add(Left::dropped("drop_sampling_of_reasoning", "sampling"));
+            }
+        }
+        if !self.stop.is_empty() {
+            // The client looks for its text to end there.
+            notes.add(Left::needed("needs_stops", "sampling.stop"));
+        }
+    }
+}
+
+fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes: &mut Notes) -> Option<f64> {
+    let number = number.filter(|number| number.is_finite())?;
+    let fitted = number.clamp(least, most);
+    if !(least..=most).contains(&number) {
+        notes.add(Left::dropped(rule, "sampling"));
+    }
+    Some(fitted)
+}
+
+fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
+    let wanted = match form.thinking {
+        Thinking::Unsaid | Thinking::Adaptive => return None,
+        // Nothing is lost where nobody thinks.
+        Thinking::Off | Thinking::Budget(0) => {
+            return if flavor.reasoning { least(form, flavor, notes) } else { None };
+        }
+        Thinking::Effort(effort) => effort,
+        Thinking::Budget(tokens) if tokens < LITTLE => Effort::Low,
+        Thinking::Budget(tokens) if tokens < USUAL => Effort::Medium,
+        Thinking::Budget(_) => Effort::High,
+    };
+    if !flavor.reasoning {
+        notes.add(Left::dropped("drop_thinking", "thinking"));
+        return None;
+    }
+    let age = Age::of(form, flavor);
+    let (word, is_exact) = match wanted {
+        Effort::Minimal if age == Age::Minimal => ("minimal", true),
+        Effort::Minimal => ("low", false),
+        Effort::Low => ("low", true),
+        Effort::Medium => ("medium", true),
+        Effort::High => ("high", true),
+        Effort::Max if age == Age::Extra => ("xhigh", true),
+        Effort::Max => ("high", false),
+    };
+    if !is_exact {
+        notes.add(Left::dropped("nearest_effort", "thinking"));
+    }
+    Some(word)
+}
+
+/// As little thinking as the model knows.
+fn least(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
+    match Age::of(form, flavor) {
+        Age::Quiet | Age::Extra => Some("none"),
+        age => {
+            notes.add(Left::dropped("nearest_effort", "thinking"));
+            Some(if age == Age::Minimal { "minimal" } else { "low" })
+        }
+    }
+}
+
+/// Which words of effort a model knows besides `low`, `medium` and `high`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    /// None: the first ones, and whatever is not OpenAI's.
+    Plain,
+    /// `minimal`: gpt-5.
+    Minimal,
+    /// `none`: gpt-5.1.
+    Quiet,
+    /// `none` and `xhigh`: later ones.
+    Extra,
+}
+
+impl Age {
+    fn of(form: &Form<'_>, flavor: Flavor) -> Self {
+        let Some(rest) = bare(&form.model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
+            return Self::Plain;
+        };
+        match rest.strip_prefix('.') {
+            None => Self::Minimal,
+            Some(minor) if minor == "1" || minor.starts_with("1-") => Self::Quiet,
+            Some(_) => Self::Extra,
+        }
+    }
+}

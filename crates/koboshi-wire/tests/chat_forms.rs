@@ -1,0 +1,237 @@
+//! A form that chat can carry comes back from a chat body as it was, and every request has a form.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod forms;
+
+use koboshi_wire::Dialect;
+use koboshi_wire::chat::ChatRequest;
+use koboshi_wire::chat::body::{Flavor, write};
+use koboshi_wire::form::{
+    Call, Effort, Form, Image, Left, Outcome, Part, Role, Seal, Thinking, Thought, Turn,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Left>) {
+    let written = write(form, flavor);
+    (serde_json::from_slice(&written.body).unwrap(), written.left)
+}
+
+fn rules(left: &[Left]) -> Vec<&'static str> {
+    left.iter().map(|left| left.rule).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_chat_can_carry_comes_back(form in forms::carried_by_chat()) {
+        let written = write(&form, Flavor::of(true, &form.model));
+        prop_assert!(written.left.is_empty(), "{:?}", written.left);
+        let again = ChatRequest::parse(&written.body).unwrap().form();
+        prop_assert!(again.left.is_empty(), "{:?}", again.left);
+        prop_assert_eq!(format!("{again:#?}"), format!("{form:#?}"));
+        prop_assert_eq!(again.turn(), form.turn());
+        prop_assert_eq!(again.needs(), form.needs());
+    }
+
+    /// The guard sees the same in a request and in its form.
+    #[test]
+    fn a_request_and_its_form_tell_the_same(form in forms::carried_by_chat()) {
+        let body = write(&form, Flavor::of(true, &form.model)).body;
+        let request = ChatRequest::parse(&body).unwrap();
+        let form = request.form();
+        let (mut of_form, of_request) = (form.calls(), request.calls());
+        prop_assert_eq!(of_form.len(), of_request.len());
+        for (one, other) in of_form.iter_mut().zip(&of_request) {
+            // Turns and messages are numbered each in their own way.
+            one.batch = other.batch;
+        }
+        prop_assert_eq!(of_form, of_request);
+        prop_assert_eq!(form.turn(), request.turn());
+        prop_assert_eq!(form.last_user_text(), request.last_user_text());
+        let (one, other) = (form.needs(), request.needs());
+        prop_assert_eq!((one.tools, one.images, one.json, one.prefill, one.output), (other.tools, other.images, other.json, other.prefill, other.output));
+    }
+
+    /// Whatever a form holds, what is written is a chat request.
+    #[test]
+    fn any_form_is_written_as_a_request(form in forms::anything()) {
+        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { openai: false, reasoning: true }] {
+            let body = write(&form, flavor).body;
+            let again = ChatRequest::parse(&body).unwrap().form();
+            prop_assert_eq!(again.tools.len(), form.tools.len());
+            prop_assert!(again.left.is_empty(), "{:?}", again.left);
+        }
+    }
+}
+
+fn turn<'a>(role: Role, parts: Vec<Part<'a>>) -> Turn<'a> {
+    Turn { role, parts }
+}
+
+fn call<'a>(id: &'a str, free_text: bool) -> Part<'a> {
+    let arguments = if free_text { "patch \"it\"" } else { "{\"a\":1}" };
+    Part::Call(Call { id: id.into(), name: "f".into(), arguments: arguments.into(), free_text, seal: None })
+}
+
+#[test]
+fn pictures_of_results_come_after_all_results() {
+    let image = || Part::Image(Image::Data { media_type: "image/png".into(), data: "AA".into() });
+    let result = |id: &'static str, parts: Vec<Part<'static>>| {
+        Part::Outcome(Outcome { id: id.into(), parts, failed: Some(true), ..Outcome::default() })
+    };
+    let form = Form {
+        model: "gpt-4o".into(),
+        turns: vec![
+            turn(Role::Assistant, vec![call("1", false), call("2", false), call("3", false)]),
+            turn(Role::User, vec![result("1", vec![Part::Text("one".into()), image()])]),
+            turn(
+                Role::User,
+                vec![Part::Text("and?".into()), result("2", vec![image()]), result("3", vec![])],
+            ),
+        ],
+        ..Form::default()
+    };
+    let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+    let roles: Vec<&str> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["assistant", "tool", "tool", "tool", "user", "user"]);
+    assert_eq!(body["messages"][1]["content"], "one\n[image: in the next message]");
+    assert_eq!(body["messages"][3]["content"], "error", "a flag that says all is said");
+    let pictures = body["messages"][4]["content"].as_array().unwrap();
+    assert_eq!(pictures.len(), 2);
+    assert_eq!(pictures[0], json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}));
+    assert_eq!(body["messages"][5]["content"], "and?");
+    assert_eq!(rules(&left), ["move_tool_image", "drop_error_flag"]);
+    assert!(left.iter().all(|left| left.droppable));
+}
+
+#[test]
+fn free_text_is_custom_for_openai_and_wrapped_for_others() {
+    let tool = koboshi_wire::form::Tool {
+        name: "f".into(),
+        description: None,
+        input: koboshi_wire::form::ToolInput::FreeText,
+        strict: None,
+    };
+    let form = Form {
+        model: "m".into(),
+        turns: vec![turn(Role::Assistant, vec![call("1", true)])],
+        tools: vec![tool],
+        choice: koboshi_wire::form::Choice::Tool("f".into()),
+        ..Form::default()
+    };
+    let (own, _) = written(&form, Flavor { openai: true, reasoning: false });
+    assert_eq!(own["tools"][0], json!({"type": "custom", "custom": {"name": "f"}}));
+    assert_eq!(own["tool_choice"]["type"], "custom");
+    assert_eq!(own["messages"][0]["tool_calls"][0]["custom"]["input"], "patch \"it\"");
+    let (other, _) = written(&form, Flavor::default());
+    assert_eq!(other["tools"][0]["function"]["parameters"]["required"], json!(["input"]));
+    assert_eq!(other["tool_choice"], json!({"type": "function", "function": {"name": "f"}}));
+    let arguments = other["messages"][0]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+    assert_eq!(koboshi_wire::form::free_text::unwrapped(arguments).as_deref(), Some("patch \"it\""));
+}
+
+#[test]
+fn what_openais_thinkers_refuse_is_not_sent_to_them() {
+    let mut form = Form { model: "o3".into(), max_output: Some(5), parallel: Some(false), ..Form::default() };
+    form.sampling.temperature = Some(0.5);
+    form.sampling.top_k = Some(3);
+    form.thinking = Thinking::Budget(20_000);
+    let (body, left) = written(&form, Flavor::of(true, "o3"));
+    assert_eq!((&body["max_completion_tokens"], &body["reasoning_effort"]), (&json!(5), &json!("high")));
+    assert!(
+        body.get("max_tokens").is_none()
+            && body.get("temperature").is_none()
+            && body.get("parallel_tool_calls").is_none()
+    );
+    assert_eq!(rules(&left), ["drop_top_k", "drop_sampling_of_reasoning"]);
+    let (body, left) = written(&form, Flavor::default());
+    assert_eq!((&body["max_tokens"], &body["temperature"]), (&json!(5), &json!(0.5)));
+    assert_eq!(rules(&left), ["drop_top_k", "drop_thinking"]);
+}
+
+#[test]
+fn effort_is_said_in_words_that_the_model_knows() {
+    let said = |model: &'static str, openai: bool, thinking: Thinking| {
+        let form = Form { model: model.into(), thinking, ..Form::default() };
+        let flavor = if openai { Flavor::of(true, model) } else { Flavor { openai, reasoning: true } };
+        written(&form, flavor)
+            .0
+            .get("reasoning_effort")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+            .unwrap_or_default()
+    };
+    let max = Thinking::Effort(Effort::Max);
+    let minimal = Thinking::Effort(Effort::Minimal);
+    for (model, openai, off, least, most) in [
+        ("o3", true, "low", "low", "high"),
+        ("gpt-5", true, "minimal", "minimal", "high"),
+        ("gpt-5-mini", true, "minimal", "minimal", "high"),
+        ("openai/gpt-5.1", true, "none", "low", "high"),
+        ("gpt-5.2", true, "none", "low", "xhigh"),
+        ("gpt-5-chat-latest", true, "", "", ""),
+        ("gpt-4o", true, "", "", ""),
+        ("qwen3", false, "low", "low", "high"),
+    ] {
+        assert_eq!(
+            (said(model, openai, Thinking::Off), said(model, openai, minimal), said(model, openai, max)),
+            (off.to_owned(), least.to_owned(), most.to_owned()),
+            "{model}"
+        );
+        assert_eq!(said(model, openai, Thinking::Adaptive), "");
+    }
+}
+
+#[test]
+fn thoughts_and_seals_of_others_are_dropped_once_by_name() {
+    let seal = || Some(Seal { of: Dialect::Messages, id: None, data: "sig".into() });
+    let thought = || Part::Thought(Thought { text: "hm".into(), seal: seal(), hidden: false });
+    let sealed = Part::Call(Call {
+        id: "1".into(),
+        name: "f".into(),
+        arguments: "{}".into(),
+        free_text: false,
+        seal: seal(),
+    });
+    let turns = vec![turn(Role::Assistant, vec![thought(), sealed]), turn(Role::Assistant, vec![thought()])];
+    let (body, left) = written(&Form { model: "m".into(), turns, ..Form::default() }, Flavor::default());
+    assert_eq!(rules(&left), ["drop_foreign_thought", "drop_foreign_seal"]);
+    assert_eq!(left[0].at, "turns[0]");
+    assert_eq!(body["messages"].as_array().unwrap().len(), 1, "of a thought alone nothing is left");
+    assert!(!body.to_string().contains("sig") && !body.to_string().contains("hm"));
+}
+
+#[test]
+fn names_and_ids_fit_openai() {
+    let long = "x".repeat(41);
+    let mut form = Form {
+        model: "gpt-4o".into(),
+        turns: vec![
+            turn(Role::Assistant, vec![call(&long, false)]),
+            turn(Role::User, vec![Part::Outcome(Outcome { id: long.as_str().into(), ..Outcome::default() })]),
+        ],
+        ..Form::default()
+    };
+    let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+    let id = body["messages"][0]["tool_calls"][0]["id"].as_str().unwrap();
+    assert!(id.len() == 40 && body["messages"][1]["tool_call_id"] == id && left.is_empty());
+    let tool = |name: &'static str| koboshi_wire::form::Tool {
+        name: name.into(),
+        description: None,
+        input: koboshi_wire::form::ToolInput::Schema(None),
+        strict: None,
+    };
+    form.tools = vec![tool("fine_name-1"), tool("my.server:tool")];
+    let needed: Vec<_> =
+        written(&form, Flavor::of(true, "gpt-4o")).1.into_iter().filter(|left| !left.droppable).collect();
+    assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
+    assert!(written(&form, Flavor::default()).1.is_empty());
+}
