@@ -74,7 +74,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
     Written { body: body.into(), left: notes.all }
 }
 
-/// What could not be carried, each rule that may drop something once: a long conversation says the same of every turn.
+/// What could not be carried, each rule once, with its first place: a long conversation says the same of every turn.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     all: Vec<Left>,
@@ -82,7 +82,7 @@ pub(super) struct Notes {
 
 impl Notes {
     pub(super) fn add(&mut self, left: Left) {
-        if !left.droppable || self.all.iter().all(|known| known.rule != left.rule) {
+        if self.all.iter().all(|known| known.rule != left.rule) {
             self.all.push(left);
         }
     }

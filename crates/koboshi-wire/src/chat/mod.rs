@@ -6,6 +6,7 @@ mod calls;
 pub mod chunk;
 mod content;
 pub mod embeddings;
+pub mod error;
 mod form;
 mod history;
 mod intake;
@@ -19,6 +20,7 @@ mod sampling;
 mod tools;
 mod turns;
 pub mod unstreamed;
+pub mod voice;
 pub mod write;
 
 pub use intake::IntakeError;

@@ -23,8 +23,7 @@ pub(super) struct Talk<'a> {
     made: usize,
     /// Name of the tool, and whether it takes free text, by id of the call.
     known: HashMap<Cow<'a, str>, (Cow<'a, str>, bool)>,
-    /// Calls that had no id of their own and no result yet: id and name.
-    open: VecDeque<(Cow<'a, str>, Cow<'a, str>)>,
+    open: Open<'a>,
     /// The last message was a result.
     in_results: bool,
 }
@@ -138,7 +137,7 @@ impl<'a> Talk<'a> {
         self.made += 1;
         let id = id.unwrap_or_else(|| {
             let id: Cow<'a, str> = Cow::Owned(format!("call_{number}"));
-            self.open.push_back((id.clone(), name.clone()));
+            self.open.add(id.clone(), name.clone());
             id
         });
         self.known.insert(id.clone(), (name.clone(), free_text));
@@ -146,17 +145,48 @@ impl<'a> Talk<'a> {
     }
 
     fn outcome(&mut self, message: &Message<'a>, index: usize) -> Outcome<'a> {
-        let id = message.tool_call_id.clone().or_else(|| self.oldest_open(message.name.as_deref()));
+        let id = message.tool_call_id.clone().or_else(|| self.open.take(message.name.as_deref()));
         let id = id.unwrap_or_default();
         let known = self.known.get(&id);
         let free_text = known.is_some_and(|(_, free_text)| *free_text);
         let name = known.map(|(name, _)| name.clone()).or_else(|| message.name.clone());
         Outcome { id, name, parts: self.content(message, index), failed: None, free_text }
     }
+}
 
-    /// The oldest call without an id of its own that has this name, or any if none is said.
-    fn oldest_open(&mut self, name: Option<&str>) -> Option<Cow<'a, str>> {
-        let at = self.open.iter().position(|(_, known)| name.is_none_or(|name| known == name))?;
-        self.open.remove(at).map(|(id, _)| id)
+/// Calls that had no id of their own and no result yet.
+#[derive(Debug, Default)]
+struct Open<'a> {
+    /// Their ids, oldest first; none where a result has come.
+    all: Vec<Option<Cow<'a, str>>>,
+    /// All before have their results.
+    done: usize,
+    by_name: HashMap<Cow<'a, str>, VecDeque<usize>>,
+}
+
+impl<'a> Open<'a> {
+    fn add(&mut self, id: Cow<'a, str>, name: Cow<'a, str>) {
+        self.by_name.entry(name).or_default().push_back(self.all.len());
+        self.all.push(Some(id));
+    }
+
+    /// The oldest of this name, or of any if none is said. Each call is looked at a few times in all.
+    fn take(&mut self, name: Option<&str>) -> Option<Cow<'a, str>> {
+        if let Some(name) = name {
+            let queue = self.by_name.get_mut(name)?;
+            while let Some(at) = queue.pop_front() {
+                if let Some(id) = self.all.get_mut(at).and_then(Option::take) {
+                    return Some(id);
+                }
+            }
+            return None;
+        }
+        while let Some(slot) = self.all.get_mut(self.done) {
+            self.done += 1;
+            if let Some(id) = slot.take() {
+                return Some(id);
+            }
+        }
+        None
     }
 }

@@ -4,6 +4,8 @@
 //! `koboshi` object stands inside `error`, because that is the part an OpenAI client hands to its user, and at the top level
 //! of an answer.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,6 +40,17 @@ pub struct ErrorBody<'a> {
 pub fn role_chunk(head: &Head, koboshi: Option<&Value>) -> Bytes {
     let delta = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
     frame(&Chunk { koboshi, ..Chunk::of(head, &[piece(delta, None)]) })
+}
+
+/// A piece of what the model says: text, thinking in the name that most compatible servers have for it, refusal.
+pub(super) fn said_chunk(
+    head: &Head,
+    text: Option<&str>,
+    thought: Option<&str>,
+    refusal: Option<&str>,
+) -> Bytes {
+    let delta = Delta { content: text, reasoning_content: thought, refusal, ..Delta::default() };
+    frame(&Chunk::of(head, &[piece(delta, None)]))
 }
 
 /// A piece of text.
@@ -110,18 +123,28 @@ pub fn whole_text(head: &Head, text: &str, usage: &Usage, koboshi: Option<&Value
 #[must_use]
 pub fn whole_calls(head: &Head, calls: &[WholeCall<'_>], usage: &Usage, koboshi: Option<&Value>) -> Bytes {
     let calls: Vec<Call<'_>> = calls.iter().map(|call| Call::of(None, call)).collect();
-    whole(head, Message { tool_calls: Some(&calls), ..Message::default() }, "tool_calls", usage, koboshi)
+    whole(head, Message { tool_calls: Some(calls), ..Message::default() }, "tool_calls", usage, koboshi)
 }
 
 fn whole(head: &Head, message: Message<'_>, reason: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
+    whole_of(head, vec![Choice::of(0, message, reason)], Some(usage), koboshi)
+}
+
+/// A whole answer.
+pub(super) fn whole_of(
+    head: &Head,
+    choices: Vec<Choice<'_>>,
+    usage: Option<&Usage>,
+    koboshi: Option<&Value>,
+) -> Bytes {
     let answer = Answer {
         id: &head.id,
         object: "chat.completion",
         created: head.created,
         model: &head.model,
         system_fingerprint: head.fingerprint.as_deref(),
-        choices: [Choice { index: 0, message, logprobs: (), finish_reason: reason }],
-        usage: Spent::of(usage),
+        choices,
+        usage: usage.map(Spent::of),
         koboshi,
     };
     json(Vec::new(), &answer).into()
@@ -195,31 +218,49 @@ struct Delta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<&'a [Call<'a>]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<Function<'a>>,
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+pub(super) struct Call<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u32>,
     id: &'a str,
     r#type: &'static str,
-    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<Function<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom: Option<Custom<'a>>,
 }
 
 impl<'a> Call<'a> {
-    fn of(index: Option<u32>, call: &WholeCall<'a>) -> Self {
-        let function = Function { name: call.name, arguments: call.arguments };
-        Self { index, id: call.id, r#type: "function", function }
+    pub(super) fn of(index: Option<u32>, call: &WholeCall<'a>) -> Self {
+        let (id, name) = (call.id, call.name);
+        if call.free_text {
+            let custom = Some(Custom { name, input: call.arguments });
+            return Self { index, id, r#type: "custom", function: None, custom };
+        }
+        let function = Some(Function { name, arguments: call.arguments });
+        Self { index, id, r#type: "function", function, custom: None }
     }
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Custom<'a> {
     name: &'a str,
-    arguments: &'a str,
+    input: &'a str,
 }
 
 #[derive(Serialize)]
@@ -230,32 +271,50 @@ struct Answer<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_fingerprint: Option<&'a str>,
-    choices: [Choice<'a>; 1],
-    usage: Spent,
+    choices: Vec<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Spent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     koboshi: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Choice<'a> {
+pub(super) struct Choice<'a> {
     index: u32,
     message: Message<'a>,
     logprobs: (),
     finish_reason: &'a str,
 }
 
+impl<'a> Choice<'a> {
+    pub(super) fn of(index: u32, message: Message<'a>, finish_reason: &'a str) -> Self {
+        Self { index, message, logprobs: (), finish_reason }
+    }
+}
+
 #[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Option<&'a str>,
-    refusal: (),
+pub(super) struct Message<'a> {
+    pub(super) role: &'static str,
+    pub(super) content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<&'a [Call<'a>]>,
+    pub(super) reasoning_content: Option<Cow<'a, str>>,
+    pub(super) refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_calls: Option<Vec<Call<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) function_call: Option<Function<'a>>,
 }
 
 impl Default for Message<'_> {
     fn default() -> Self {
-        Self { role: "assistant", content: None, refusal: (), tool_calls: None }
+        Self {
+            role: "assistant",
+            content: None,
+            reasoning_content: None,
+            refusal: None,
+            tool_calls: None,
+            function_call: None,
+        }
     }
 }
 
@@ -274,7 +333,10 @@ impl Spent {
             prompt_tokens: usage.input,
             completion_tokens: usage.output,
             total_tokens: usage.input.saturating_add(usage.output),
-            prompt_tokens_details: CachedTokens { cached_tokens: usage.cached },
+            prompt_tokens_details: CachedTokens {
+                cached_tokens: usage.cached,
+                cache_write_tokens: usage.stored,
+            },
             completion_tokens_details: ReasoningTokens { reasoning_tokens: usage.reasoning },
         }
     }
@@ -283,6 +345,13 @@ impl Spent {
 #[derive(Serialize)]
 struct CachedTokens {
     cached_tokens: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    cache_write_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize)]
