@@ -13,6 +13,7 @@
 
 mod ask;
 mod part;
+pub mod sanitize;
 
 use std::borrow::Cow;
 

@@ -1,0 +1,79 @@
+//! The arguments of calls in a history: read if they can be read, else emptied, and the result says so.
+//!
+//! Nothing is made up: what a cut call would have said is not known, and to send the cut text again breaks every server that reads it. The
+//! model is told what became of its call where it looks for the result.
+
+use std::borrow::Cow;
+
+use koboshi::args::{ArgsPolicy, Finish, Verdict, check};
+use serde_json::value::RawValue;
+
+use crate::form::Call;
+
+/// So much of the arguments is quoted.
+const LONGEST_QUOTE: usize = 200;
+
+/// What was done to the arguments of a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Mended {
+    /// Nothing.
+    Sound,
+    /// They are JSON now.
+    Read,
+    /// They are gone; the result is to begin with this.
+    Emptied(String),
+}
+
+/// Mends the arguments of a call.
+pub(super) fn mend(call: &mut Call<'_>) -> Mended {
+    if call.free_text || is_object(&call.arguments) {
+        return Mended::Sound;
+    }
+    if call.arguments.trim().is_empty() {
+        call.arguments = Cow::Borrowed("{}");
+        return Mended::Read;
+    }
+    if let Verdict::Repaired { json, .. } =
+        check(&call.arguments, None, Finish::Unknown, &ArgsPolicy::default())
+        && is_object(&json)
+    {
+        call.arguments = Cow::Owned(json);
+        return Mended::Read;
+    }
+    let quote = call.arguments.get(..call.arguments.floor_char_boundary(LONGEST_QUOTE)).unwrap_or_default();
+    let more = if quote.len() < call.arguments.len() { " ..." } else { "" };
+    let note = format!(
+        "[koboshi] The arguments of this call could not be read and are left out above. They began: {quote}{more}"
+    );
+    call.arguments = Cow::Borrowed("{}");
+    Mended::Emptied(note)
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(arguments: &str, free_text: bool) -> (String, Mended) {
+        let mut call = Call { arguments: arguments.into(), free_text, ..Call::default() };
+        let mended = mend(&mut call);
+        (call.arguments.into_owned(), mended)
+    }
+
+    #[test]
+    fn one_reading_is_taken_and_none_is_made_up() {
+        assert_eq!(mended(" {\"a\": 1 }", false), (" {\"a\": 1 }".to_owned(), Mended::Sound));
+        assert_eq!(mended("  ", false), ("{}".to_owned(), Mended::Read));
+        assert_eq!(mended("{'a': 1,}", false), ("{\"a\":1}".to_owned(), Mended::Read));
+        assert_eq!(mended("anything", true), ("anything".to_owned(), Mended::Sound));
+        for cut in ["{\"a\": \"b", "null", "[1,2]", "{\"a\":1}{\"b\":2}", "\u{0}"] {
+            let (arguments, Mended::Emptied(note)) = mended(cut, false) else { panic!("{cut}") };
+            assert!(arguments == "{}" && note.contains(cut), "{cut}: {note}");
+        }
+        let (_, Mended::Emptied(note)) = mended(&"é".repeat(500), false) else { panic!() };
+        assert!(note.len() < 350 && note.ends_with(" ..."));
+    }
+}
