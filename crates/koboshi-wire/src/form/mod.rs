@@ -14,6 +14,7 @@
 mod ask;
 mod part;
 pub mod sanitize;
+pub mod trim;
 
 use std::borrow::Cow;
 
