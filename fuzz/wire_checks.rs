@@ -8,6 +8,13 @@ use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddi
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::reply::ReplyHead;
+use koboshi_wire::Dialect;
+use koboshi_wire::chat::body::{Flavor, write};
+use koboshi_wire::chat::write::WholeCall;
+use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
+use koboshi_wire::form::Form;
+use koboshi_wire::form::sanitize::{Target, sanitize};
+use koboshi_wire::form::trim::trim;
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
@@ -202,6 +209,22 @@ fn form_holds(request: &ChatRequest<'_>) {
         let again = ChatRequest::parse(&written.body).expect("what is written is a request");
         assert_eq!((again.model(), again.stream()), (request.model(), request.stream()));
         assert_eq!(again.tools().count(), form.tools.len());
+    }
+    for dialect in Dialect::ALL {
+        mends_hold(form.clone(), Target { dialect, prefill: true });
+    }
+}
+
+/// Mended once is mended, and what is trimmed is smaller and needs no mending.
+fn mends_hold(mut form: Form<'_>, target: Target) {
+    sanitize(&mut form, target);
+    let once = format!("{:?}", form.turns);
+    assert_eq!(sanitize(&mut form, target), []);
+    assert_eq!(format!("{:?}", form.turns), once);
+    let tokens = form.needs().input_tokens;
+    if let Some(mut trimmed) = trim(&form, tokens / 2, tokens) {
+        assert!(trimmed.after <= tokens && trimmed.form.needs().input_tokens <= tokens);
+        assert_eq!(sanitize(&mut trimmed.form, target), []);
     }
 }
 

@@ -97,7 +97,7 @@ fn holds(form: &Form<'_>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_comes_is_mended_once(form in forms::anything(), dialect in prop::sample::select(Dialect::ALL.to_vec()), prefill in any::<bool>()) {

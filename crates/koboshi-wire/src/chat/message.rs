@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::content;
 use crate::intake::{DEEPEST, IntakeError, is_deeper};
-use crate::lenient::{Fields, Maybe, otherwise, text_of};
+use crate::lenient::{Fields, Maybe, is_full, otherwise, text_of};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,6 +50,8 @@ pub struct Message<'a> {
     pub reasoning: Option<&'a RawValue>,
     /// An earlier answer's sound, raw.
     pub audio: Option<&'a RawValue>,
+    /// A relay's own record of the thinking stands beside it.
+    pub(super) has_details: bool,
     has_role: bool,
     is_too_deep: bool,
     /// The value that stands last in it: behind it the message ends.
@@ -92,6 +94,7 @@ impl<'a> Fields<'a> for Message<'a> {
             "name" => self.name = text_of(raw).filter(|name| !name.is_empty()),
             "refusal" => self.refusal = some,
             "reasoning_content" | "reasoning" => self.reasoning = self.reasoning.or(some),
+            "reasoning_details" => self.has_details = some.is_some_and(is_full),
             "audio" => self.audio = some,
             _ => {}
         }

@@ -89,6 +89,9 @@ impl<'a> Talk<'a> {
         parts.extend(self.content(message, index));
         let refusal = message.refusal.and_then(text_of).filter(|text| !text.is_empty());
         parts.extend(refusal.map(Part::Refusal));
+        if message.has_details {
+            self.left.push(Left::dropped("drop_reasoning_details", format!("messages[{index}]")));
+        }
         // An earlier answer's sound: only its provider still has it.
         if message.audio.is_some_and(is_full) {
             self.left.push(Left::needed("needs_audio", format!("messages[{index}].audio")));

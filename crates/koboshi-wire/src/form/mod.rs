@@ -95,7 +95,7 @@ pub enum ToolInput<'a> {
     /// An object, by this JSON schema; without one, whatever the model likes.
     Schema(Option<Cow<'a, RawValue>>),
     /// Free text: OpenAI's custom tools. Dialects without them offer a tool with one field `input`, and
-    /// [`free_text`](crate::form::free_text) turns its calls back.
+    /// [`free_text`] turns its calls back.
     FreeText,
 }
 
