@@ -23,6 +23,8 @@ pub struct Step<'a> {
     pub thought: Option<Cow<'a, str>>,
     /// A piece of the provider's proof of its thinking, to be joined: a signature, or the encrypted thought.
     pub seal: Option<Cow<'a, str>>,
+    /// The seal is a whole thought whose words are withheld: Anthropic's `redacted_thinking`.
+    pub hidden: bool,
     /// There is a refusal that is not empty.
     pub refusal: bool,
     /// The words of the refusal, where they are given; never empty. With it, `refusal` is set.
