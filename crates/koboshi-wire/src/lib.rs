@@ -21,6 +21,7 @@ mod intake;
 mod lenient;
 mod malformed;
 mod raw;
+pub mod messages;
 mod splice;
 pub mod sse;
 pub mod step;

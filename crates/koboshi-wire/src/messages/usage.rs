@@ -1,0 +1,102 @@
+//! What an answer cost, in the counts of this dialect.
+//!
+//! Here `input_tokens` leaves out what was read from or written to a cache; [`Usage::input`] is all that was sent. So the three are added
+//! when read and taken apart when written. Counts of a stream are totals and only grow: a later one that is smaller was left out.
+
+use serde::Serialize;
+use serde::de::MapAccess;
+
+use crate::lenient::{Fields, Number, Object, skip};
+use crate::step::Usage;
+
+/// The counts, as far as they were told.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Spent {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    stored: Option<u64>,
+    thinking: Option<u64>,
+}
+
+impl Spent {
+    /// The cost, if any was told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        if self.input.is_none() && self.output.is_none() {
+            return None;
+        }
+        let (cached, stored) = (self.cached.unwrap_or(0), self.stored.unwrap_or(0));
+        Some(Usage {
+            input: self.input.unwrap_or(0).saturating_add(cached).saturating_add(stored),
+            output: self.output.unwrap_or(0),
+            cached,
+            stored,
+            reasoning: self.thinking.unwrap_or(0),
+        })
+    }
+
+    /// With what a later frame says.
+    pub(super) fn grow(&mut self, later: Self) {
+        self.input = self.input.max(later.input);
+        self.output = self.output.max(later.output);
+        self.cached = self.cached.max(later.cached);
+        self.stored = self.stored.max(later.stored);
+        self.thinking = self.thinking.max(later.thinking);
+    }
+}
+
+impl<'a> Fields<'a> for Spent {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "input_tokens" => self.input = map.next_value::<Number>()?.0,
+            "output_tokens" => self.output = map.next_value::<Number>()?.0,
+            "cache_read_input_tokens" => self.cached = map.next_value::<Number>()?.0,
+            "cache_creation_input_tokens" => self.stored = map.next_value::<Number>()?.0,
+            "output_tokens_details" => self.thinking = map.next_value::<Object<Details>>()?.0.0,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Details(Option<u64>);
+
+impl<'a> Fields<'a> for Details {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "thinking_tokens" => self.0 = map.next_value::<Number>()?.0,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// A cost as this dialect writes it.
+#[derive(Debug, Serialize)]
+pub(super) struct Counts {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_tokens_details: Option<ThinkingTokens>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThinkingTokens {
+    thinking_tokens: u64,
+}
+
+impl Counts {
+    pub(super) fn of(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input.saturating_sub(usage.cached.saturating_add(usage.stored)),
+            cache_creation_input_tokens: usage.stored,
+            cache_read_input_tokens: usage.cached,
+            output_tokens: usage.output,
+            output_tokens_details: (usage.reasoning > 0)
+                .then_some(ThinkingTokens { thinking_tokens: usage.reasoning }),
+        }
+    }
+}
