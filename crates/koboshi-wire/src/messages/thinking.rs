@@ -1,0 +1,120 @@
+//! How a model is told to think, and what else then cannot be said.
+//!
+//! Thinking goes with neither a tool that must be called nor an answer that is to be gone on with. By budget it also cannot begin between calls
+//! and their results, because the vendor wants the thought before those calls back; a conversation that comes from another vendor has none.
+
+use serde::Serialize;
+
+use super::block::{Block, Message, Role};
+use super::body::MOST_TOKENS;
+use super::claude::{self, Claude, Way};
+use crate::form::{self, Choice, Form, Left};
+
+/// The field.
+#[derive(Debug, Serialize, Clone, Copy)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Thinking {
+    Disabled,
+    Enabled { budget_tokens: u64 },
+    Adaptive,
+}
+
+/// How the model is to think.
+#[derive(Debug, Default)]
+pub(super) struct Thought {
+    pub(super) thinking: Option<Thinking>,
+    pub(super) effort: Option<&'static str>,
+    pub(super) max_tokens: Option<u64>,
+}
+
+impl Thought {
+    /// What the form wishes, as far as the model and the conversation allow it.
+    pub(super) fn of(form: &Form<'_>, model: Claude, messages: &[Message<'_>], left: &mut Vec<Left>) -> Self {
+        let mut thought = Self { max_tokens: form.max_output, ..Self::default() };
+        thought.choose(form, model, messages, left);
+        thought
+    }
+
+    fn choose(&mut self, form: &Form<'_>, model: Claude, messages: &[Message<'_>], left: &mut Vec<Left>) {
+        let wish = match form.thinking {
+            form::Thinking::Unsaid => return,
+            form::Thinking::Off | form::Thinking::Budget(0) => {
+                if model.way() != Way::None {
+                    self.thinking = Some(Thinking::Disabled);
+                }
+                return;
+            }
+            wish => wish,
+        };
+        let forced = matches!(form.choice, Choice::Any | Choice::Tool(_)) && !form.tools.is_empty();
+        let ends_with_answer = messages.last().is_some_and(|last| last.role == Role::Assistant);
+        let by_budget = match model.way() {
+            Way::Budget => true,
+            Way::Both => matches!(wish, form::Thinking::Budget(_)),
+            Way::Adaptive | Way::None => false,
+        };
+        let refused = match () {
+            () if model.way() == Way::None => Some("drop_thinking"),
+            () if forced => Some("drop_thinking_for_forced_tool"),
+            () if ends_with_answer => Some("drop_thinking_for_prefill"),
+            () if by_budget && lacks_thought(messages) => Some("drop_thinking_in_tool_loop"),
+            () => None,
+        };
+        if let Some(rule) = refused {
+            left.push(Left::dropped(rule, "thinking"));
+        } else if by_budget {
+            self.by_budget(wish, left);
+        } else {
+            self.as_it_likes(wish, left);
+        }
+    }
+
+    /// With a budget, which must be at least 1024 and less than what may come back.
+    fn by_budget(&mut self, wish: form::Thinking, left: &mut Vec<Left>) {
+        let wished = match wish {
+            form::Thinking::Budget(budget) => budget,
+            form::Thinking::Effort(effort) => claude::budget_of(effort),
+            _ => claude::budget_of(form::Effort::Medium),
+        };
+        let mut budget = wished.max(claude::LEAST_BUDGET);
+        if budget != wished {
+            left.push(Left::dropped("raise_thinking_budget", "thinking"));
+        }
+        match self.max_tokens {
+            None => self.max_tokens = Some(budget.saturating_add(MOST_TOKENS)),
+            Some(most) if most <= claude::LEAST_BUDGET => {
+                return left.push(Left::dropped("drop_thinking_below_limit", "thinking"));
+            }
+            Some(most) if budget >= most => {
+                budget = most - 1;
+                left.push(Left::dropped("lower_thinking_budget", "thinking"));
+            }
+            Some(_) => {}
+        }
+        self.thinking = Some(Thinking::Enabled { budget_tokens: budget });
+    }
+
+    fn as_it_likes(&mut self, wish: form::Thinking, left: &mut Vec<Left>) {
+        self.thinking = Some(Thinking::Adaptive);
+        self.effort = match wish {
+            form::Thinking::Effort(effort) => {
+                if effort == form::Effort::Minimal {
+                    left.push(Left::dropped("raise_effort", "thinking"));
+                }
+                Some(claude::word_of(effort))
+            }
+            form::Thinking::Budget(budget) => {
+                left.push(Left::dropped("budget_as_effort", "thinking"));
+                Some(claude::word_of(claude::effort_of(budget)))
+            }
+            _ => None,
+        };
+    }
+}
+
+/// Whether the model waits for results of calls that it made without a thought of its own before them: thinking by budget cannot begin there.
+fn lacks_thought(messages: &[Message<'_>]) -> bool {
+    let [.., answer, last] = messages else { return false };
+    let in_loop = matches!(last.content.first(), Some(Block::ToolResult { .. }));
+    in_loop && !answer.content.first().is_some_and(Block::is_thought)
+}
