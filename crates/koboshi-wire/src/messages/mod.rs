@@ -1,5 +1,6 @@
 //! Anthropic's messages: requests, streams, answers, and what we write ourselves.
 
+pub mod answer;
 mod arguments;
 mod block;
 pub mod body;
@@ -9,8 +10,17 @@ pub mod event;
 mod fit;
 mod frame;
 mod ids;
+mod message;
+pub mod models;
+mod parts;
+pub mod request;
+mod rewrite;
+mod settings;
 mod stop;
 mod thinking;
 mod turns;
 mod usage;
 pub mod write;
+
+pub use request::MessagesRequest;
+pub use rewrite::Rewrite;

@@ -99,12 +99,12 @@ impl Thought {
         self.effort = match wish {
             form::Thinking::Effort(effort) => {
                 if effort == form::Effort::Minimal {
-                    left.push(Left::dropped("raise_effort", "thinking"));
+                    left.push(Left::dropped("nearest_effort", "thinking"));
                 }
                 Some(claude::word_of(effort))
             }
             form::Thinking::Budget(budget) => {
-                left.push(Left::dropped("budget_as_effort", "thinking"));
+                left.push(Left::dropped("nearest_effort", "thinking"));
                 Some(claude::word_of(claude::effort_of(budget)))
             }
             _ => None,

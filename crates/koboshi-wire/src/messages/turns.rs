@@ -187,7 +187,7 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
                 Some(Block::Image { source: Source::Base64 { media_type, data } })
             }
             _ => {
-                left.push(Left::needed("needs_image_type", at()));
+                left.push(Left::needed("needs_media", at()));
                 None
             }
         },
@@ -196,7 +196,7 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
         }
         Part::Media(media) => {
             let is_sound = media.media_type.starts_with("audio/");
-            left.push(Left::needed(if is_sound { "needs_audio" } else { "needs_file_type" }, at()));
+            left.push(Left::needed(if is_sound { "needs_audio" } else { "needs_media" }, at()));
             None
         }
         _ => None,

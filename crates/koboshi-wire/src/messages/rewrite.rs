@@ -1,0 +1,349 @@
+//! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
+//!
+//! Byte-exact on purpose: the vendor's cache looks at the text, and marks for it stand all over a request. Each wish is noted and
+//! [`Rewrite::finish`] makes them all in one pass; where nothing was wished, or everything is so already, the same bytes come back uncopied.
+//!
+//! Some wishes cannot go with thinking: the vendor refuses it beside a forced tool, and thinking by budget after calls without a thought before
+//! them. Then thinking is switched off for this request.
+//!
+//! *Not here*: other dialects, and taking messages away.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::claude::LEAST_BUDGET;
+use super::message::{Block, Message, Role};
+use super::request::MessagesRequest;
+use super::{arguments, ids};
+use crate::chat::Corrected;
+use crate::form::{Choice, Thinking};
+use crate::intake::fields;
+use crate::lenient::text_of;
+use crate::splice::{Splices, escaped, place, quoted};
+
+/// The switch for one call at a time.
+const SWITCH: &str = "disable_parallel_tool_use";
+
+/// Wished changes of one request.
+///
+/// ```
+/// use bytes::Bytes;
+/// use koboshi_wire::messages::{MessagesRequest, Rewrite};
+///
+/// let body = Bytes::from_static(br#"{ "model": "fast", "messages": [], "max_tokens": 7 }"#);
+/// let request = MessagesRequest::parse(&body)?;
+/// let changed = Rewrite::of(&request, &body).model("claude-sonnet-5").finish();
+/// assert_eq!(changed, br#"{ "model": "claude-sonnet-5", "messages": [], "max_tokens": 7 }"#[..]);
+/// # Ok::<(), koboshi_wire::IntakeError>(())
+/// ```
+#[derive(Debug)]
+pub struct Rewrite<'a> {
+    request: &'a MessagesRequest<'a>,
+    body: &'a Bytes,
+    model: Option<String>,
+    stream: Option<bool>,
+    /// The choice of a tool, without its flag.
+    choice: Option<Value>,
+    parallel_off: bool,
+    max_output: Option<u64>,
+    notes: Vec<String>,
+    /// Goes on with the last message.
+    continued: String,
+    /// Messages to be appended, as JSON.
+    appended: Vec<String>,
+    /// There are calls without a thought before them.
+    thoughtless: bool,
+}
+
+impl<'a> Rewrite<'a> {
+    /// No change yet. `body` is what the request was read from.
+    #[must_use]
+    pub fn of(request: &'a MessagesRequest<'a>, body: &'a Bytes) -> Self {
+        Self {
+            request,
+            body,
+            model: None,
+            stream: None,
+            choice: None,
+            parallel_off: false,
+            max_output: None,
+            notes: Vec::new(),
+            continued: String::new(),
+            appended: Vec::new(),
+            thoughtless: false,
+        }
+    }
+
+    /// Asks for this model.
+    pub fn model(&mut self, name: &str) -> &mut Self {
+        self.model = Some(name.to_owned());
+        self
+    }
+
+    /// Asks for a stream or for a whole answer.
+    pub fn stream(&mut self, stream: bool) -> &mut Self {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// Forbids tool calls in the answer; where no tools are offered there is nothing to forbid.
+    pub fn tool_choice_none(&mut self) -> &mut Self {
+        self.choose(json!({"type": "none"}))
+    }
+
+    /// Makes the model call this tool.
+    pub fn force_tool(&mut self, name: &str) -> &mut Self {
+        self.choose(json!({"type": "tool", "name": name}))
+    }
+
+    fn choose(&mut self, choice: Value) -> &mut Self {
+        if self.request.raw("tools").is_some() {
+            self.choice = Some(choice);
+        }
+        self
+    }
+
+    /// Allows one tool call at a time.
+    pub fn parallel_off(&mut self) -> &mut Self {
+        self.parallel_off = self.request.raw("tools").is_some();
+        self
+    }
+
+    /// Lets at most so many tokens come back. A budget for thinking that is larger is made smaller.
+    pub fn max_output(&mut self, tokens: u64) -> &mut Self {
+        self.max_output = Some(tokens);
+        self
+    }
+
+    /// Adds a paragraph to the last result of a tool, where the model reads next. Without one nothing is added.
+    pub fn append_to_last_tool_result(&mut self, text: &str) -> &mut Self {
+        self.notes.push(text.to_owned());
+        self
+    }
+
+    /// Adds a closing message of the model.
+    pub fn append_assistant(&mut self, text: &str) -> &mut Self {
+        self.append(&json!({"role": "assistant", "content": text}))
+    }
+
+    fn append(&mut self, message: &Value) -> &mut Self {
+        self.appended.push(message.to_string());
+        self
+    }
+
+    /// Lets the model go on with this text. If the client's own last message is such a beginning, it is made longer. The vendor refuses spaces
+    /// at the very end, so those are left out.
+    pub fn continue_with(&mut self, text: &str) -> &mut Self {
+        let text = text.trim_end();
+        if text.is_empty() {
+            self
+        } else if self.appended.is_empty() && self.request.messages.last().is_some_and(is_prefill) {
+            self.continued.push_str(text);
+            self
+        } else {
+            self.append_assistant(text)
+        }
+    }
+
+    /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON object
+    /// stand in one field, `_raw`.
+    pub fn corrected(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+        let mut said = Vec::with_capacity(broken.len() + 1);
+        if !text.trim().is_empty() {
+            said.push(json!({"type": "text", "text": text}));
+        }
+        let mut results = Vec::with_capacity(broken.len());
+        for Corrected { call, correction } in broken {
+            let id = ids::fitted(call.id);
+            let input = arguments::object(call.arguments, call.free_text);
+            let input: Value = serde_json::from_str(&input).unwrap_or_else(|_| json!({}));
+            said.push(
+                json!({"type": "tool_use", "id": id, "name": ids::fitted_name(call.name), "input": input}),
+            );
+            results.push(
+                json!({"type": "tool_result", "tool_use_id": id, "content": correction, "is_error": true}),
+            );
+        }
+        if !said.is_empty() {
+            self.append(&json!({"role": "assistant", "content": said}));
+        }
+        if !results.is_empty() {
+            self.thoughtless = true;
+            self.append(&json!({"role": "user", "content": results}));
+        }
+        self
+    }
+
+    /// The changed body; the same bytes if nothing changes.
+    #[must_use]
+    pub fn finish(&self) -> Bytes {
+        let mut splices = Splices::default();
+        if let Some(name) = self.model.as_deref().filter(|name| *name != self.request.model()) {
+            self.set("model", &quoted(name), &mut splices);
+        }
+        if let Some(stream) = self.stream.filter(|stream| *stream != self.request.stream()) {
+            self.set("stream", if stream { "true" } else { "false" }, &mut splices);
+        }
+        self.set_choice(&mut splices);
+        self.set_limits(&mut splices);
+        self.add_notes(&mut splices);
+        self.add_messages(&mut splices);
+        splices.apply(self.body)
+    }
+
+    /// Gives a field of the top level a value, in place or in front of the others.
+    fn set(&self, name: &str, json: &str, splices: &mut Splices) {
+        let body = self.request.body;
+        match self.request.fields.entry(name) {
+            Some(raw) if raw.get() == json => {}
+            Some(raw) => {
+                if let Some(range) = place(body, raw.get()) {
+                    splices.replace(range, json);
+                }
+            }
+            // There are other fields: without a model there is no request.
+            None => {
+                let front = body.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
+                splices.insert(front, format!("{}:{json},", quoted(name)));
+            }
+        }
+    }
+
+    fn set_choice(&self, splices: &mut Splices) {
+        let is_off = self.parallel_off || self.request.form().parallel == Some(false);
+        if let Some(choice) = &self.choice {
+            let mut choice = choice.clone();
+            let calls = choice.as_object_mut().filter(|choice| choice.get("type") != Some(&"none".into()));
+            if let Some(choice) = calls.filter(|_| is_off) {
+                choice.insert(SWITCH.to_owned(), true.into());
+            }
+            self.set("tool_choice", &choice.to_string(), splices);
+        } else if self.parallel_off && self.request.form().parallel != Some(false) {
+            self.switch_parallel_off(splices);
+        }
+    }
+
+    /// Sets the switch inside the client's own choice.
+    fn switch_parallel_off(&self, splices: &mut Splices) {
+        let Some(raw) = self.request.raw("tool_choice") else {
+            return self.set("tool_choice", &json!({"type": "auto", SWITCH: true}).to_string(), splices);
+        };
+        // Where nothing is called there is nothing to switch, and the vendor refuses the switch.
+        let Some(known) = fields(raw).filter(|_| self.request.form().choice != Choice::Never) else { return };
+        let body = self.request.body;
+        let switch = known.iter().rev().find(|(name, _)| name == SWITCH);
+        if let Some(range) = switch.and_then(|(_, raw)| place(body, raw.get())) {
+            splices.replace(range, "true");
+        } else if let Some(range) = place(body, raw.get()).filter(|_| !known.is_empty()) {
+            splices.insert(range.start + 1, format!("{}:true,", quoted(SWITCH)));
+        }
+    }
+
+    /// The limit of the answer, and what thinking must do for it and for other wishes.
+    fn set_limits(&self, splices: &mut Splices) {
+        if let Some(most) = self.max_output {
+            self.set("max_tokens", &most.to_string(), splices);
+        }
+        let budget = match self.request.form().thinking {
+            Thinking::Budget(budget) => Some(budget),
+            Thinking::Adaptive | Thinking::Effort(_) => None,
+            Thinking::Unsaid | Thinking::Off => return,
+        };
+        let forced = self.choice.as_ref().is_some_and(|choice| choice.get("name").is_some());
+        let too_small = self.max_output.is_some_and(|most| most <= LEAST_BUDGET);
+        if self.request.raw("thinking").is_some()
+            && (forced || (budget.is_some() && (self.thoughtless || too_small)))
+        {
+            self.set("thinking", r#"{"type":"disabled"}"#, splices);
+            let context = self.request.raw("context_management");
+            // Its rules for thoughts are refused where nothing is thought.
+            if context.is_some_and(|raw| raw.get().contains("clear_thinking")) {
+                self.set("context_management", "null", splices);
+            }
+            return;
+        }
+        if let Some(most) = self.max_output.filter(|most| budget.is_some_and(|budget| budget >= *most)) {
+            let known = self.request.raw("thinking").and_then(fields).unwrap_or_default();
+            let known = known.iter().rev().find(|(name, _)| name == "budget_tokens");
+            if let Some(range) = known.and_then(|(_, raw)| place(self.request.body, raw.get())) {
+                splices.replace(range, most.saturating_sub(1).to_string());
+            }
+        }
+    }
+
+    fn add_notes(&self, splices: &mut Splices) {
+        if self.notes.is_empty() {
+            return;
+        }
+        let last = self
+            .request
+            .messages
+            .iter()
+            .rev()
+            .find_map(|message| message.blocks().into_iter().rev().find(|block| block.is("tool_result")));
+        let Some(block) = last else { return };
+        if block.content.is_none() {
+            return self.add_content(&block, splices);
+        }
+        for note in &self.notes {
+            self.lengthen(block.content, note, "\n\n", splices);
+        }
+    }
+
+    /// A result that says nothing gets the notes as its content.
+    fn add_content(&self, block: &Block<'_>, splices: &mut Splices) {
+        let known = block.raw.and_then(fields).unwrap_or_default();
+        let notes = quoted(&self.notes.join("\n\n"));
+        let nothing = known.iter().rev().find(|(name, _)| name == "content");
+        let body = self.request.body;
+        if let Some(range) = nothing.and_then(|(_, raw)| place(body, raw.get())) {
+            splices.replace(range, notes);
+        } else if let Some(range) = block.raw.and_then(|raw| place(body, raw.get())) {
+            splices.insert(range.start + 1, format!("\"content\":{notes},"));
+        }
+    }
+
+    /// Adds a text to the end of a content: to the text itself, or as one more block.
+    fn lengthen(
+        &self,
+        content: Option<&serde_json::value::RawValue>,
+        text: &str,
+        between: &str,
+        splices: &mut Splices,
+    ) {
+        let Some(content) = content else { return };
+        let Some(range) = place(self.request.body, content.get()) else { return };
+        // Before the closing quote or bracket.
+        let end = range.end.saturating_sub(1);
+        if content.get().starts_with('[') {
+            let comma = if is_empty_list(content.get()) { "" } else { "," };
+            splices.insert(end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(text)));
+        } else if let Some(before) = text_of(content) {
+            let between = if before.is_empty() { "" } else { between };
+            splices.insert(end, escaped(between) + &escaped(text));
+        }
+    }
+
+    fn add_messages(&self, splices: &mut Splices) {
+        if let Some(message) = self.request.messages.last().filter(|_| !self.continued.is_empty()) {
+            self.lengthen(message.content, &self.continued, "", splices);
+        }
+        let Some(range) = place(self.request.body, self.request.list.get()) else { return };
+        if !self.appended.is_empty() {
+            let comma = if self.request.messages.is_empty() { "" } else { "," };
+            let end = range.end.saturating_sub(1);
+            splices.insert(end, format!("{comma}{}", self.appended.join(",")));
+        }
+    }
+}
+
+fn is_empty_list(list: &str) -> bool {
+    list.trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty()
+}
+
+/// Whether a message is an answer that the model is to go on with, not one that calls tools.
+fn is_prefill(message: &Message<'_>) -> bool {
+    message.role == Role::Assistant
+        && message.content.is_some_and(|content| content.get().starts_with(['"', '[']))
+        && !message.blocks().iter().any(|block| block.is("tool_use"))
+}
