@@ -219,6 +219,25 @@ fn ids_that_come_again_are_told_apart() {
 }
 
 #[test]
+fn a_result_goes_to_the_call_of_its_own_answer() {
+    let asked = form([
+        turn(Role::User, [text("go")]),
+        turn(Role::Assistant, [call("call_0", "{\"n\":1}")]),
+        turn(Role::User, [text("never mind")]),
+        turn(Role::Assistant, [call("call_0", "{\"n\":2}")]),
+        turn(Role::User, [outcome("call_0", "two")]),
+    ]);
+    let (body, rules) = written(&asked);
+    assert_eq!(rules.iter().filter(|rule| **rule == "add_missing_result").count(), 1);
+    let last = &body["messages"][4]["content"][0];
+    assert_eq!(
+        (&last["content"], &last["tool_use_id"]),
+        (&json!("two"), &body["messages"][3]["content"][0]["id"])
+    );
+    assert_eq!(body["messages"][2]["content"][1], json!({"type": "text", "text": "never mind"}));
+}
+
+#[test]
 fn foreign_thoughts_and_seals_stay_behind() {
     let thought =
         |of, said: &'static str| Part::Thought(Thought { text: said.into(), seal: of, hidden: false });
@@ -479,6 +498,25 @@ fn a_prompt_alone_and_odd_media_are_handled() {
 }
 
 #[test]
+fn a_failed_result_with_a_picture_loses_its_mark() {
+    let picture = Part::Image(Image::Url("https://example.com/a.png".into()));
+    let failed =
+        |parts| Part::Outcome(Outcome { id: "1".into(), parts, failed: Some(true), ..Outcome::default() });
+    for (parts, mark, rules) in [
+        (vec![text("no"), picture], None, vec!["drop_error_flag", "declare_past_tools"]),
+        (vec![text("no")], Some(&json!(true)), vec!["declare_past_tools"]),
+    ] {
+        let asked = form([
+            turn(Role::User, [text("go")]),
+            turn(Role::Assistant, [call("1", "{}")]),
+            turn(Role::User, [failed(parts)]),
+        ]);
+        let (body, found) = written(&asked);
+        assert_eq!((body["messages"][2]["content"][0].get("is_error"), found), (mark, rules));
+    }
+}
+
+#[test]
 fn a_request_to_count_says_nothing_of_the_answer() {
     let asked = Form {
         stream: true,
@@ -531,8 +569,10 @@ fn of_model() -> impl Strategy<Value = Part<'static>> {
     ]
 }
 
+type Round = (Vec<Part<'static>>, Vec<Part<'static>>, Vec<(String, Option<bool>)>);
+
 /// A round: the user speaks, the model answers and calls, the results come back.
-fn round() -> impl Strategy<Value = (Vec<Part<'static>>, Vec<Part<'static>>, Vec<(String, Option<bool>)>)> {
+fn round() -> impl Strategy<Value = Round> {
     (vec(of_user(), 1..3), vec(of_model(), 0..3), vec((words(), option::of(any::<bool>())), 0..3))
 }
 
@@ -586,8 +626,11 @@ fn shape(form: &Form<'_>) -> (Value, Vec<Turn<'static>>) {
         .tools
         .iter()
         .map(|tool| {
-            let ToolInput::Schema(Some(schema)) = &tool.input else { panic!("schemas only") };
-            json!([tool.name, tool.description, schema.get(), tool.strict])
+            let schema = match &tool.input {
+                ToolInput::Schema(schema) => schema.as_ref().map(|schema| schema.get()),
+                ToolInput::FreeText => None,
+            };
+            json!([tool.name, tool.description, schema, tool.strict])
         })
         .collect();
     let output = match &form.output {

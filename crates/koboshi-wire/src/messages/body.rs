@@ -1,7 +1,7 @@
 //! Writes a form as a request of this dialect.
 //!
 //! What the dialect demands and the form does not say is filled in, what the vendor would refuse is fitted or left out, each by a rule with a
-//! name. Schemas and arguments stay the text they were. The conversation itself is put in order by [`turns`].
+//! name. Schemas and arguments stay the text they were. The conversation itself is put in order by `turns`.
 
 use std::borrow::Cow;
 

@@ -77,20 +77,18 @@ impl<'a> Message<'a> {
 
 /// The blocks of a list; none of anything else.
 pub(super) fn blocks(list: &RawValue) -> Vec<Block<'_>> {
-    let List(all) = serde_json::from_str::<List<&RawValue>>(list.get()).unwrap_or_default();
-    let each = all.into_iter().map(|raw| {
-        let mut block = serde_json::from_str::<Object<Block<'_>>>(raw.get()).unwrap_or_default().0;
-        block.raw = Some(raw);
-        block
-    });
-    each.collect()
+    let List(all) = serde_json::from_str::<List<Object<Block<'_>>>>(list.get()).unwrap_or_default();
+    all.into_iter().map(|Object(block)| block).collect()
+}
+
+/// The same, each as it stands.
+pub(super) fn raw_blocks(list: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str::<List<&RawValue>>(list.get()).unwrap_or_default().0
 }
 
 /// A block, its values raw.
 #[derive(Debug, Default)]
 pub(super) struct Block<'a> {
-    /// The whole of it.
-    pub(super) raw: Option<&'a RawValue>,
     pub(super) kind: Option<Cow<'a, str>>,
     pub(super) text: Option<&'a RawValue>,
     pub(super) source: Option<&'a RawValue>,

@@ -9,10 +9,11 @@
 //! *Not here*: other dialects, and taking messages away.
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::claude::LEAST_BUDGET;
-use super::message::{Block, Message, Role};
+use super::message::{Message, Role, raw_blocks};
 use super::request::MessagesRequest;
 use super::{arguments, ids};
 use crate::chat::Corrected;
@@ -275,42 +276,36 @@ impl<'a> Rewrite<'a> {
         if self.notes.is_empty() {
             return;
         }
-        let last = self
-            .request
-            .messages
-            .iter()
-            .rev()
-            .find_map(|message| message.blocks().into_iter().rev().find(|block| block.is("tool_result")));
-        let Some(block) = last else { return };
-        if block.content.is_none() {
-            return self.add_content(&block, splices);
-        }
-        for note in &self.notes {
-            self.lengthen(block.content, note, "\n\n", splices);
+        let last = self.request.messages.iter().rev().find_map(|message| {
+            let blocks = message.blocks();
+            let place = blocks.iter().rposition(|block| block.is("tool_result"))?;
+            Some((message.content?, place, blocks.get(place)?.content))
+        });
+        match last {
+            None => {}
+            Some((list, place, None)) => self.add_content(list, place, splices),
+            Some((_, _, content)) => {
+                self.notes.iter().for_each(|note| self.lengthen(content, note, "\n\n", splices));
+            }
         }
     }
 
     /// A result that says nothing gets the notes as its content.
-    fn add_content(&self, block: &Block<'_>, splices: &mut Splices) {
-        let known = block.raw.and_then(fields).unwrap_or_default();
+    fn add_content(&self, list: &RawValue, index: usize, splices: &mut Splices) {
+        let Some(block) = raw_blocks(list).get(index).copied() else { return };
         let notes = quoted(&self.notes.join("\n\n"));
+        let known = fields(block).unwrap_or_default();
         let nothing = known.iter().rev().find(|(name, _)| name == "content");
         let body = self.request.body;
         if let Some(range) = nothing.and_then(|(_, raw)| place(body, raw.get())) {
             splices.replace(range, notes);
-        } else if let Some(range) = block.raw.and_then(|raw| place(body, raw.get())) {
+        } else if let Some(range) = place(body, block.get()) {
             splices.insert(range.start + 1, format!("\"content\":{notes},"));
         }
     }
 
     /// Adds a text to the end of a content: to the text itself, or as one more block.
-    fn lengthen(
-        &self,
-        content: Option<&serde_json::value::RawValue>,
-        text: &str,
-        between: &str,
-        splices: &mut Splices,
-    ) {
+    fn lengthen(&self, content: Option<&RawValue>, text: &str, between: &str, splices: &mut Splices) {
         let Some(content) = content else { return };
         let Some(range) = place(self.request.body, content.get()) else { return };
         // Before the closing quote or bracket.

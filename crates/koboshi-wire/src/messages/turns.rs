@@ -2,7 +2,7 @@
 //!
 //! The roles take turns and the user begins. The results of calls stand first in the message right after them, one for each and no others. No text
 //! is empty, none at the very end has spaces behind it, and a thought is never the last thing said. What a conversation lacks of that is made up
-//! by rules with names; nothing is dropped without one.
+//! by rules with names; nothing but empty texts is dropped without one.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -147,8 +147,14 @@ impl<'f> Joined<'f, '_> {
                 part => content.extend(seen(part, self.left, &at)),
             }
         }
+        let mut is_error = outcome.failed;
+        if is_error == Some(true) && content.iter().any(|block| !matches!(block, Block::Text { .. })) {
+            // The vendor takes nothing but text in a result that failed.
+            is_error = None;
+            self.left.push(Left::dropped("drop_error_flag", at()));
+        }
         let tool_use_id = self.given.take(&outcome.id);
-        self.add(Role::User, Block::ToolResult { tool_use_id, content, is_error: outcome.failed });
+        self.add(Role::User, Block::ToolResult { tool_use_id, content, is_error });
     }
 }
 
