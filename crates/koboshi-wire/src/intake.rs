@@ -110,8 +110,10 @@ impl<'a> Body<'a> {
     pub(crate) fn of(body: &'a [u8]) -> Result<Self, IntakeError> {
         let body =
             std::str::from_utf8(body).map_err(|error| IntakeError::NotUtf8 { at: error.valid_up_to() })?;
-        let raw: &'a RawValue = serde_json::from_str(body).map_err(|error| IntakeError::of(&error))?;
-        let all = fields(raw).ok_or(IntakeError::NotAnObject)?;
+        let Pairs(all) = serde_json::from_str(body).map_err(|error| match error.is_data() {
+            true => IntakeError::NotAnObject,
+            false => IntakeError::of(&error),
+        })?;
         if let Some(name) = twice(&all) {
             return Err(IntakeError::Twice(name));
         }
