@@ -2,16 +2,16 @@
 //! (`crates/koboshi-wire/tests/any_bytes.rs`) call the same for a moment, on stable Rust.
 
 use bytes::{Bytes, BytesMut};
+use koboshi_wire::Dialect;
 use koboshi_wire::chat::body::{Flavor, write};
 use koboshi_wire::chat::write::WholeCall;
 use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
-use koboshi_wire::http1::chunks::Chunks;
-use koboshi_wire::http1::head::Head;
-use koboshi_wire::http1::reply::ReplyHead;
-use koboshi_wire::Dialect;
 use koboshi_wire::form::Form;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::trim::trim;
+use koboshi_wire::http1::chunks::Chunks;
+use koboshi_wire::http1::head::Head;
+use koboshi_wire::http1::reply::ReplyHead;
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
