@@ -47,6 +47,10 @@ pub struct Step<'a> {
     pub speaking: u128,
     /// A block of the answer opens or closes here, in dialects that number them.
     pub block: Option<Block>,
+    /// What happens to an item of the answer here, in dialects whose items have ids.
+    pub item: Option<Item<'a>>,
+    /// Number of the frame, in dialects that number them.
+    pub number: Option<u64>,
 }
 
 /// Where a numbered block of an answer opens or closes: Anthropic's content blocks, the output items of responses.
@@ -56,6 +60,47 @@ pub struct Block {
     pub index: u32,
     /// It closes here; else it opens.
     pub closes: bool,
+}
+
+/// What happens to an item of an answer, where answers are made of items with ids. Frames that only bring a piece of an item do not say it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Item<'a> {
+    /// Its number in the answer.
+    pub index: u32,
+    /// Its id.
+    pub id: Option<Cow<'a, str>>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// What happens to it.
+    pub mark: ItemMark,
+}
+
+/// What an item of an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemKind {
+    /// Text or a refusal.
+    Message,
+    /// Thinking.
+    Thought,
+    /// A call of one of the client's tools.
+    Call,
+    /// Something that only its dialect knows.
+    #[default]
+    Other,
+}
+
+/// What happens to an item of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemMark {
+    /// It opens.
+    #[default]
+    Opens,
+    /// A part of it opens.
+    PartOpens,
+    /// A part of it closes.
+    PartCloses,
+    /// It closes.
+    Closes,
 }
 
 impl Step<'_> {
@@ -94,6 +139,7 @@ impl Step<'_> {
             refused: owned(self.refused),
             calls: calls.collect(),
             finish: finish.collect(),
+            item: self.item.map(|item| Item { id: owned(item.id), ..item }),
             ..self
         }
     }
