@@ -22,6 +22,7 @@ mod lenient;
 mod malformed;
 pub mod messages;
 mod raw;
+pub mod responses;
 mod splice;
 pub mod sse;
 pub mod step;

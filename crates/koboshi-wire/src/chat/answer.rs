@@ -117,7 +117,7 @@ pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
 }
 
 /// The answer with one more field in front of the others; an answer always has others.
-fn with_field(body: &Bytes, name: &str, json: &[u8]) -> Bytes {
+pub(crate) fn with_field(body: &Bytes, name: &str, json: &[u8]) -> Bytes {
     let Some(brace) = body.iter().position(|byte| *byte == b'{') else { return body.clone() };
     let mut field = quoted(name).into_bytes();
     field.push(b':');

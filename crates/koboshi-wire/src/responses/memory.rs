@@ -1,0 +1,232 @@
+//! What a stream has said so far, item by item.
+//!
+//! Clients count an item only when it is done, and then it must hold everything, whoever wrote its pieces: so what passed as raw frames is
+//! remembered as well as what we wrote. One item is open at a time, as in the vendor's own streams.
+
+use super::object::{Item, Part};
+use crate::step::{CallPiece, ItemKind, ItemMark, Step};
+
+/// An item of an answer.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) index: u32,
+    pub(super) id: String,
+    pub(super) what: What,
+    pub(super) is_open: bool,
+    /// The limit or a filter ended it.
+    pub(super) is_cut: bool,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub(super) enum What {
+    Message(Parts),
+    Thought { parts: Parts, seal: String },
+    Call { number: u32, id: String, name: String, arguments: String, free_text: bool },
+    Other,
+}
+
+/// The parts of a message or of a summary.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) all: Vec<Spoken>,
+    /// The last of them is open.
+    pub(super) is_open: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    pub(super) text: String,
+    pub(super) is_refusal: bool,
+}
+
+impl Parts {
+    /// Whether the next piece of this kind goes on with the open part.
+    pub(super) fn goes_on(&self, is_refusal: bool) -> bool {
+        self.is_open && self.all.last().is_some_and(|part| part.is_refusal == is_refusal)
+    }
+
+    /// A new part.
+    pub(super) fn open(&mut self, is_refusal: bool) {
+        self.all.push(Spoken { text: String::new(), is_refusal });
+        self.is_open = true;
+    }
+
+    /// A piece of the open part.
+    pub(super) fn push(&mut self, text: &str) {
+        if let Some(part) = self.all.last_mut() {
+            part.text.push_str(text);
+        }
+    }
+
+    /// Number of the open part.
+    pub(super) fn index(&self) -> usize {
+        self.all.len().saturating_sub(1)
+    }
+
+    /// A piece of a frame that passed, where a part may have opened without a word of its kind.
+    fn hear(&mut self, text: &str, is_refusal: bool) {
+        if let Some(part) = self.all.last_mut().filter(|part| self.is_open && part.text.is_empty()) {
+            part.is_refusal = is_refusal;
+        }
+        if !self.goes_on(is_refusal) {
+            self.open(is_refusal);
+        }
+        self.push(text);
+    }
+}
+
+impl Spoken {
+    pub(super) fn part(&self) -> Part<'_> {
+        if self.is_refusal { Part::Refusal { refusal: &self.text } } else { Part::text(&self.text) }
+    }
+}
+
+impl Said {
+    /// As it stands in the output; none if nobody but its dialect knows what it is.
+    pub(super) fn item(&self) -> Option<Item<'_>> {
+        let id = self.id.as_str();
+        let status = match (self.is_open, self.is_cut) {
+            (true, _) => "in_progress",
+            (false, true) => "incomplete",
+            (false, false) => "completed",
+        };
+        Some(match &self.what {
+            What::Message(parts) => {
+                let content = parts.all.iter().map(Spoken::part).collect();
+                Item::Message { id, status, role: "assistant", content }
+            }
+            What::Thought { parts, seal } => Item::Reasoning {
+                id,
+                summary: parts.all.iter().map(|part| Part::SummaryText { text: &part.text }).collect(),
+                encrypted_content: (!seal.is_empty()).then_some(seal),
+            },
+            What::Call { id: call_id, name, arguments, free_text: true, .. } => {
+                Item::CustomToolCall { id, status, call_id, input: arguments, name }
+            }
+            What::Call { id: call_id, name, arguments, .. } => {
+                Item::FunctionCall { id, status, arguments, call_id, name }
+            }
+            What::Other => return None,
+        })
+    }
+}
+
+/// All items of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub(super) items: Vec<Said>,
+    next: u32,
+}
+
+impl Memory {
+    /// The item that is open.
+    pub(super) fn open(&mut self) -> Option<&mut Said> {
+        self.items.last_mut().filter(|item| item.is_open)
+    }
+
+    /// Number of the next item.
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// A new item, open.
+    pub(super) fn add(&mut self, index: u32, id: String, what: What) {
+        self.next = self.next.max(index.saturating_add(1));
+        self.items.push(Said { index, id, what, is_open: true, is_cut: false });
+    }
+
+    /// The items that are done, as they stand in the output.
+    pub(super) fn output(&self) -> Vec<Item<'_>> {
+        self.items.iter().filter(|item| !item.is_open).filter_map(Said::item).collect()
+    }
+
+    /// Takes note of a frame that went out as it was.
+    pub(super) fn hear(&mut self, step: &Step<'_>) {
+        let mark = step.item.as_ref().map(|item| item.mark);
+        if let Some(item) = step.item.as_ref().filter(|item| item.mark == ItemMark::Opens) {
+            let what = match item.kind {
+                ItemKind::Message => What::Message(Parts::default()),
+                ItemKind::Thought => What::Thought { parts: Parts::default(), seal: String::new() },
+                // What a call is the pieces of the same frame say.
+                ItemKind::Call | ItemKind::Other => What::Other,
+            };
+            self.add(item.index, item.id.as_deref().unwrap_or_default().to_owned(), what);
+        }
+        if mark == Some(ItemMark::PartOpens) {
+            if let Some(What::Message(parts) | What::Thought { parts, .. }) =
+                self.open().map(|item| &mut item.what)
+            {
+                parts.open(false);
+            }
+        } else if let Some(text) = &step.thought {
+            self.thought(|parts, _| parts.hear(text, false));
+        }
+        if let Some(text) = &step.text {
+            self.message(|parts| parts.hear(text, false));
+        }
+        if let Some(text) = &step.refused {
+            self.message(|parts| parts.hear(text, true));
+        }
+        if let Some(data) = &step.seal {
+            self.thought(|_, seal| seal.push_str(data));
+        }
+        for piece in &step.calls {
+            self.call(piece);
+        }
+        if let Some(item) = self.open() {
+            match mark {
+                Some(ItemMark::PartCloses) => {
+                    if let What::Message(parts) | What::Thought { parts, .. } = &mut item.what {
+                        parts.is_open = false;
+                    }
+                }
+                Some(ItemMark::Closes) => item.is_open = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn message(&mut self, hear: impl FnOnce(&mut Parts)) {
+        if !matches!(self.open(), Some(Said { what: What::Message(_), .. })) {
+            self.add(self.next, format!("msg_{}", self.next), What::Message(Parts::default()));
+        }
+        if let Some(Said { what: What::Message(parts), .. }) = self.open() {
+            hear(parts);
+        }
+    }
+
+    fn thought(&mut self, hear: impl FnOnce(&mut Parts, &mut String)) {
+        if !matches!(self.open(), Some(Said { what: What::Thought { .. }, .. })) {
+            let what = What::Thought { parts: Parts::default(), seal: String::new() };
+            self.add(self.next, format!("rs_{}", self.next), what);
+        }
+        if let Some(Said { what: What::Thought { parts, seal }, .. }) = self.open() {
+            hear(parts, seal);
+        }
+    }
+
+    fn call(&mut self, piece: &CallPiece<'_>) {
+        let is_it =
+            |item: &&mut Said| matches!(&item.what, What::Call { number, .. } if *number == piece.index);
+        if self.items.iter_mut().rev().find(is_it).is_none() {
+            let text =
+                |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
+            let what = What::Call {
+                number: piece.index,
+                id: text(&piece.id),
+                name: text(&piece.name),
+                arguments: String::new(),
+                free_text: piece.free_text,
+            };
+            match self.open() {
+                Some(item) if matches!(item.what, What::Other) => item.what = what,
+                _ => self.add(self.next, format!("fc_{}", self.next), what),
+            }
+        }
+        let known = self.items.iter_mut().rev().find(is_it).map(|item| &mut item.what);
+        if let (Some(What::Call { arguments, .. }), Some(text)) = (known, &piece.arguments) {
+            arguments.push_str(text);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What a model said in one response: the part that streams and whole answers have in common.
+
+use std::borrow::Cow;
+
+use serde::de::MapAccess;
+use serde_json::value::RawValue;
+
+use crate::dialect::{Dialect, finish};
+use crate::form::{Seal, Thought};
+use crate::lenient::{Fields, List, Number, Object, Text, Truth, skip, text_of};
+use crate::step::{ItemKind, Usage};
+
+/// The response object of an answer or of a lifecycle event.
+#[derive(Debug, Default)]
+pub(super) struct Response<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) model: Option<Cow<'a, str>>,
+    pub(super) created: Option<u64>,
+    pub(super) status: Option<Cow<'a, str>>,
+    /// Why it is incomplete.
+    pub(super) reason: Option<Cow<'a, str>>,
+    pub(super) error: bool,
+    /// Its items, raw: most streams have told them by then.
+    pub(super) output: Option<&'a RawValue>,
+    pub(super) spent: Spent,
+}
+
+impl<'a> Response<'a> {
+    /// Why it ended, in the words of [`finish`]; none where it has not, or has failed.
+    pub(super) fn finish(&self, has_calls: bool) -> Option<Cow<'a, str>> {
+        match self.status.as_deref()? {
+            "completed" if has_calls => Some(Cow::Borrowed(finish::TOOL_CALLS)),
+            "completed" => Some(Cow::Borrowed(finish::STOP)),
+            "incomplete" => Some(match self.reason.clone() {
+                Some(reason) if matches!(&*reason, "max_output_tokens" | "max_tokens") => {
+                    Cow::Borrowed(finish::LENGTH)
+                }
+                Some(reason) => reason,
+                None => Cow::Borrowed("incomplete"),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether it failed.
+    pub(super) fn is_failed(&self) -> bool {
+        self.error || matches!(self.status.as_deref(), Some("failed" | "cancelled"))
+    }
+}
+
+impl<'a> Fields<'a> for Response<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "id" => self.id = map.next_value::<Text<'a>>()?.full(),
+            "model" => self.model = map.next_value::<Text<'a>>()?.full(),
+            "created_at" => self.created = map.next_value::<Number>()?.0,
+            "status" => self.status = map.next_value::<Text<'a>>()?.full(),
+            "incomplete_details" => self.reason = map.next_value::<Object<Reason<'a>>>()?.0.0,
+            "error" => self.error = map.next_value::<Truth>()?.0,
+            "output" => self.output = Some(map.next_value()?),
+            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reason<'a>(Option<Cow<'a, str>>);
+
+impl<'a> Fields<'a> for Reason<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "reason" => self.0 = map.next_value::<Text<'a>>()?.full(),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// One item of the output.
+#[derive(Debug, Default)]
+pub(super) struct Output<'a> {
+    kind: Option<Cow<'a, str>>,
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) call_id: Option<Cow<'a, str>>,
+    pub(super) name: Option<Cow<'a, str>>,
+    pub(super) arguments: Option<&'a RawValue>,
+    content: Vec<Object<Part<'a>>>,
+    summary: Vec<Object<Part<'a>>>,
+    pub(super) encrypted: Option<Cow<'a, str>>,
+}
+
+impl<'a> Output<'a> {
+    /// What it is.
+    pub(super) fn kind(&self) -> ItemKind {
+        match self.kind.as_deref() {
+            Some("message") => ItemKind::Message,
+            Some("reasoning") => ItemKind::Thought,
+            Some("function_call" | "custom_tool_call") => ItemKind::Call,
+            _ => ItemKind::Other,
+        }
+    }
+
+    /// Whether it calls a tool that takes free text.
+    pub(super) fn is_free_text(&self) -> bool {
+        self.kind.as_deref() == Some("custom_tool_call")
+    }
+
+    /// The text of the arguments, whole.
+    pub(super) fn arguments_text(&self) -> Option<Cow<'a, str>> {
+        arguments_text(self.arguments?)
+    }
+
+    /// The visible text of a message.
+    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+        joined(self.content.iter_mut().filter_map(|Object(part)| part.take("output_text")), "")
+    }
+
+    /// The refusal of a message.
+    pub(super) fn refusal(&mut self) -> Option<Cow<'a, str>> {
+        joined(self.content.iter_mut().filter_map(|Object(part)| part.refusal.take()), "")
+    }
+
+    /// The words of the thinking: its summary, or where there is none the thinking itself.
+    pub(super) fn thought(&mut self) -> Option<Cow<'a, str>> {
+        let summary = self.summary.iter_mut().filter_map(|Object(part)| part.take("summary_text"));
+        joined(summary, BETWEEN_THOUGHTS).or_else(|| {
+            joined(self.content.iter_mut().filter_map(|Object(part)| part.take("reasoning_text")), "")
+        })
+    }
+
+    /// The whole thought with its seal, unless nothing of it is told.
+    pub(super) fn whole_thought(&mut self) -> Option<Thought<'a>> {
+        let text = self.thought().unwrap_or_default();
+        let id = self.id.clone();
+        let seal = self.encrypted.take().map(|data| Seal { of: Dialect::Responses, id, data });
+        (!text.is_empty() || seal.is_some()).then_some(Thought { text, seal, hidden: false })
+    }
+}
+
+/// What stands between two parts of a summary: each has a heading of its own.
+pub(super) const BETWEEN_THOUGHTS: &str = "\n\n";
+
+impl<'a> Fields<'a> for Output<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "type" => self.kind = map.next_value::<Text<'a>>()?.0,
+            "id" => self.id = map.next_value::<Text<'a>>()?.full(),
+            "call_id" => self.call_id = map.next_value::<Text<'a>>()?.full(),
+            "name" => self.name = map.next_value::<Text<'a>>()?.full(),
+            "arguments" | "input" => self.arguments = Some(map.next_value()?),
+            "content" => self.content = map.next_value::<List<_>>()?.0,
+            "summary" => self.summary = map.next_value::<List<_>>()?.0,
+            "encrypted_content" => self.encrypted = map.next_value::<Text<'a>>()?.full(),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// A part of a message, of a thought, or of a summary.
+#[derive(Debug, Default)]
+pub(super) struct Part<'a> {
+    kind: Option<Cow<'a, str>>,
+    text: Option<Cow<'a, str>>,
+    pub(super) refusal: Option<Cow<'a, str>>,
+}
+
+impl<'a> Part<'a> {
+    /// Whether it is of this kind.
+    pub(super) fn is(&self, kind: &str) -> bool {
+        self.kind.as_deref() == Some(kind)
+    }
+
+    /// The text, if the part is of this kind.
+    pub(super) fn take(&mut self, kind: &str) -> Option<Cow<'a, str>> {
+        let fits = self.is(kind) || matches!(self.kind.as_deref(), None | Some("text"));
+        if fits { self.text.take() } else { None }
+    }
+}
+
+impl<'a> Fields<'a> for Part<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "type" => self.kind = map.next_value::<Text<'a>>()?.0,
+            "text" => self.text = map.next_value::<Text<'a>>()?.full(),
+            "refusal" => self.refusal = map.next_value::<Text<'a>>()?.full(),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// The text of arguments. Some servers send the object itself in place of its text: then that is the text.
+pub(super) fn arguments_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => text_of(raw),
+        Some(b'n') => None,
+        _ => Some(Cow::Borrowed(raw.get())),
+    }
+}
+
+/// Texts as one; none if there are none.
+pub(super) fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>, between: &str) -> Option<Cow<'a, str>> {
+    let mut all: Option<Cow<'a, str>> = None;
+    for text in texts {
+        match &mut all {
+            None => all = Some(text),
+            Some(before) => {
+                let before = before.to_mut();
+                before.push_str(between);
+                before.push_str(&text);
+            }
+        }
+    }
+    all
+}
+
+/// What an answer cost.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    stored: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl Spent {
+    /// The cost, if any was told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        if self.input.is_none() && self.output.is_none() {
+            return None;
+        }
+        Some(Usage {
+            input: self.input.unwrap_or(0),
+            output: self.output.unwrap_or(0),
+            cached: self.cached.unwrap_or(0),
+            stored: self.stored.unwrap_or(0),
+            reasoning: self.reasoning.unwrap_or(0),
+        })
+    }
+}
+
+impl<'a> Fields<'a> for Spent {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "input_tokens" => self.input = map.next_value::<Number>()?.0,
+            "output_tokens" => self.output = map.next_value::<Number>()?.0,
+            "input_tokens_details" => {
+                let Object(details) = map.next_value::<Object<Details>>()?;
+                (self.cached, self.stored) = (details.cached, details.stored);
+            }
+            "output_tokens_details" => self.reasoning = map.next_value::<Object<Details>>()?.0.reasoning,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Details {
+    cached: Option<u64>,
+    stored: Option<u64>,
+    reasoning: Option<u64>,
+}
+
+impl<'a> Fields<'a> for Details {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "cached_tokens" => self.cached = map.next_value::<Number>()?.0,
+            "cache_write_tokens" => self.stored = map.next_value::<Number>()?.0,
+            "reasoning_tokens" => self.reasoning = map.next_value::<Number>()?.0,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
