@@ -1,6 +1,12 @@
 //! Our own responses streams: complete as the official clients and Codex want them, and read back as what was said.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::semicolon_if_nothing_returned,
+    reason = "helpers of tests"
+)]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -3,11 +3,19 @@
 pub mod answer;
 pub mod error;
 pub mod event;
+mod items;
 mod memory;
+mod node;
 mod object;
+pub mod request;
+mod rewrite;
 mod said;
+mod settings;
+mod tools;
 mod whole;
 pub mod write;
 
 pub use event::Events;
+pub use request::ResponsesRequest;
+pub use rewrite::{Corrected, Rewrite};
 pub use write::Writer;

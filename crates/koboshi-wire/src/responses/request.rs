@@ -1,0 +1,219 @@
+//! A responses request as borrowed data, and as a form.
+//!
+//! The body is scanned once for its fields; the input once more for its items, which stay raw beside the form, so that
+//! [`Rewrite`](super::Rewrite) can change the body by splices.
+//!
+//! *Not here*: whether the provider will like the request. Only what the gateway itself must understand is refused; for the
+//! rest the upstream has better words.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::items::Reader;
+use super::node::{Node, list};
+use super::settings::read_field;
+use super::tools::{names_and_schemas, read_choice, read_tools};
+use crate::form::{Form, Part, Role, Turn};
+use crate::intake::{Body, IntakeError, fields};
+use crate::lenient::text_of;
+use crate::splice::place;
+
+/// A responses request.
+///
+/// ```
+/// use koboshi_wire::responses::ResponsesRequest;
+///
+/// let request = ResponsesRequest::parse(br#"{"model":"gpt-5.1","input":"Hi","instructions":"Be brief."}"#)?;
+/// assert_eq!((request.model(), request.stream()), ("gpt-5.1", false));
+/// assert_eq!(request.form().system, ["Be brief."]);
+/// # Ok::<(), koboshi_wire::IntakeError>(())
+/// ```
+#[derive(Debug)]
+pub struct ResponsesRequest<'a> {
+    pub(super) text: &'a str,
+    pub(super) body: Body<'a>,
+    pub(super) input: Input<'a>,
+    form: Form<'a>,
+    is_pinned: bool,
+}
+
+/// What stands as input.
+#[derive(Debug)]
+pub(super) enum Input<'a> {
+    /// Nothing: the provider knows the rest.
+    Absent,
+    /// One text of the user.
+    Text(&'a RawValue),
+    /// Items.
+    Items { list: &'a RawValue, items: Vec<Item<'a>> },
+}
+
+/// An item, raw, and what a change must know of it.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    pub(super) raw: &'a RawValue,
+    pub(super) kind: Kind,
+    /// A message's content, or a result's output.
+    pub(super) content: Option<&'a RawValue>,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A message of the user.
+    User,
+    /// A message of the assistant.
+    Assistant,
+    /// A tool's result.
+    Result,
+    /// A thought without a provider's proof, known as our own by its id.
+    OwnThought,
+    /// Something that stands in the provider's store.
+    Reference,
+    /// Anything else.
+    Other,
+}
+
+impl<'a> Item<'a> {
+    fn of(raw: &'a RawValue, node: &Node<'a>) -> Self {
+        let content = node.get("content");
+        let (kind, content) = match (node.kind().as_deref(), node.text("role").as_deref()) {
+            (None | Some("message"), Some("user")) => (Kind::User, content),
+            (None | Some("message"), Some("assistant")) => (Kind::Assistant, content),
+            (Some("function_call_output" | "custom_tool_call_output"), _) => {
+                (Kind::Result, node.get("output"))
+            }
+            (Some("reasoning"), _) => {
+                let is_own = node.text("id").is_some_and(|id| id.starts_with(super::write::OWN_THOUGHT));
+                (if is_own { Kind::OwnThought } else { Kind::Other }, None)
+            }
+            (Some("item_reference"), _) => (Kind::Reference, None),
+            _ => (Kind::Other, None),
+        };
+        Self { raw, kind, content }
+    }
+}
+
+impl<'a> ResponsesRequest<'a> {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// What cannot be understood, with its place.
+    pub fn parse(body: &'a [u8]) -> Result<Self, IntakeError> {
+        let fields = Body::of(body)?;
+        // It is text: its fields were read.
+        let text = std::str::from_utf8(body).unwrap_or_default();
+        let (model, _) = fields.model()?;
+        let stream = match fields.get("stream").map(RawValue::get) {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
+        };
+        let mut form = Form { model, stream, ..Form::default() };
+        form.system.extend(fields.get("instructions").and_then(text_of).filter(|text| !text.is_empty()));
+        let input = read_input(&fields, &mut form)?;
+        if let Some(raw) = fields.get("tools") {
+            read_tools(raw, &mut form);
+        }
+        if let Some(raw) = fields.get("tool_choice") {
+            read_choice(raw, &mut form);
+        }
+        for (name, raw) in fields.all.iter().filter(|(_, raw)| raw.get() != "null") {
+            read_field(name, raw, &mut form);
+        }
+        let is_pinned = ["previous_response_id", "conversation"]
+            .iter()
+            .any(|name| fields.get(name).is_some())
+            || matches!(&input, Input::Items { items, .. } if items.iter().any(|item| item.kind == Kind::Reference));
+        Ok(Self { text, body: fields, input, form, is_pinned })
+    }
+
+    /// The request in no dialect.
+    #[must_use]
+    pub fn form(&self) -> &Form<'a> {
+        &self.form
+    }
+
+    /// The model that is asked for.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.form.model
+    }
+
+    /// Whether the answer is to be a stream.
+    #[must_use]
+    pub fn stream(&self) -> bool {
+        self.form.stream
+    }
+
+    /// Whether the conversation lives in the provider's store, so that nobody else can go on with it.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        self.is_pinned
+    }
+
+    /// The tools that are offered: their names, and the schemas of their arguments where they have one. A tool that takes free text has
+    /// none; those that the provider runs are not among them.
+    pub fn tools(&self) -> impl Iterator<Item = (Cow<'a, str>, Option<&'a RawValue>)> {
+        self.body.get("tools").into_iter().flat_map(names_and_schemas)
+    }
+
+    /// How the conversation began: the input up to the first message of the user, raw. It stays the same from turn to turn, so
+    /// that a conversation can be known again without an id.
+    #[must_use]
+    pub fn opening(&self) -> &'a [u8] {
+        let body = self.text.as_bytes();
+        let range = match &self.input {
+            Input::Absent => None,
+            Input::Text(raw) => place(body, raw.get()),
+            Input::Items { list, items } => {
+                let first = items.iter().find(|item| item.kind == Kind::User).or(items.first());
+                let end = first.and_then(|item| place(body, item.raw.get())).map(|item| item.end);
+                place(body, list.get()).map(|list| list.start..end.unwrap_or(list.start))
+            }
+        };
+        range.and_then(|range| body.get(range)).unwrap_or_default()
+    }
+
+    /// A value of the request's `metadata`: a text, or a number or flag as it is written.
+    #[must_use]
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        let (_, raw) = fields(self.body.get("metadata")?)?.into_iter().rev().find(|(name, _)| name == key)?;
+        match raw.get().as_bytes().first()? {
+            b'"' => text_of(raw).map(Cow::into_owned),
+            b'{' | b'[' | b'n' => None,
+            _ => Some(raw.get().to_owned()),
+        }
+    }
+}
+
+fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, IntakeError> {
+    let Some(raw) = body.get("input") else {
+        // A stored conversation or prompt may be all that is asked.
+        let is_stored = ["previous_response_id", "conversation", "prompt"];
+        let is_stored = is_stored.iter().any(|name| body.get(name).is_some());
+        return if is_stored { Ok(Input::Absent) } else { Err(IntakeError::Missing("input")) };
+    };
+    match raw.get().as_bytes().first() {
+        Some(b'"') => {
+            let text = text_of(raw).unwrap_or_default();
+            form.turns.push(Turn { role: Role::User, parts: vec![Part::Text(text)] });
+            Ok(Input::Text(raw))
+        }
+        Some(b'[') => {
+            let mut reader = Reader::of(form);
+            let mut items = Vec::new();
+            for (index, item) in list(raw).into_iter().enumerate() {
+                let node = Node::of(item).ok_or(IntakeError::NotObject { list: "input", index })?;
+                if matches!(node.kind().as_deref(), None | Some("message")) && node.get("role").is_none() {
+                    return Err(IntakeError::NoRole { list: "input", index });
+                }
+                reader.item(index, &node);
+                items.push(Item::of(item, &node));
+            }
+            Ok(Input::Items { list: raw, items })
+        }
+        _ => Err(IntakeError::WrongType { param: "input", must_be: "a text or a list of items" }),
+    }
+}

@@ -1,0 +1,131 @@
+//! The tools of a request, and which of them is to be called.
+//!
+//! Hosted tools are run by the provider. Those that Codex always offers and works well without are dropped where another vendor answers;
+//! a client that offers any other one counts on it, and so does one that forces one.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::node::{Node, list};
+use crate::form::{Choice, Form, Left, Tool, ToolInput};
+use crate::lenient::text_of;
+
+/// Reads the list of tools into the form.
+pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
+    for (index, raw) in list(raw).into_iter().enumerate() {
+        let place = || format!("tools[{index}]");
+        let Some(tool) = Node::of(raw) else {
+            form.left.push(Left::needed("needs_hosted_tool", place()));
+            continue;
+        };
+        let kind = tool.kind();
+        let left = match kind.as_deref() {
+            Some("function") => match offered(&tool) {
+                Some(tool) => {
+                    form.tools.push(tool);
+                    continue;
+                }
+                None => Left::needed("needs_tool_name", place()),
+            },
+            Some("custom") => match free_text(&tool) {
+                Some((tool, has_grammar)) => {
+                    form.tools.push(tool);
+                    if !has_grammar {
+                        continue;
+                    }
+                    Left::dropped("describe_grammar", format!("{}.format", place()))
+                }
+                None => Left::needed("needs_tool_name", place()),
+            },
+            Some("namespace") => Left::dropped("drop_namespace", place()),
+            Some("tool_search") => Left::dropped("drop_tool_search", place()),
+            Some(kind) if kind.starts_with("web_search") => Left::dropped("drop_web_search", place()),
+            _ => Left::needed("needs_hosted_tool", place()),
+        };
+        form.left.push(left);
+    }
+}
+
+fn offered<'a>(tool: &Node<'a>) -> Option<Tool<'a>> {
+    Some(Tool {
+        name: tool.full("name")?,
+        description: tool.text("description"),
+        input: ToolInput::Schema(schema_of(tool).map(Cow::Borrowed)),
+        strict: tool.flag("strict"),
+    })
+}
+
+/// A tool that takes free text, and whether a grammar was put into its description: other dialects have no place for one, and without it
+/// the model would not know what to write.
+fn free_text<'a>(tool: &Node<'a>) -> Option<(Tool<'a>, bool)> {
+    let format = tool.get("format").and_then(Node::of);
+    let grammar = format.filter(|format| format.kind().as_deref() == Some("grammar")).and_then(|format| {
+        let definition = format.full("definition")?;
+        let syntax = format.full("syntax").unwrap_or(Cow::Borrowed("lark"));
+        Some(format!("The input must follow this {syntax} grammar:\n{definition}"))
+    });
+    let has_grammar = grammar.is_some();
+    let description = match (tool.full("description"), grammar) {
+        (Some(known), Some(grammar)) => Some(Cow::Owned(format!("{known}\n\n{grammar}"))),
+        (None, Some(grammar)) => Some(Cow::Owned(grammar)),
+        (known, None) => known,
+    };
+    let tool = Tool { name: tool.full("name")?, description, input: ToolInput::FreeText, strict: None };
+    Some((tool, has_grammar))
+}
+
+/// Names and schemas of the client's own tools.
+pub(super) fn names_and_schemas(raw: &RawValue) -> impl Iterator<Item = (Cow<'_, str>, Option<&RawValue>)> {
+    list(raw).into_iter().filter_map(|raw| {
+        let tool = Node::of(raw)?;
+        match tool.kind().as_deref() {
+            Some("function") => Some((tool.full("name")?, schema_of(&tool))),
+            Some("custom") => Some((tool.full("name")?, None)),
+            _ => None,
+        }
+    })
+}
+
+fn schema_of<'a>(tool: &Node<'a>) -> Option<&'a RawValue> {
+    tool.get("parameters").filter(|raw| raw.get().starts_with('{'))
+}
+
+/// Reads the choice into the form, whose tools are known by then.
+pub(super) fn read_choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
+    let choice = match Node::of(raw) {
+        None => match text_of(raw).as_deref() {
+            Some("auto") => Ok(Choice::Auto),
+            Some("none") => Ok(Choice::Never),
+            Some("required") if form.tools.is_empty() => Err("needs_hosted_tool"),
+            Some("required") => Ok(Choice::Any),
+            _ => Err("needs_tool_choice"),
+        },
+        Some(choice) => match choice.kind().as_deref() {
+            Some("function" | "custom") => match choice.full("name") {
+                Some(name) if form.tools.iter().any(|tool| tool.name == name) => Ok(Choice::Tool(name)),
+                _ => Err("needs_tool_choice"),
+            },
+            Some("allowed_tools") => allowed(&choice, form),
+            _ => Err("needs_hosted_tool"),
+        },
+    };
+    match choice {
+        Ok(choice) => form.choice = choice,
+        Err(rule) => form.left.push(Left::needed(rule, "tool_choice")),
+    }
+}
+
+/// Where only some of the tools may be called, only those are offered.
+fn allowed<'a>(choice: &Node<'a>, form: &mut Form<'a>) -> Result<Choice<'a>, &'static str> {
+    let named = choice.list("tools").into_iter().filter_map(Node::of);
+    let names: std::collections::HashSet<Cow<'a, str>> = named.filter_map(|tool| tool.full("name")).collect();
+    form.tools.retain(|tool| names.contains(&tool.name));
+    form.left.push(Left::dropped("narrow_tools", "tool_choice.tools"));
+    match choice.text("mode").as_deref() {
+        Some("required") if form.tools.is_empty() => Err("needs_hosted_tool"),
+        Some("required") => Ok(Choice::Any),
+        _ if form.tools.is_empty() => Ok(Choice::Never),
+        _ => Ok(Choice::Auto),
+    }
+}
