@@ -1,6 +1,8 @@
 //! The OpenAI responses dialect: requests, streams, answers, and what we write ourselves.
 
 pub mod answer;
+pub mod body;
+mod content;
 pub mod error;
 pub mod event;
 mod items;

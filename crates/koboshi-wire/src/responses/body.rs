@@ -1,0 +1,259 @@
+//! Writes a form as a request of this dialect.
+//!
+//! Nothing is stored (`store: false`): no other dialect stores without being asked. Tools are not strict unless the form says so, because here
+//! they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several system messages break the
+//! templates of compatible servers.
+//!
+//! *Not here*: mending the conversation. A result without its call, or a call without its result, is written as it is.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::content::{Item, items};
+use super::object::write as write_json;
+use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+
+/// The vendor refuses to write fewer tokens than this.
+const LEAST_OUTPUT: u64 = 16;
+/// The end user's id may have so many characters.
+const LONGEST_USER: usize = 64;
+/// The name of a tool may have so many characters.
+const LONGEST_NAME: usize = 128;
+/// A tool without a schema takes nothing that is known.
+const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
+
+/// The form as a body of this dialect.
+#[must_use]
+pub fn write(form: &Form<'_>) -> Written {
+    let mut left = Vec::new();
+    let tools = tools(form, &mut left);
+    let body = Body {
+        model: &form.model,
+        instructions: instructions(form),
+        input: items(form, &mut left),
+        tool_choice: choice(form, &mut left),
+        parallel_tool_calls: form.parallel.filter(|_| !form.tools.is_empty()),
+        tools,
+        text: format(&form.output).map(|format| Text { format }),
+        reasoning: effort(form.thinking, &mut left).map(|effort| Reasoning { effort }),
+        max_output_tokens: form.max_output.map(|most| {
+            if most < LEAST_OUTPUT {
+                left.push(Left::dropped("raise_max_output", "max_output"));
+            }
+            most.max(LEAST_OUTPUT)
+        }),
+        temperature: clamped(form.sampling.temperature, 2.0, "clamp_temperature", &mut left),
+        top_p: clamped(form.sampling.top_p, 1.0, "clamp_top_p", &mut left),
+        user: user(form, &mut left),
+        store: false,
+        stream: form.stream,
+    };
+    not_carried(&form.sampling, &mut left);
+    let mut out = Vec::new();
+    write_json(&mut out, &body);
+    Written { body: out.into(), left }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<Cow<'a, str>>,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Chosen<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    store: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
+}
+
+fn instructions<'a>(form: &'a Form<'_>) -> Option<Cow<'a, str>> {
+    match form.system.as_slice() {
+        [] => None,
+        [one] => Some(Cow::Borrowed(one)),
+        all => Some(Cow::Owned(all.join("\n\n"))),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Offer<'a> {
+    Function {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        parameters: &'a RawValue,
+        strict: bool,
+    },
+    Custom {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+    },
+}
+
+fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
+    let any_object: Option<&'static RawValue> = serde_json::from_str(ANY_OBJECT).ok();
+    let each = form.tools.iter().enumerate().filter_map(|(index, tool)| {
+        if !is_name(&tool.name) {
+            // Another name would come back in the calls, and the client does not know it.
+            left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+            return None;
+        }
+        let Tool { name, description, input, strict } = tool;
+        let description = description.as_deref();
+        Some(match input {
+            ToolInput::FreeText => Offer::Custom { name, description },
+            ToolInput::Schema(schema) => {
+                let parameters = schema.as_deref().or(any_object)?;
+                Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
+            }
+        })
+    });
+    each.collect()
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Chosen<'a> {
+    Word(&'static str),
+    Tool { r#type: &'static str, name: &'a str },
+}
+
+fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
+    if form.tools.is_empty() {
+        if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
+            left.push(Left::needed("needs_tools", "choice"));
+        }
+        return None;
+    }
+    match &form.choice {
+        Choice::Unsaid => None,
+        Choice::Auto => Some(Chosen::Word("auto")),
+        Choice::Never => Some(Chosen::Word("none")),
+        Choice::Any => Some(Chosen::Word("required")),
+        Choice::Tool(name) => {
+            let tool = form.tools.iter().find(|tool| tool.name == *name);
+            let is_custom = tool.is_some_and(|tool| matches!(tool.input, ToolInput::FreeText));
+            Some(Chosen::Tool { r#type: if is_custom { "custom" } else { "function" }, name })
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    format: Format<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format<'a> {
+    JsonObject,
+    JsonSchema {
+        name: &'a str,
+        schema: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
+    },
+}
+
+fn format<'a>(output: &'a Output<'_>) -> Option<Format<'a>> {
+    match output {
+        Output::Text => None,
+        Output::Json => Some(Format::JsonObject),
+        Output::Schema { name, schema, strict } => {
+            // A name must be there.
+            let name = name.as_deref().unwrap_or("answer");
+            Some(Format::JsonSchema { name, schema, strict: *strict })
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+}
+
+/// How hard to think. Not to think at all is not said: most models of the vendor refuse the word, and those that know it do so by default.
+fn effort(thinking: Thinking, left: &mut Vec<Left>) -> Option<&'static str> {
+    Some(match thinking {
+        Thinking::Unsaid | Thinking::Adaptive => return None,
+        Thinking::Off => {
+            left.push(Left::dropped("drop_thinking_off", "thinking"));
+            return None;
+        }
+        Thinking::Effort(Effort::Minimal) => "minimal",
+        Thinking::Effort(Effort::Low) => "low",
+        Thinking::Effort(Effort::Medium) => "medium",
+        Thinking::Effort(Effort::High) => "high",
+        Thinking::Effort(Effort::Max) => "xhigh",
+        Thinking::Budget(tokens) => {
+            left.push(Left::dropped("budget_as_effort", "thinking"));
+            match tokens {
+                0..4096 => "low",
+                4096..16384 => "medium",
+                _ => "high",
+            }
+        }
+    })
+}
+
+fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {
+    let number = number.filter(|number| number.is_finite())?;
+    let fit = number.clamp(0.0, most);
+    if (fit - number).abs() > f64::EPSILON {
+        left.push(Left::dropped(rule, "sampling"));
+        return Some(fit);
+    }
+    Some(number)
+}
+
+fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<&'a str> {
+    let user = form.user.as_deref()?;
+    if user.chars().nth(LONGEST_USER).is_some() {
+        left.push(Left::dropped("drop_user", "user"));
+        return None;
+    }
+    Some(user)
+}
+
+/// What the dialect has no field for. Without the texts that end it an answer is another one; so is one where several were asked for.
+fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
+    let dropped = [
+        (sampling.top_k.is_some(), "drop_top_k"),
+        (sampling.frequency_penalty.is_some(), "drop_frequency_penalty"),
+        (sampling.presence_penalty.is_some(), "drop_presence_penalty"),
+        (sampling.seed.is_some(), "drop_seed"),
+    ];
+    let dropped = dropped.into_iter().filter(|(is_there, _)| *is_there);
+    left.extend(dropped.map(|(_, rule)| Left::dropped(rule, "sampling")));
+    if !sampling.stop.is_empty() {
+        left.push(Left::needed("needs_stop", "sampling.stop"));
+    }
+    if sampling.answers.is_some_and(|answers| answers > 1) {
+        left.push(Left::needed("needs_answers", "sampling.answers"));
+    }
+}
