@@ -140,7 +140,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     /// A text or a list of parts.
     fn parts(&mut self, raw: &'a RawValue, place: &dyn Fn() -> String) -> Vec<Part<'a>> {
         if !raw.get().starts_with('[') {
-            return text_of(raw).map(Part::Text).into_iter().collect();
+            return text_of(raw).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect();
         }
         let mut parts = Vec::new();
         for (index, raw) in list(raw).into_iter().enumerate() {
