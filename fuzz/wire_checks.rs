@@ -12,6 +12,7 @@ use koboshi_wire::form::trim::trim;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::reply::ReplyHead;
+use koboshi_wire::responses::{self, Events, ResponsesRequest, Writer};
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
@@ -278,4 +279,89 @@ fn unchunked(body: &[u8], size: usize) -> Option<(Vec<u8>, Vec<u8>, bool)> {
         chunks.read(&mut from, &mut into, usize::MAX).ok()?;
     }
     Some((into.to_vec(), from.to_vec(), chunks.is_done()))
+/// Any lines as the frames of a responses stream: read or refused; and whatever they say, passed on or said anew, the stream that a writer
+/// makes of it is whole.
+pub(crate) fn responses_event(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut events = Events::default();
+    let (mut passing, mut saying) =
+        (Writer::new(<_>::default(), true), Writer::new(<_>::default(), data.len().is_multiple_of(2)));
+    let (mut ended, mut said, mut stream) = (false, String::new(), Vec::new());
+    for line in text.lines() {
+        let value: Option<Value> = serde_json::from_str(line.trim_ascii()).ok();
+        let step = match events.read(None, line) {
+            Ok(step) => step,
+            Err(_) => {
+                assert!(!value.is_some_and(|value| value.is_object()), "every object can be read");
+                continue;
+            }
+        };
+        assert!(step.text.as_deref() != Some("") && step.thought.as_deref() != Some(""));
+        assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
+        assert!(step.finish.is_empty() || step.done);
+        assert!(!(step.done && step.error), "an error is no end");
+        assert_eq!(step.has_content(), step.speaking != 0);
+        said.push_str(step.text.as_deref().unwrap_or_default());
+        stream.extend_from_slice(&saying.say(&step));
+        passing.passed(&step);
+        ended |= step.done || step.error;
+    }
+    let rest = passing.finish("stop", None);
+    assert_eq!(rest.is_empty(), ended, "what has ended is not ended again");
+    stream.extend_from_slice(&saying.finish("length", None));
+    assert_eq!(heard(&stream), said);
+    heard(&rest);
+    if let Ok(whole) = responses::answer::read(data) {
+        arguments_can_be_replaced(data, &whole);
+        let written = responses::write::whole(&<_>::default(), &whole, None);
+        let again = responses::answer::read(&written).expect("what is written is an answer");
+        let text = |whole: &answer::Whole<'_>| {
+            whole.choices.first().and_then(|choice| choice.text.clone().map(String::from))
+        };
+        assert_eq!(text(&again), text(&whole));
+    }
+}
+
+/// The text of a stream that we wrote.
+fn heard(stream: &[u8]) -> String {
+    let mut events = Events::default();
+    let mut heard = String::new();
+    for frame in frames(stream, stream.len().max(1)).0 {
+        let data = frame.data().expect("text").expect("data");
+        let step = events.read(frame.event(), &data).expect("what is written is read");
+        heard.push_str(step.text.as_deref().unwrap_or_default());
+    }
+    heard
+}
+
+/// Any bytes as a responses request: refused in words, or read; whatever is then changed, it is a request again, and its form can be written.
+pub(crate) fn responses_request(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    let request = match ResponsesRequest::parse(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            assert!(error.to_string().len() < 400, "what is said is bounded");
+            return;
+        }
+    };
+    assert!(request.opening().len() <= body.len());
+    let _ = (request.metadata("mode"), request.tools().count(), request.is_pinned());
+    assert!(request.form().left.iter().all(|left| left.at.len() < 400));
+    let none = responses::Rewrite::of(&request, &body).finish();
+    assert_eq!(none.as_ptr(), body.as_ptr(), "no wish, no copy");
+    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
+    let mut rewrite = responses::Rewrite::of(&request, &body);
+    rewrite.model("a \"model\"").stream(!request.stream()).tool_choice_none().parallel_off().max_output(99);
+    rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far").drop_own_thoughts();
+    rewrite.corrected("said", &[Corrected { call, correction: "no JSON" }]);
+    let changed = rewrite.finish();
+    let again = ResponsesRequest::parse(&changed).expect("a changed request is a request");
+    assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));
+    assert_eq!(again.form().max_output, Some(99));
+    assert!(!again.has_own_thoughts());
+    assert_eq!(again.tools().count(), request.tools().count());
+    let written = responses::body::write(again.form());
+    let once = ResponsesRequest::parse(&written.body).expect("what is written is a request");
+    let twice = responses::body::write(once.form());
+    assert_eq!(twice.body, written.body, "writing it again changes nothing");
 }

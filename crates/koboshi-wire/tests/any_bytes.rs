@@ -107,6 +107,54 @@ fn requests_take_any_bytes() {
     proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(REQUESTS), edited(REQUESTS)])| wire_checks::chat_request(&data));
 }
 
+const RESPONSES: &[&str] = &[
+    r#"{"model":"m","input":"hi","stream":true,"instructions":"be"}"#,
+    r#" { "m\u006fdel" : "m" , "input" : [ { "role" : "user" , "content" : [ {"type":"input_text","text":"hi"} ] } , {"type":"reasoning","id":"rs_kbs_1","summary":[]} ] } "#,
+    r#"{"input":[{"role":"developer","content":"d"},{"role":"user","content":"go"},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"t"}],"encrypted_content":"g"},{"role":"assistant","content":[{"type":"output_text","text":"ok"}]},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"custom_tool_call","call_id":"2","name":"p","input":"x"},{"type":"function_call_output","call_id":"1","output":[{"type":"input_image","image_url":"data:image/png;base64,AA"}]},{"type":"custom_tool_call_output","call_id":"2","output":"ok"}],"tools":[{"type":"function","name":"f","parameters":{}},{"type":"custom","name":"p"},{"type":"web_search"}],"tool_choice":"auto","model":"m","metadata":{"mode":"a"}}"#,
+    r#"{"model":"m","input":[{"role":"assistant","content":"so "}],"previous_response_id":null,"text":{"format":{"type":"json_schema","name":"n","schema":{}}},"reasoning":{"effort":"high"},"top_p":1,"stream_options":{}}"#,
+];
+
+#[test]
+fn responses_requests_take_any_bytes() {
+    for text in RESPONSES {
+        wire_checks::responses_request(text.as_bytes());
+    }
+    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(RESPONSES), edited(RESPONSES)])| wire_checks::responses_request(&data));
+}
+
+const EVENTS: &[&str] = &[
+    r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","model":"m","status":"in_progress","output":[]}}"#,
+    r#"{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","content":[]}}"#,
+    r#"{"type":"response.content_part.added","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":""}}"#,
+    r#"{"type":"response.output_text.delta","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"hi"}"#,
+    r#"{"type":"response.output_text.done","output_index":0,"text":"hi"}"#,
+    r#"{"type":"response.content_part.done","output_index":0,"part":{"type":"refusal","refusal":"no"}}"#,
+    r#"{"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"hi"}]}}"#,
+    r#"{"type":"response.reasoning_summary_part.added","output_index":1,"summary_index":1,"part":{"type":"summary_text","text":""}}"#,
+    r#"{"type":"response.reasoning_summary_text.delta","output_index":1,"summary_index":0,"delta":"hm"}"#,
+    r#"{"type":"response.output_item.done","output_index":1,"item":{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"g"}}"#,
+    r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{}"}"#,
+    r#"{"type":"response.output_item.done","output_index":2,"item":{"id":"fc_1","type":"function_call","call_id":"c","name":"f","arguments":{"x":[1]}}}"#,
+    r#"{"type":"response.output_item.added","output_index":3,"item":{"id":"ws_1","type":"web_search_call"}}"#,
+    r#"{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"usage":{"input_tokens":1}}"#,
+    r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"late"}]}],"usage":{"input_tokens":1,"output_tokens":2}}}"#,
+    r#"{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#,
+    r#"{"type":"error","code":"x","message":"m"}"#,
+];
+
+#[test]
+fn responses_streams_take_any_bytes() {
+    wire_checks::responses_event(EVENTS.join("\n").as_bytes());
+    let lines = || {
+        vec(
+            prop_oneof![3 => prop::sample::select(EVENTS).prop_map(|text| text.as_bytes().to_vec()), 1 => edited(EVENTS)],
+            0..12,
+        )
+    };
+    let stream = || lines().prop_map(|lines| lines.join(&b'\n'));
+    proptest!(cases(1500), |(data in prop_oneof![3 => stream(), 1 => made_of(CHUNK)])| wire_checks::responses_event(&data));
+}
+
 /// Depth, width and length that would break a reader which recurses, or looks at everything again and again.
 #[test]
 fn monsters_are_survived() {
@@ -133,10 +181,21 @@ fn monsters_are_survived() {
             (0..30_000).fold(String::new(), |all, n| all + &format!("\"k{n}\":0,"))
         ),
         tool_calls(5_000),
+        format!("{{\"model\":\"m\",\"input\":{}", "[".repeat(200_000)),
+        format!(
+            "{{\"model\":\"m\",\"input\":[{}]}}",
+            vec!["{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\"}"; 10_000].join(",")
+        ),
+        format!("{{\"type\":\"response.completed\",\"response\":{{\"output\":{}", "[".repeat(200_000)),
+        (0..10_000).fold(String::new(), |all, n| {
+            all + &format!("{{\"type\":\"response.output_item.added\",\"output_index\":{n},\"item\":{{\"type\":\"function_call\",\"name\":\"f\"}}}}\n")
+        }),
     ];
     for monster in &monsters {
         wire_checks::chat_chunk(monster.as_bytes());
         wire_checks::chat_request(monster.as_bytes());
+        wire_checks::responses_event(monster.as_bytes());
+        wire_checks::responses_request(monster.as_bytes());
     }
     for line in ["\n", "\r", "data: x\n", ":\n", "data: x\n\n"] {
         wire_checks::sse(line.repeat(5_000).as_bytes());

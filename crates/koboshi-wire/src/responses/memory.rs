@@ -3,8 +3,14 @@
 //! Clients count an item only when it is done, and then it must hold everything, whoever wrote its pieces: so what passed as raw frames is
 //! remembered as well as what we wrote. One item is open at a time, as in the vendor's own streams.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use super::object::{Item, Part};
 use crate::step::{CallPiece, ItemKind, ItemMark, Step};
+
+/// So far back an item is looked for that closes.
+const MOST_OPEN: usize = 64;
 
 /// An item of an answer.
 #[derive(Debug)]
@@ -83,6 +89,10 @@ impl Spoken {
 }
 
 impl Said {
+    fn is_call(&self, wanted: u32) -> bool {
+        matches!(self.what, What::Call { number, .. } if number == wanted)
+    }
+
     /// As it stands in the output; none if nobody but its dialect knows what it is.
     pub(super) fn item(&self) -> Option<Item<'_>> {
         let id = self.id.as_str();
@@ -117,6 +127,8 @@ impl Said {
 pub(super) struct Memory {
     pub(super) items: Vec<Said>,
     next: u32,
+    /// Where the calls stand that passed, by their numbers.
+    calls: HashMap<u32, usize>,
 }
 
 impl Memory {
@@ -174,16 +186,22 @@ impl Memory {
         for piece in &step.calls {
             self.call(piece);
         }
-        if let Some(item) = self.open() {
-            match mark {
-                Some(ItemMark::PartCloses) => {
-                    if let What::Message(parts) | What::Thought { parts, .. } = &mut item.what {
-                        parts.is_open = false;
-                    }
+        match step.item.as_ref().map(|item| (item.mark, item.index)) {
+            Some((ItemMark::PartCloses, _)) => {
+                if let Some(What::Message(parts) | What::Thought { parts, .. }) =
+                    self.open().map(|item| &mut item.what)
+                {
+                    parts.is_open = false;
                 }
-                Some(ItemMark::Closes) => item.is_open = false,
-                _ => {}
             }
+            Some((ItemMark::Closes, index)) => {
+                // Calls may overlap, but no server has more than a few under way.
+                let mut latest = self.items.iter_mut().rev().take(MOST_OPEN);
+                if let Some(item) = latest.find(|item| item.index == index) {
+                    item.is_open = false;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -207,11 +225,9 @@ impl Memory {
     }
 
     fn call(&mut self, piece: &CallPiece<'_>) {
-        let is_it =
-            |item: &&mut Said| matches!(&item.what, What::Call { number, .. } if *number == piece.index);
-        if self.items.iter_mut().rev().find(is_it).is_none() {
-            let text =
-                |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
+        let known = self.calls.get(&piece.index).and_then(|at| self.items.get_mut(*at));
+        if !known.is_some_and(|item| item.is_call(piece.index)) {
+            let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
             let what = What::Call {
                 number: piece.index,
                 id: text(&piece.id),
@@ -223,9 +239,12 @@ impl Memory {
                 Some(item) if matches!(item.what, What::Other) => item.what = what,
                 _ => self.add(self.next, format!("fc_{}", self.next), what),
             }
+            self.calls.insert(piece.index, self.items.len().saturating_sub(1));
         }
-        let known = self.items.iter_mut().rev().find(is_it).map(|item| &mut item.what);
-        if let (Some(What::Call { arguments, .. }), Some(text)) = (known, &piece.arguments) {
+        let known = self.calls.get(&piece.index).and_then(|at| self.items.get_mut(*at));
+        if let (Some(What::Call { arguments, .. }), Some(text)) =
+            (known.map(|item| &mut item.what), &piece.arguments)
+        {
             arguments.push_str(text);
         }
     }
