@@ -16,8 +16,10 @@ fn error(body: &str) -> String {
     ResponsesRequest::parse(body.as_bytes()).unwrap_err().to_string()
 }
 
+type Found = Vec<(&'static str, String)>;
+
 /// Rules and places of what was left, droppable and not.
-fn left(form: &Form<'_>) -> (Vec<(&'static str, String)>, Vec<(&'static str, String)>) {
+fn left(form: &Form<'_>) -> (Found, Found) {
     let of = |droppable: bool| {
         let some = form.left.iter().filter(|left| left.droppable == droppable);
         some.map(|left: &Left| (left.rule, left.at.clone())).collect()

@@ -249,16 +249,10 @@ impl Spent {
 #[derive(Serialize)]
 struct Cached {
     cached_tokens: u64,
-    #[serde(skip_serializing_if = "is_zero")]
     cache_write_tokens: u64,
 }
 
 #[derive(Serialize)]
 struct Thought {
     reasoning_tokens: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "so serde calls it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
