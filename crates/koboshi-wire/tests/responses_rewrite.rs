@@ -135,7 +135,8 @@ fn broken_calls_are_shown_with_one_result_each() {
 fn our_own_thoughts_can_be_taken_out() {
     let own = r#"{"type":"reasoning","id":"rs_kbs_1_0","summary":[]}"#;
     let kept = r#"{"role":"user","content":"x"}"#;
-    let other = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"g"}"#;
+    // Sealed by the vendor, whoever numbered it.
+    let other = r#"{"type":"reasoning","id":"rs_kbs_2_0","summary":[],"encrypted_content":"g"}"#;
     for (items, left) in [
         (format!("[{own}]"), "[]".to_owned()),
         (format!("[ {own} , {kept}]"), format!("[ {kept}]")),

@@ -390,6 +390,43 @@ fn calls_and_thoughts_that_passed_stand_in_the_response() {
 }
 
 #[test]
+fn calls_that_passed_interleaved_are_told_apart() {
+    let item = |index: u32, arguments: &str| {
+        json!({"type": "function_call", "id": format!("fc_{index}"), "call_id": format!("call_{index}"),
+        "name": "f", "arguments": arguments, "status": "completed"})
+    };
+    let event = |kind: &str, index: u32, more: Value| {
+        let mut event = json!({"type": kind, "output_index": index});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let mut reader = Events::default();
+    let mut writer = Writer::new(head(), false);
+    for event in [
+        event("response.output_item.added", 0, json!({"item": item(0, "")})),
+        event("response.output_item.added", 1, json!({"item": item(1, "")})),
+        event("response.function_call_arguments.delta", 0, json!({"delta": "[0"})),
+        event("response.function_call_arguments.delta", 1, json!({"delta": "[1]"})),
+        event("response.function_call_arguments.delta", 0, json!({"delta": "]"})),
+        event("response.output_item.done", 0, json!({"item": item(0, "[0]")})),
+        event("response.output_item.done", 1, json!({"item": item(1, "[1]")})),
+    ] {
+        writer.passed(&reader.read(None, &event.to_string()).unwrap());
+    }
+    let end = events(&writer.finish("tool_calls", None)).pop().unwrap().1;
+    assert_eq!(end["response"]["output"], json!([item(0, "[0]"), item(1, "[1]")]));
+}
+
+#[test]
+fn a_note_that_comes_late_stands_at_the_end() {
+    let mut writer = Writer::new(head(), false);
+    let mut stream = writer.keep_alive().to_vec();
+    assert!(writer.open(Some(&json!({"source": "b"}))).is_empty());
+    stream.extend(writer.finish("stop", None));
+    assert_eq!(client(&stream)["koboshi"]["source"], "b");
+}
+
+#[test]
 fn after_a_terminal_frame_passed_nothing_is_written() {
     for step in [Step { done: true, ..Step::default() }, Step { error: true, ..Step::default() }] {
         let mut writer = Writer::new(head(), false);

@@ -85,7 +85,8 @@ impl<'a> Item<'a> {
                 (Kind::Result, node.get("output"))
             }
             (Some("reasoning"), _) => {
-                let is_own = node.text("id").is_some_and(|id| id.starts_with(super::write::OWN_THOUGHT));
+                let is_own = node.get("encrypted_content").is_none()
+                    && node.text("id").is_some_and(|id| id.starts_with(super::write::OWN_THOUGHT));
                 (if is_own { Kind::OwnThought } else { Kind::Other }, None)
             }
             (Some("item_reference"), _) => (Kind::Reference, None),

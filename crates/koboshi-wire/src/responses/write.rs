@@ -69,11 +69,12 @@ impl Writer {
         self.is_over |= step.done || step.error;
     }
 
-    /// What stands before content; nothing if that is there.
+    /// What stands before content; nothing if that is there. What Koboshi has to say is said again at the end, where clients look that only
+    /// keep the last response.
     pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
         let mut out = Vec::new();
-        if !self.is_open && !self.is_over {
-            self.koboshi = koboshi.cloned().or(self.koboshi.take());
+        self.koboshi = koboshi.cloned().or(self.koboshi.take());
+        if !self.is_over {
             self.begin(&mut out);
         }
         out.into()
