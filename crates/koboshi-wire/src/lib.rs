@@ -17,6 +17,7 @@ pub mod dialect;
 pub mod failure;
 pub mod form;
 pub mod http1;
+pub mod gemini;
 mod intake;
 mod lenient;
 mod malformed;

@@ -1,0 +1,246 @@
+//! Cuts a stream that is one JSON list into its elements, without changing a byte.
+//!
+//! So Gemini streams where `alt=sse` was not asked for. An element is given out as soon as it closes, with the bytes before it: the bracket that
+//! opens the list, a comma, spaces. What closes the list is a frame of its own that says nothing. Each byte is looked at once. The raw
+//! bytes of all frames, and of what [`Framer::finish`] gives, are together the bytes that went in.
+//!
+//! An object that stands alone, as an error may, is an element too. What is no object is passed on as it is, and the reader of chunks refuses it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr2;
+
+use crate::Malformed;
+use crate::sse::FrameTooLong;
+
+/// Cuts a list into elements.
+///
+/// ```
+/// use bytes::Bytes;
+/// use koboshi_wire::gemini::array::Framer;
+///
+/// let mut framer = Framer::new(1024);
+/// framer.push(Bytes::from_static(b"[{\"a\":1}\n,\r\n{\"a\":"));
+/// let frame = framer.next_frame().unwrap().unwrap();
+/// assert_eq!(frame.data().unwrap(), Some("{\"a\":1}"));
+/// assert!(framer.next_frame().is_none());
+/// framer.push(Bytes::from_static(b"2}]"));
+/// assert_eq!(&framer.next_frame().unwrap().unwrap().raw()[..], b"\n,\r\n{\"a\":2}");
+/// assert!(framer.next_frame().unwrap().unwrap().is_end());
+/// ```
+#[derive(Debug)]
+pub struct Framer {
+    longest: usize,
+    /// Blocks that are not read to their end; the last pushed is at the back.
+    blocks: VecDeque<Bytes>,
+    /// Where the unfinished frame begins in the first block, or goes on if it began in an earlier one.
+    start: usize,
+    /// The part of the unfinished frame that stood in earlier blocks.
+    carry: BytesMut,
+    scan: Scan,
+    over: bool,
+}
+
+impl Framer {
+    /// A framer for one stream, whose frames have at most so many bytes.
+    #[must_use]
+    pub fn new(longest: usize) -> Self {
+        Self {
+            longest,
+            blocks: VecDeque::new(),
+            start: 0,
+            carry: BytesMut::new(),
+            scan: Scan::default(),
+            over: false,
+        }
+    }
+
+    /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
+    pub fn push(&mut self, block: Bytes) {
+        if !self.over && !block.is_empty() {
+            self.blocks.push_back(block);
+        }
+    }
+
+    /// The next whole frame.
+    ///
+    /// # Errors
+    /// A frame is too long; nothing comes after it.
+    pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
+        while let Some(block) = self.blocks.front() {
+            let held = self.carry.len();
+            let end = self.scan.end_of_element(block, self.start, held);
+            let counted = end.unwrap_or(block.len());
+            if held + (counted - self.start) > self.longest {
+                self.give_up();
+                return Some(Err(FrameTooLong { longest: self.longest }));
+            }
+            if let Some(end) = end {
+                return self.cut(end).map(Ok);
+            }
+            self.carry.extend_from_slice(block.get(self.start..).unwrap_or_default());
+            self.blocks.pop_front();
+            self.start = 0;
+        }
+        None
+    }
+
+    /// Gives out what ends here in the first block.
+    fn cut(&mut self, end: usize) -> Option<Frame> {
+        let block = self.blocks.front()?;
+        let within = self.start..end;
+        let (raw, at) = if self.carry.is_empty() {
+            (block.slice(within.clone()), (self.blocks.len() == 1).then_some(within))
+        } else {
+            self.carry.extend_from_slice(block.get(within).unwrap_or_default());
+            (self.carry.split().freeze(), None)
+        };
+        self.start = end;
+        if end == block.len() {
+            self.blocks.pop_front();
+            self.start = 0;
+        }
+        Some(Frame { raw, at, element: self.scan.element.take() })
+    }
+
+    /// What is not closed, at the end of the stream. Ask when [`next_frame`](Self::next_frame) gives none.
+    pub fn finish(&mut self) -> Option<Frame> {
+        let mut rest = self.carry.split();
+        for block in self.blocks.drain(..) {
+            rest.extend_from_slice(block.get(self.start..).unwrap_or_default());
+            self.start = 0;
+        }
+        let element = std::mem::take(&mut self.scan).element;
+        if rest.is_empty() { None } else { Some(Frame { raw: rest.freeze(), at: None, element }) }
+    }
+
+    /// Bytes of the unfinished frame.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        let unread: usize = self.blocks.iter().map(Bytes::len).sum();
+        self.carry.len() + unread.saturating_sub(self.start)
+    }
+
+    fn give_up(&mut self) {
+        self.over = true;
+        self.blocks = VecDeque::new();
+        self.carry = BytesMut::new();
+        self.start = 0;
+    }
+}
+
+/// What is known of the bytes so far.
+#[derive(Debug, Default)]
+struct Scan {
+    /// The list is open.
+    listed: bool,
+    /// Levels inside the element.
+    depth: usize,
+    in_text: bool,
+    /// The next byte of a text is escaped.
+    escaped: bool,
+    /// Where the element begins in its frame.
+    element: Option<usize>,
+}
+
+impl Scan {
+    /// Reads on in the next block, or after the last frame in the same one. `held` bytes of the frame stood in earlier blocks.
+    fn end_of_element(&mut self, block: &[u8], start: usize, held: usize) -> Option<usize> {
+        let mut at = start;
+        while let Some(byte) = block.get(at) {
+            if self.in_text {
+                at = self.after_text(block, at);
+                continue;
+            }
+            at += 1;
+            match byte {
+                b'"' => self.in_text = true,
+                b'[' if self.depth == 0 && !self.listed => self.listed = true,
+                b'{' | b'[' => {
+                    if self.depth == 0 {
+                        self.element = Some(held + (at - 1 - start));
+                    }
+                    self.depth += 1;
+                }
+                b']' if self.depth == 0 => {
+                    self.listed = false;
+                    return Some(at);
+                }
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Some(at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Behind the closing quote, or at the end of the block.
+    fn after_text(&mut self, block: &[u8], mut at: usize) -> usize {
+        if std::mem::take(&mut self.escaped) {
+            at += 1;
+        }
+        let Some(found) = block.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
+            return block.len();
+        };
+        at += found;
+        if block.get(at) == Some(&b'"') {
+            self.in_text = false;
+        } else {
+            self.escaped = true;
+        }
+        at + 1
+    }
+}
+
+/// One element of a stream as it stood there, with what stood before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    raw: Bytes,
+    at: Option<Range<usize>>,
+    element: Option<usize>,
+}
+
+impl Frame {
+    /// The bytes, with comma and spaces.
+    #[must_use]
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// Where it stands in the block that was pushed last, if it is wholly in it.
+    #[must_use]
+    pub fn at(&self) -> Option<Range<usize>> {
+        self.at.clone()
+    }
+
+    /// The element. What stands in place of one is given as it is; commas, brackets and spaces alone are nothing.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub fn data(&self) -> Result<Option<&str>, Malformed> {
+        let text = match self.element {
+            Some(from) => self.raw.get(from..).unwrap_or_default().trim_ascii(),
+            None => {
+                let is_nothing = |byte: &u8| byte.is_ascii_whitespace() || b",[]".contains(byte);
+                let raw = self.raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.raw);
+                if raw.iter().all(is_nothing) {
+                    return Ok(None);
+                }
+                raw.trim_ascii()
+            }
+        };
+        Ok(Some(std::str::from_utf8(text)?))
+    }
+
+    /// Whether it closes the list.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        self.element.is_none() && self.raw.ends_with(b"]")
+    }
+}

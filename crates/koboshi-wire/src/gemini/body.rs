@@ -1,0 +1,156 @@
+//! Writes a request for Gemini.
+//!
+//! The rules of the vendor, each of which costs a 400 where it is broken:
+//! - Turns alternate, and the first is the user's. Neighbours of one side are joined; a conversation that the model opens gets an opening.
+//! - Results come directly after their calls, one for each, in their order. What is missing is filled in, what has no call becomes text.
+//! - Calls and results carry no ids: Vertex refuses the field. Their order and names pair them.
+//! - From Gemini 3 on the first call of an answer must be sealed. One that another vendor made gets the stand-in that Google documents for it.
+//! - There is no empty text.
+//!
+//! The model's name decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
+
+mod ages;
+mod contents;
+mod generation;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::out::{self, Part};
+use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use ages::Age;
+use contents::Builder;
+use generation::Generation;
+
+/// The form as the body of `:generateContent` or `:streamGenerateContent`. Model and stream stand in the path.
+///
+/// ```
+/// use koboshi_wire::form::{Form, Part, Turn};
+/// use koboshi_wire::gemini::body;
+///
+/// let turn = Turn { parts: vec![Part::Text("Hi".into())], ..Turn::default() };
+/// let form = Form { turns: vec![turn], ..Form::default() };
+/// let written = body::write(&form);
+/// assert_eq!(&written.body[..], br#"{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}"#);
+/// assert!(written.left.is_empty());
+/// ```
+#[must_use]
+pub fn write(form: &Form<'_>) -> Written {
+    let age = Age::of(&form.model);
+    let mut builder = Builder::new(age);
+    let contents = builder.contents(&form.turns);
+    let mut left = builder.left;
+    let tools = tools(&form.tools, &mut left);
+    let system: Vec<Part<'_>> =
+        form.system.iter().filter(|text| !text.is_empty()).map(|text| Part::text(&**text)).collect();
+    let tool_config = if tools.is_empty() { None } else { ToolConfig::of(&form.choice) };
+    if form.parallel == Some(false) && !tools.is_empty() {
+        left.push(Left::dropped("drop_parallel_off", "parallel"));
+    }
+    if form.user.is_some() {
+        left.push(Left::dropped("drop_user", "user"));
+    }
+    if !matches!(form.output, Output::Text) && !tools.is_empty() && !age.has_json_with_tools() {
+        left.push(Left::needed("needs_json_with_tools", "output"));
+    }
+    let generation = Generation::of(form, age, &mut left);
+    let body = out::json(&Body {
+        contents,
+        system_instruction: (!system.is_empty()).then_some(System { parts: system }),
+        tools: if tools.is_empty() { Vec::new() } else { vec![Offered { function_declarations: tools }] },
+        tool_config,
+        generation_config: Some(generation).filter(Generation::says_something),
+    });
+    Written { body, left }
+}
+
+fn tools<'a>(tools: &'a [Tool<'_>], left: &mut Vec<Left>) -> Vec<Declared<'a>> {
+    let declared = tools.iter().enumerate().map(|(index, tool)| {
+        if !is_name(&tool.name) {
+            left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+        }
+        if tool.strict == Some(true) {
+            left.push(Left::dropped("drop_strict", format!("tools[{index}].strict")));
+        }
+        let schema = match &tool.input {
+            ToolInput::Schema(schema) => schema.as_deref(),
+            ToolInput::FreeText => serde_json::from_str(free_text::SCHEMA).ok(),
+        };
+        Declared {
+            name: &tool.name,
+            description: tool.description.as_deref(),
+            parameters_json_schema: schema,
+        }
+    });
+    declared.collect()
+}
+
+/// Whether Gemini takes it as the name of a tool.
+fn is_name(name: &str) -> bool {
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    starts
+        && name.len() <= 128
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    contents: Vec<contents::Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<System<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offered<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<Generation<'a>>,
+}
+
+#[derive(Serialize)]
+struct System<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Offered<'a> {
+    function_declarations: Vec<Declared<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declared<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters_json_schema: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig<'a> {
+    function_calling_config: Calling<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Calling<'a> {
+    mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_function_names: Option<[&'a str; 1]>,
+}
+
+impl<'a> ToolConfig<'a> {
+    fn of(choice: &'a Choice<'_>) -> Option<Self> {
+        let (mode, allowed) = match choice {
+            Choice::Unsaid => return None,
+            Choice::Auto => ("AUTO", None),
+            Choice::Never => ("NONE", None),
+            Choice::Any => ("ANY", None),
+            Choice::Tool(name) => ("ANY", Some([name.as_ref()])),
+        };
+        Some(Self { function_calling_config: Calling { mode, allowed_function_names: allowed } })
+    }
+}

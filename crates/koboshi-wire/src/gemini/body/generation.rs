@@ -1,0 +1,196 @@
+//! How the answer is to be made: sampling, its form, thinking.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::ages::Age;
+use crate::form::{Effort, Form, Left, Output, Thinking};
+
+/// More texts that end an answer are not taken.
+const MOST_STOPS: usize = 5;
+/// More answers are not given.
+const MOST_ANSWERS: u32 = 8;
+
+#[derive(Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Generation<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidate_count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stop_sequences: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<Json<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+/// A schema. Two of them are never compared but with nothing.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Json<'a>(&'a RawValue);
+
+impl PartialEq for Json<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    include_thoughts: bool,
+}
+
+impl<'a> Generation<'a> {
+    pub(super) fn of(form: &'a Form<'_>, age: Age, left: &mut Vec<Left>) -> Self {
+        let sampling = &form.sampling;
+        let stops: Vec<&str> =
+            sampling.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.is_empty()).collect();
+        if stops.len() > MOST_STOPS {
+            left.push(Left::dropped("cut_stop_sequences", "sampling.stop"));
+        }
+        let seed = sampling.seed.filter(|seed| i32::try_from(*seed).is_ok());
+        if seed != sampling.seed {
+            left.push(Left::dropped("drop_seed", "sampling.seed"));
+        }
+        let mut clamped = |given: Option<f64>, low: f64, high: f64, rule: &'static str, at: &str| {
+            let fitted = given.map(|number| number.clamp(low, high));
+            if fitted != given {
+                left.push(Left::dropped(rule, at));
+            }
+            fitted
+        };
+        let temperature =
+            clamped(sampling.temperature, 0.0, 2.0, "clamp_temperature", "sampling.temperature");
+        let top_p = clamped(sampling.top_p, 0.0, 1.0, "clamp_top_p", "sampling.top_p");
+        // Below 2, and 2 not included.
+        let presence =
+            clamped(sampling.presence_penalty, -2.0, 1.99, "clamp_penalty", "sampling.presence_penalty");
+        let frequency =
+            clamped(sampling.frequency_penalty, -2.0, 1.99, "clamp_penalty", "sampling.frequency_penalty");
+        let (response_mime_type, response_json_schema) = output(&form.output, left);
+        Self {
+            temperature,
+            top_p,
+            top_k: sampling.top_k,
+            candidate_count: answers(sampling.answers, left),
+            max_output_tokens: form.max_output,
+            stop_sequences: stops.into_iter().take(MOST_STOPS).collect(),
+            seed,
+            presence_penalty: presence,
+            frequency_penalty: frequency,
+            response_mime_type,
+            response_json_schema,
+            thinking_config: thinking(form.thinking, age, left),
+        }
+    }
+
+    /// Whether there is anything in it.
+    pub(super) fn says_something(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+fn answers(given: Option<u32>, left: &mut Vec<Left>) -> Option<u32> {
+    if given.is_some_and(|count| count > MOST_ANSWERS) {
+        left.push(Left::needed("needs_many_answers", "sampling.answers"));
+    }
+    given.filter(|count| *count > 1)
+}
+
+fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Left>) -> (Option<&'static str>, Option<Json<'a>>) {
+    match output {
+        Output::Text => (None, None),
+        Output::Json => (Some("application/json"), None),
+        Output::Schema { name, schema, .. } => {
+            // Schemas are always followed here, so that `strict` says nothing new.
+            if name.is_some() {
+                left.push(Left::dropped("drop_schema_name", "output.name"));
+            }
+            (Some("application/json"), Some(Json(schema)))
+        }
+    }
+}
+
+fn thinking(thinking: Thinking, age: Age, left: &mut Vec<Left>) -> Option<ThinkingConfig> {
+    if thinking == Thinking::Unsaid {
+        return None;
+    }
+    if !age.thinks() {
+        if thinking != Thinking::Off {
+            left.push(Left::dropped("drop_thinking", "thinking"));
+        }
+        return None;
+    }
+    let (fewest, most) = age.budget();
+    let shown = ThinkingConfig { include_thoughts: true, ..ThinkingConfig::default() };
+    Some(match thinking {
+        Thinking::Unsaid => return None,
+        Thinking::Off => {
+            if fewest > 0 {
+                left.push(Left::dropped("least_thinking", "thinking"));
+            }
+            if age.has_levels() {
+                let level = level(Effort::Minimal, age);
+                ThinkingConfig { thinking_level: Some(level), ..ThinkingConfig::default() }
+            } else {
+                ThinkingConfig { thinking_budget: i64::try_from(fewest).ok(), ..ThinkingConfig::default() }
+            }
+        }
+        Thinking::Adaptive if age.has_levels() => shown,
+        Thinking::Adaptive => ThinkingConfig { thinking_budget: Some(-1), ..shown },
+        Thinking::Effort(effort) if age.has_levels() => {
+            ThinkingConfig { thinking_level: Some(level(effort, age)), ..shown }
+        }
+        Thinking::Effort(effort) => ThinkingConfig { thinking_budget: Some(tokens(effort)), ..shown },
+        Thinking::Budget(budget) => {
+            let fitted = budget.clamp(fewest, most);
+            if fitted != budget {
+                left.push(Left::dropped("clamp_thinking_budget", "thinking"));
+            }
+            ThinkingConfig { thinking_budget: i64::try_from(fitted).ok(), ..shown }
+        }
+    })
+}
+
+/// The level for this effort; the next higher one where the model does not know it.
+fn level(effort: Effort, age: Age) -> &'static str {
+    let levels = match effort {
+        Effort::Minimal => ["MINIMAL", "LOW"],
+        Effort::Low => ["LOW", "LOW"],
+        Effort::Medium => ["MEDIUM", "HIGH"],
+        Effort::High | Effort::Max => ["HIGH", "HIGH"],
+    };
+    let [wanted, higher] = levels;
+    if age.knows(wanted) { wanted } else { higher }
+}
+
+/// The tokens that Google itself takes for an effort in its OpenAI-compatible door.
+fn tokens(effort: Effort) -> i64 {
+    match effort {
+        Effort::Minimal | Effort::Low => 1024,
+        Effort::Medium => 8192,
+        Effort::High | Effort::Max => 24_576,
+    }
+}

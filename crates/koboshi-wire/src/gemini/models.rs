@@ -1,0 +1,48 @@
+//! The list of models, as `GET /v1beta/models` gives it, and one of them.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::out;
+
+/// What can be asked of each.
+const METHODS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    models: Vec<Model<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Model<'a> {
+    name: String,
+    base_model_id: &'a str,
+    version: &'static str,
+    display_name: &'a str,
+    description: &'static str,
+    supported_generation_methods: [&'static str; 3],
+}
+
+/// The list. How many tokens a model takes is not known here, so it does not say.
+#[must_use]
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Bytes {
+    out::json(&Listed { models: names.into_iter().map(model).collect() })
+}
+
+/// One model: `GET /v1beta/models/{name}`.
+#[must_use]
+pub fn one(name: &str) -> Bytes {
+    out::json(&model(name))
+}
+
+fn model(name: &str) -> Model<'_> {
+    Model {
+        name: format!("models/{name}"),
+        base_model_id: name,
+        version: "koboshi",
+        display_name: name,
+        description: "Answered through Koboshi.",
+        supported_generation_methods: METHODS,
+    }
+}

@@ -1,0 +1,203 @@
+//! The contents of a request as they stand there: one pass over them, texts raw until they are wanted.
+//!
+//! Google's servers take a single object where a list is meant, and its own examples write so; this reader does too.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::lenient::{Fields, Fill, Maybe, Truth, otherwise, skip};
+
+/// A list, or one object in its place.
+#[derive(Debug, Default)]
+pub(super) enum Several<T> {
+    /// Neither.
+    #[default]
+    Neither,
+    /// `null`.
+    Absent,
+    /// A list; what is no object in it is none.
+    Listed(Vec<Option<T>>),
+    /// One object.
+    Alone(T),
+}
+
+impl<T> Several<T> {
+    /// All of them.
+    pub(super) fn all(self) -> Vec<Option<T>> {
+        match self {
+            Self::Neither | Self::Absent => Vec::new(),
+            Self::Listed(all) => all,
+            Self::Alone(one) => vec![Some(one)],
+        }
+    }
+}
+
+struct SeveralVisitor<T>(PhantomData<T>);
+
+impl<'a, T: Fields<'a>> Visitor<'a> for SeveralVisitor<T> {
+    type Value = Several<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Several<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Maybe(one)) = list.next_element()? {
+            all.push(one);
+        }
+        Ok(Several::Listed(all))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<Several<T>, A::Error> {
+        let mut one = T::default();
+        Fill(&mut one).visit_map(map)?;
+        Ok(Several::Alone(one))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Several<T>, E> {
+        Ok(Several::Absent)
+    }
+
+    otherwise!(texts, numbers, flags);
+}
+
+impl<'a, T: Fields<'a>> Deserialize<'a> for Several<T> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SeveralVisitor(PhantomData))
+    }
+}
+
+/// What one side says.
+#[derive(Debug, Default)]
+pub(super) struct Content<'a> {
+    pub(super) role: Option<&'a RawValue>,
+    pub(super) parts: Vec<Option<Part<'a>>>,
+}
+
+impl<'a> Fields<'a> for Content<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "role" => self.role = Some(map.next_value()?),
+            "parts" => self.parts = map.next_value::<Several<Part<'a>>>()?.all(),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// One part.
+#[derive(Debug, Default)]
+pub(super) struct Part<'a> {
+    pub(super) text: Option<&'a RawValue>,
+    pub(super) is_thought: bool,
+    pub(super) seal: Option<&'a RawValue>,
+    pub(super) inline: Option<Blob<'a>>,
+    pub(super) file: Option<Blob<'a>>,
+    pub(super) call: Option<Called<'a>>,
+    pub(super) response: Option<Response<'a>>,
+    /// What another vendor cannot do: the rule that says so.
+    pub(super) needed: Option<&'static str>,
+    /// How it is to be looked at: which stretch of a film, how sharp.
+    pub(super) has_view: bool,
+}
+
+impl<'a> Fields<'a> for Part<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "text" => self.text = Some(map.next_value()?),
+            "thought" => self.is_thought = map.next_value::<Truth>()?.0,
+            "thoughtSignature" | "thought_signature" => self.seal = Some(map.next_value()?),
+            "inlineData" | "inline_data" => self.inline = map.next_value::<Maybe<_>>()?.0,
+            "fileData" | "file_data" => self.file = map.next_value::<Maybe<_>>()?.0,
+            "functionCall" | "function_call" => self.call = map.next_value::<Maybe<_>>()?.0,
+            "functionResponse" | "function_response" => self.response = map.next_value::<Maybe<_>>()?.0,
+            "executableCode"
+            | "executable_code"
+            | "codeExecutionResult"
+            | "code_execution_result"
+            | "toolCall"
+            | "tool_call"
+            | "toolResponse"
+            | "tool_response" => {
+                if map.next_value::<Truth>()?.0 {
+                    self.needed = Some("needs_hosted_tool");
+                }
+            }
+            "videoMetadata" | "video_metadata" | "mediaResolution" | "media_resolution" => {
+                self.has_view |= map.next_value::<Truth>()?.0;
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// Data in the body, or where it can be fetched.
+#[derive(Debug, Default)]
+pub(super) struct Blob<'a> {
+    pub(super) media_type: Option<&'a RawValue>,
+    pub(super) data: Option<&'a RawValue>,
+    pub(super) uri: Option<&'a RawValue>,
+    pub(super) name: Option<&'a RawValue>,
+}
+
+impl<'a> Fields<'a> for Blob<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let place = match name {
+            "mimeType" | "mime_type" => &mut self.media_type,
+            "data" => &mut self.data,
+            "fileUri" | "file_uri" => &mut self.uri,
+            "displayName" | "display_name" => &mut self.name,
+            _ => return skip(map),
+        };
+        *place = Some(map.next_value()?);
+        Ok(())
+    }
+}
+
+/// A call.
+#[derive(Debug, Default)]
+pub(super) struct Called<'a> {
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) name: Option<&'a RawValue>,
+    pub(super) args: Option<&'a RawValue>,
+}
+
+impl<'a> Fields<'a> for Called<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let place = match name {
+            "id" => &mut self.id,
+            "name" => &mut self.name,
+            "args" => &mut self.args,
+            _ => return skip(map),
+        };
+        *place = Some(map.next_value()?);
+        Ok(())
+    }
+}
+
+/// What came back from a call.
+#[derive(Debug, Default)]
+pub(super) struct Response<'a> {
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) name: Option<&'a RawValue>,
+    pub(super) response: Option<&'a RawValue>,
+    pub(super) parts: Vec<Option<Part<'a>>>,
+}
+
+impl<'a> Fields<'a> for Response<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "id" => self.id = Some(map.next_value()?),
+            "name" => self.name = Some(map.next_value()?),
+            "response" => self.response = Some(map.next_value()?),
+            "parts" => self.parts = map.next_value::<Several<Part<'a>>>()?.all(),
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}

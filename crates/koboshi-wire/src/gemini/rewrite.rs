@@ -1,0 +1,323 @@
+//! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
+//!
+//! As in the chat dialect: each wish is noted and [`Rewrite::finish`] makes them all in one pass. Model and stream stand in the path, so their
+//! wishes change nothing here. What is added carries no ids, which Vertex would refuse: order and names pair calls and results.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::out;
+use super::reading::{Node, many};
+use super::request::GeminiRequest;
+use super::turns::STAND_IN;
+use crate::chat::Corrected;
+use crate::form::{Part, Role};
+use crate::lenient::text_of;
+use crate::splice::{Splices, escaped, place, quoted};
+
+/// Wished changes of one request.
+///
+/// ```
+/// use bytes::Bytes;
+/// use koboshi_wire::gemini::{GeminiRequest, Rewrite};
+///
+/// let body = Bytes::from_static(br#"{ "contents": [] , "generation_config": {"topK":1} }"#);
+/// let request = GeminiRequest::parse("m", false, &body)?;
+/// let changed = Rewrite::of(&request, &body).max_output(9).finish();
+/// assert_eq!(changed, br#"{ "contents": [] , "generation_config": {"maxOutputTokens":9,"topK":1} }"#[..]);
+/// # Ok::<(), koboshi_wire::IntakeError>(())
+/// ```
+#[derive(Debug)]
+pub struct Rewrite<'a> {
+    request: &'a GeminiRequest<'a>,
+    body: &'a Bytes,
+    /// Fields inside of fields of the top level, and their JSON.
+    nested: Vec<(&'static str, &'static str, String)>,
+    whole_calls: bool,
+    notes: Vec<String>,
+    /// Goes on with the last content.
+    continued: String,
+    /// Parts for the end of the last content.
+    added: Vec<String>,
+    /// Contents to be appended, as JSON.
+    appended: Vec<String>,
+}
+
+impl<'a> Rewrite<'a> {
+    /// No change yet. `body` is what the request was read from.
+    #[must_use]
+    pub fn of(request: &'a GeminiRequest<'a>, body: &'a Bytes) -> Self {
+        Self {
+            request,
+            body,
+            nested: Vec::new(),
+            whole_calls: false,
+            notes: Vec::new(),
+            continued: String::new(),
+            added: Vec::new(),
+            appended: Vec::new(),
+        }
+    }
+
+    /// The model stands in the path.
+    pub fn model(&mut self, _name: &str) -> &mut Self {
+        self
+    }
+
+    /// The wish for a stream stands in the path.
+    pub fn stream(&mut self, _stream: bool) -> &mut Self {
+        self
+    }
+
+    /// Forbids tool calls in the answer; where no tools are offered there is nothing to forbid.
+    pub fn tool_choice_none(&mut self) -> &mut Self {
+        self.choose(&json!({"mode": "NONE"}))
+    }
+
+    /// Makes the model call this tool.
+    pub fn force_tool(&mut self, name: &str) -> &mut Self {
+        self.choose(&json!({"mode": "ANY", "allowedFunctionNames": [name]}))
+    }
+
+    fn choose(&mut self, config: &Value) -> &mut Self {
+        if self.request.form().tools.is_empty() {
+            return self;
+        }
+        self.nest("toolConfig", "functionCallingConfig", config.to_string())
+    }
+
+    /// There is no such switch in this dialect.
+    pub fn parallel_off(&mut self) -> &mut Self {
+        self
+    }
+
+    /// The most tokens that may come back.
+    pub fn max_output(&mut self, tokens: u64) -> &mut Self {
+        self.nest("generationConfig", "maxOutputTokens", tokens.to_string())
+    }
+
+    fn nest(&mut self, outer: &'static str, inner: &'static str, json: String) -> &mut Self {
+        self.nested.retain(|(known, field, _)| (*known, *field) != (outer, inner));
+        self.nested.push((outer, inner, json));
+        self
+    }
+
+    /// Asks for calls with all their arguments at once. Vertex can send them in pieces, which nobody but the client could put together.
+    pub fn whole_calls(&mut self) -> &mut Self {
+        self.whole_calls = true;
+        self
+    }
+
+    /// Adds a paragraph to the last result of a tool, where the model reads next. Without one nothing is added.
+    pub fn append_to_last_tool_result(&mut self, text: &str) -> &mut Self {
+        self.notes.push(text.to_owned());
+        self
+    }
+
+    /// Adds a closing answer of the model.
+    pub fn append_assistant(&mut self, text: &str) -> &mut Self {
+        let part = json!({"text": text});
+        if self.ends_with_model() {
+            self.added.push(part.to_string());
+            self
+        } else {
+            self.append(&json!({"role": "model", "parts": [part]}))
+        }
+    }
+
+    /// Lets the model go on with this text. If the client's own last content is such a beginning, its text is made longer.
+    pub fn continue_with(&mut self, text: &str) -> &mut Self {
+        if self.ends_with_model() && self.added.is_empty() && self.last_text().is_some() {
+            self.continued.push_str(text);
+            self
+        } else {
+            self.append_assistant(text)
+        }
+    }
+
+    /// Shows the model its broken calls as if a tool had complained, so that it answers again: one result for each call. Arguments that are
+    /// no JSON object are shown as the text that they are.
+    pub fn corrected(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+        let mut said: Vec<String> = Vec::new();
+        if !text.is_empty() {
+            said.push(json!({"text": text}).to_string());
+        }
+        let mut results: Vec<Value> = Vec::new();
+        for (index, Corrected { call, correction }) in broken.iter().enumerate() {
+            let args = out::object(call.arguments, call.free_text);
+            let stand_in = (index == 0).then_some(STAND_IN);
+            let seal = call.seal.or(stand_in).map(|seal| format!(r#","thoughtSignature":{}"#, quoted(seal)));
+            let (name, args) = (quoted(call.name), args.get());
+            let seal = seal.unwrap_or_default();
+            said.push(format!(r#"{{"functionCall":{{"name":{name},"args":{args}}}{seal}}}"#));
+            results.push(json!({"functionResponse": {"name": call.name, "response": {"error": correction}}}));
+        }
+        if said.is_empty() {
+            return self;
+        }
+        if self.ends_with_model() {
+            self.added.append(&mut said);
+        } else {
+            self.appended.push(format!(r#"{{"role":"model","parts":[{}]}}"#, said.join(",")));
+        }
+        if results.is_empty() { self } else { self.append(&json!({"role": "user", "parts": results})) }
+    }
+
+    fn append(&mut self, content: &Value) -> &mut Self {
+        self.appended.push(content.to_string());
+        self
+    }
+
+    /// Whether the last content is the model's, and nothing follows it yet. Two of one side must not follow each other.
+    fn ends_with_model(&self) -> bool {
+        let last = self.request.form().turns.last();
+        let is_open = last.is_some_and(|turn| {
+            turn.role == Role::Assistant && !turn.parts.iter().any(|part| matches!(part, Part::Call(_)))
+        });
+        self.appended.is_empty() && is_open && self.last_parts().is_some()
+    }
+
+    /// The changed body; the same bytes if nothing changes.
+    #[must_use]
+    pub fn finish(&self) -> Bytes {
+        let mut splices = Splices::default();
+        self.set_nested(&mut splices);
+        if self.whole_calls {
+            self.set_whole_calls(&mut splices);
+        }
+        if !self.notes.is_empty() {
+            self.add_notes(&mut splices);
+        }
+        let beginning = self.last_text().filter(|_| !self.continued.is_empty());
+        if let Some(range) = beginning.and_then(|raw| place(self.body, raw.get())) {
+            splices.insert(range.end.saturating_sub(1), escaped(&self.continued));
+        }
+        if let Some(parts) = self.last_parts().filter(|_| !self.added.is_empty()) {
+            self.extend(parts, &self.added, &mut splices);
+        }
+        if !self.appended.is_empty() {
+            self.extend(self.request.contents, &self.appended, &mut splices);
+        }
+        splices.apply(self.body)
+    }
+
+    /// Puts values at the end of a list. One value in place of a list becomes a list.
+    fn extend(&self, list: &RawValue, values: &[String], splices: &mut Splices) {
+        let Some(range) = place(self.body, list.get()) else { return };
+        let values = values.join(",");
+        if list.get().starts_with('[') {
+            let comma = if many(list).is_empty() { "" } else { "," };
+            splices.insert(range.end.saturating_sub(1), format!("{comma}{values}"));
+        } else {
+            splices.insert(range.start, "[");
+            splices.insert(range.end, format!(",{values}]"));
+        }
+    }
+
+    /// Gives fields inside of fields a value. What stands for the same outer field is written together.
+    fn set_nested(&self, splices: &mut Splices) {
+        for (outer, inner, json) in &self.nested {
+            let entry = self.request.top.entry(outer);
+            let Some(raw) = entry.filter(|raw| raw.get().starts_with('{')) else {
+                let object = format!("{{{}:{json}}}", quoted(inner));
+                match entry.and_then(|raw| place(self.body, raw.get())) {
+                    Some(range) => splices.replace(range, object),
+                    // There are other fields: without contents there is no request.
+                    None => self.insert_first(self.body, 0, &format!("{}:{object},", quoted(outer)), splices),
+                }
+                continue;
+            };
+            let node = Node::of(raw);
+            match node.entry(inner) {
+                Some(known) if known.get() == json => {}
+                Some(known) => {
+                    if let Some(range) = place(self.body, known.get()) {
+                        splices.replace(range, json.as_str());
+                    }
+                }
+                None => {
+                    let comma = if node.0.is_empty() { "" } else { "," };
+                    if let Some(range) = place(self.body, raw.get()) {
+                        let field = format!("{}:{json}{comma}", quoted(inner));
+                        self.insert_first(raw.get().as_bytes(), range.start, &field, splices);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Behind the brace that opens this text, which stands there in the body.
+    fn insert_first(&self, text: &[u8], from: usize, field: &str, splices: &mut Splices) {
+        let brace = text.iter().position(|byte| *byte == b'{').unwrap_or(0);
+        splices.insert(from + brace + 1, field);
+    }
+
+    fn set_whole_calls(&self, splices: &mut Splices) {
+        if self.nested.iter().any(|(outer, _, _)| *outer == "toolConfig") {
+            // The whole of it is replaced.
+            return;
+        }
+        let config = self.request.top.get("toolConfig").map(Node::of);
+        let calling = config.and_then(|config| config.get("functionCallingConfig")).map(Node::of);
+        let switch = calling.and_then(|calling| calling.get("streamFunctionCallArguments"));
+        if let Some(range) =
+            switch.filter(|raw| raw.get() == "true").and_then(|raw| place(self.body, raw.get()))
+        {
+            splices.replace(range, "false");
+        }
+    }
+
+    /// The parts of the last content, raw.
+    fn last_parts(&self) -> Option<&'a RawValue> {
+        Node::of(many(self.request.contents).pop()?).get("parts")
+    }
+
+    /// The text that the last content ends with, raw: not one that is a thought, nor one that is sealed.
+    fn last_text(&self) -> Option<&'a RawValue> {
+        let last = Node::of(many(self.last_parts()?).pop()?);
+        if last.get("thought").is_some() || last.get("thoughtSignature").is_some() {
+            return None;
+        }
+        last.get("text").filter(|raw| text_of(raw).is_some())
+    }
+
+    /// The last result of a tool, raw.
+    fn last_result(&self) -> Option<&'a RawValue> {
+        many(self.request.contents).into_iter().rev().find_map(|content| {
+            let parts = many(Node::of(content).get("parts")?);
+            parts.into_iter().rev().find_map(|part| Node::of(part).get("functionResponse"))
+        })
+    }
+
+    fn add_notes(&self, splices: &mut Splices) {
+        let Some(result) = self.last_result() else { return };
+        let text = self.notes.join("\n\n");
+        let node = Node::of(result);
+        let Some(response) = node.get("response") else {
+            let field = format!(r#""response":{}"#, json!({"output": text}));
+            if let Some(range) = node.entry("response").and_then(|raw| place(self.body, raw.get())) {
+                splices.replace(range, json!({"output": text}).to_string());
+            } else if let Some(range) = place(self.body, result.get()).filter(|_| !node.0.is_empty()) {
+                self.insert_first(result.get().as_bytes(), range.start, &format!("{field},"), splices);
+            }
+            return;
+        };
+        let fields = Node::of(response);
+        // The text that the model reads; a result that is some other object gets one more field.
+        let spoken = ["output", "error", "result"]
+            .into_iter()
+            .find_map(|name| fields.get(name).filter(|raw| raw.get().starts_with('"')));
+        let spoken = spoken.or(Some(response).filter(|raw| raw.get().starts_with('"')));
+        if let Some(range) = spoken.and_then(|raw| place(self.body, raw.get())) {
+            let is_empty = spoken.and_then(text_of).is_some_and(|before| before.is_empty());
+            let between = if is_empty { String::new() } else { escaped("\n\n") };
+            return splices.insert(range.end.saturating_sub(1), between + &escaped(&text));
+        }
+        if let Some(range) = place(self.body, response.get()).filter(|_| response.get().starts_with('{')) {
+            let comma = if fields.0.is_empty() { "" } else { "," };
+            let field = format!(r#""koboshi_note":{}{comma}"#, quoted(&text));
+            self.insert_first(response.get().as_bytes(), range.start, &field, splices);
+        }
+    }
+}
