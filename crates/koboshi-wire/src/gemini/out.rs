@@ -44,8 +44,6 @@ impl<'a> Part<'a> {
 pub(super) struct Blob<'a> {
     pub(super) mime_type: &'a str,
     pub(super) data: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) display_name: Option<&'a str>,
 }
 
 /// Data somewhere else.

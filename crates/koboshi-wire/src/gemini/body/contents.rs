@@ -155,8 +155,14 @@ impl<'a> Builder<'a> {
             Part::Text(text) | Part::Refusal(text) => {
                 Some(text).filter(|text| !text.is_empty()).map(|text| out::Part::text(&**text))
             }
-            Part::Image(Image::Data { media_type, data }) => Some(inline(media_type, data, None)),
-            Part::Media(Media { media_type, data, name }) => Some(inline(media_type, data, name.as_deref())),
+            Part::Image(Image::Data { media_type, data }) => Some(inline(media_type, data)),
+            Part::Media(Media { media_type, data, name }) => {
+                // AI Studio refuses the field that Vertex has for it.
+                if name.is_some() {
+                    self.left.push(Left::dropped("drop_file_name", at()));
+                }
+                Some(inline(media_type, data))
+            }
             Part::Image(Image::Url(url)) => {
                 let Some(mime_type) = image_type(url) else {
                     self.left.push(Left::needed("needs_image_type", at()));
@@ -248,8 +254,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn inline<'a>(mime_type: &'a str, data: &'a str, display_name: Option<&'a str>) -> out::Part<'a> {
-    out::Part { inline_data: Some(Blob { mime_type, data, display_name }), ..out::Part::default() }
+fn inline<'a>(mime_type: &'a str, data: &'a str) -> out::Part<'a> {
+    out::Part { inline_data: Some(Blob { mime_type, data }), ..out::Part::default() }
 }
 
 /// The type of a picture, by the end of its address: Vertex does not look for itself.
