@@ -13,6 +13,7 @@ use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::reply::ReplyHead;
 use koboshi_wire::responses::{self, Events, ResponsesRequest, Writer};
+use koboshi_wire::gemini::{self, GeminiRequest};
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
@@ -338,6 +339,97 @@ fn heard(stream: &[u8]) -> String {
 pub(crate) fn responses_request(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let request = match ResponsesRequest::parse(&body) {
+/// Any bytes as a stream of Gemini, as the data of one of its events and as an answer. The first byte chooses how a list is cut.
+pub(crate) fn gemini_event(data: &[u8]) {
+    let (cut, stream) = data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest));
+    let whole = elements(stream, stream.len().max(1), usize::MAX);
+    let pieces = elements(stream, cut % 17 + 1, usize::MAX);
+    assert_eq!(whole, pieces, "where blocks are cut means nothing");
+    assert_eq!(elements(stream, 1, cut), elements(stream, stream.len().max(1), cut));
+    let mut framer = Framer::new(usize::MAX);
+    framer.push(Bytes::copy_from_slice(stream));
+    let frames = std::iter::from_fn(|| framer.next_frame().map(|frame| frame.expect("no limit")));
+    let mut events = gemini::event::Events::default();
+    for frame in frames {
+        let Ok(Some(data)) = gemini::event::data(&frame) else { continue };
+        let _ = events.read(frame.event(), &data);
+    }
+    gemini_chunk(&String::from_utf8_lossy(data));
+    let Ok(whole) = gemini::answer::read(data) else { return };
+    let body = Bytes::copy_from_slice(data);
+    let calls = whole.choices.iter().flat_map(|choice| &choice.calls);
+    let changes: Vec<_> = calls.filter_map(|call| Some((call.span.clone()?, "{\"mended\":1}"))).collect();
+    let mended = gemini::answer::with_arguments(&body, &changes);
+    let again = gemini::answer::read(&mended).expect("a splice leaves JSON");
+    for call in again.choices.iter().flat_map(|choice| &choice.calls).filter(|call| call.span.is_some()) {
+        assert_eq!(call.arguments, "{\"mended\":1}");
+    }
+    let _ = gemini::write::whole(&koboshi_wire::voice::Head::default(), &whole, None);
+}
+
+/// What stands in a list that comes in blocks of this size, and whether it was refused for its length.
+fn elements(stream: &[u8], size: usize, longest: usize) -> (Vec<Option<String>>, bool) {
+    let mut framer = gemini::array::Framer::new(longest);
+    let (mut said, mut joined, mut refused) = (Vec::new(), Vec::new(), false);
+    for block in stream.chunks(size) {
+        let block = Bytes::copy_from_slice(block);
+        framer.push(block.clone());
+        while let Some(frame) = framer.next_frame() {
+            assert!(!refused, "nothing comes after a refusal");
+            let Ok(frame) = frame else {
+                refused = true;
+                continue;
+            };
+            assert!(frame.raw().len() <= longest);
+            if let Some(at) = frame.at() {
+                assert_eq!(block.slice(at), frame.raw(), "it stands where it says");
+            }
+            joined.extend_from_slice(frame.raw());
+            said.push(
+                frame.data().map_or_else(|error| Some(error.to_string()), |data| data.map(str::to_owned)),
+            );
+        }
+        assert!(framer.pending() <= longest);
+    }
+    let pending = framer.pending();
+    let rest = framer.finish();
+    assert_eq!(rest.as_ref().map_or(0, |frame| frame.raw().len()), pending);
+    joined.extend(rest.iter().flat_map(|frame| frame.raw().to_vec()));
+    if !refused {
+        assert_eq!(joined, stream, "nothing is lost, nothing is added");
+    }
+    (said, refused)
+}
+
+/// Any text as a chunk: read or refused, and what was read can be said.
+fn gemini_chunk(text: &str) {
+    let trimmed = text.trim_ascii();
+    let value: Option<Value> = serde_json::from_str(trimmed).ok();
+    match gemini::event::Events::default().read(None, text) {
+        Ok(step) => {
+            assert!(step.text.as_deref() != Some("") && step.thought.as_deref() != Some(""));
+            assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
+            assert!(!step.done || !step.finish.is_empty());
+            let head = koboshi_wire::voice::Head::default();
+            let said = gemini::write::Writer::new(head, true).say(&step);
+            if !said.is_empty() {
+                let json = said.strip_prefix(b"data: ").expect("an event");
+                let again = std::str::from_utf8(json).expect("text");
+                let again = gemini::event::Events::default().read(None, again).expect("a chunk");
+                assert_eq!(again.seal, step.seal);
+                assert_eq!(again.thought, step.thought);
+                assert_eq!(again.text, step.text);
+            }
+        }
+        Err(_) => assert!(!value.is_some_and(|value| value.is_object()), "every object can be read"),
+    }
+}
+
+/// Any bytes as a request of Gemini: refused in words, or read; then its form can be written, and whatever is changed, it is a request again.
+pub(crate) fn gemini_request(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    let _ = gemini::count::parse("m", &body);
+    let request = match GeminiRequest::parse("gemini-2.5-flash", false, &body) {
         Ok(request) => request,
         Err(error) => {
             assert!(error.to_string().len() < 400, "what is said is bounded");
@@ -364,4 +456,24 @@ pub(crate) fn responses_request(data: &[u8]) {
     let once = ResponsesRequest::parse(&written.body).expect("what is written is a request");
     let twice = responses::body::write(once.form());
     assert_eq!(twice.body, written.body, "writing it again changes nothing");
+    let _ = (request.metadata("mode"), request.tools().count());
+    let written = gemini::body::write(request.form());
+    let again =
+        GeminiRequest::parse("gemini-2.5-flash", false, &written.body).expect("a form gives a request");
+    let roles: Vec<_> = again.form().turns.iter().map(|turn| turn.role).collect();
+    assert!(roles.windows(2).all(|two| two[0] != two[1]), "sides take turns");
+    assert_eq!(gemini::body::write(again.form()).body, written.body, "once in order, it stays so");
+    assert_eq!(gemini::Rewrite::of(&request, &body).finish().as_ptr(), body.as_ptr(), "no wish, no copy");
+    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
+    let mut rewrite = gemini::Rewrite::of(&request, &body);
+    rewrite.tool_choice_none().max_output(7).whole_calls();
+    rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far");
+    rewrite.corrected("x", &[Corrected { call, correction: "no JSON" }]).append_assistant("end");
+    let changed = rewrite.finish();
+    let again =
+        GeminiRequest::parse("gemini-2.5-flash", false, &changed).expect("a changed request is a request");
+    assert_eq!(again.form().max_output, Some(7));
+    let grown = again.form().turns.len() - request.form().turns.len();
+    assert!((2..=4).contains(&grown), "{grown}");
+    assert_eq!(again.tools().count(), request.tools().count());
 }

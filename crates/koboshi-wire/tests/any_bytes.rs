@@ -153,6 +153,104 @@ fn responses_streams_take_any_bytes() {
     };
     let stream = || lines().prop_map(|lines| lines.join(&b'\n'));
     proptest!(cases(1500), |(data in prop_oneof![3 => stream(), 1 => made_of(CHUNK)])| wire_checks::responses_event(&data));
+const GEMINI: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"null",
+    b"true",
+    b"\"\"",
+    b"\"x\"",
+    b"1",
+    b"-1",
+    b"1e999",
+    b"\"contents\":[",
+    b"\"contents\":{",
+    b"\"role\":\"model\",",
+    b"\"parts\":[",
+    b"\"parts\":{",
+    b"\"text\":\"hi\"",
+    b"\"thought\":true,",
+    b"\"thoughtSignature\":\"s\",",
+    b"\"candidates\":[{",
+    b"\"functionCall\":{\"name\":\"f\",\"args\":{}}",
+    b"\"function_call\":{\"id\":\"a\"}",
+    b"\"functionResponse\":{\"name\":\"f\",\"response\":{\"output\":\"x\"}}",
+    b"\"inline_data\":{\"data\":\"_-\"}",
+    b"\"generationConfig\":{",
+    b"\"maxOutputTokens\":\"3\"",
+    b"\"toolConfig\":",
+    b"\"functionCallingConfig\":",
+    b"\"finishReason\":\"STOP\"",
+    b"\"error\":",
+    b"\\u00e9",
+    b"\"\\ud800\"",
+    b"\\\"",
+    b" ",
+    b"\n",
+    b"\r\n",
+    b"data: ",
+];
+
+const GEMINI_STREAMS: &[&str] = &[
+    "\u{3}[{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\\\"]\"},{\"functionCall\":{\"name\":\"f\",\"args\":{\"x\":[1]}}}]}}]}\n,\r\n{\"candidates\":[{\"finishReason\":\"STOP\"}]}\n]\n",
+    "{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"t\",\"thought\":true,\"thoughtSignature\":\"s\"},{\"text\":\"a\"}],\"role\":\"model\"},\"finishReason\":\"STOP\",\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":1}}",
+    " data: {\"promptFeedback\":{\"blockReason\":\"OTHER\"}}\r\n\r\n{\"error\":{\"code\":503}}",
+];
+
+const GEMINI_REQUESTS: &[&str] = &[
+    r#"{"contents":[]}"#,
+    r#" { "contents" : { "parts" : { "text" : "a" } } , "system_instruction" : "s" } "#,
+    r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"f"},"thoughtSignature":"s"}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"ok"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a":{"type":"STRING","nullable":true}}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"generationConfig":{"thinkingConfig":{"thinkingBudget":0}},"labels":{"mode":"a"}}"#,
+    r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"so "}]}],"generation_config":null,"tool_config":{}}"#,
+];
+
+/// One of these texts with one place changed.
+fn gemini_edited(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    (prop::sample::select(sound), any::<usize>(), prop::sample::select(GEMINI), 0..3_usize).prop_map(
+        |(text, at, piece, cut)| {
+            let text = text.as_bytes();
+            let at = at % text.len();
+            [&text[..at], piece, &text[(at + cut).min(text.len())..]].concat()
+        },
+    )
+}
+
+#[test]
+fn gemini_takes_any_bytes() {
+    for text in GEMINI_STREAMS {
+        wire_checks::gemini_event(text.as_bytes());
+    }
+    for text in GEMINI_REQUESTS {
+        wire_checks::gemini_request(text.as_bytes());
+    }
+    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), gemini_edited(GEMINI_STREAMS)])| wire_checks::gemini_event(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), gemini_edited(GEMINI_REQUESTS), gemini_edited(GEMINI_REQUESTS)])| wire_checks::gemini_request(&data));
+    for monster in [
+        "[".repeat(200_000),
+        format!("[{}", "{\"a\":".repeat(50_000)),
+        format!(
+            r#"{{"contents":[{{"parts":[{}]}}]}}"#,
+            vec![r#"{"functionCall":{"name":"f"}}"#; 5_000].join(",")
+        ),
+        format!(
+            r#"{{"contents":[{{"role":"model","parts":[{}]}},{{"parts":[{}]}}]}}"#,
+            vec![r#"{"functionCall":{"name":"f"}}"#; 5_000].join(","),
+            vec![r#"{"functionResponse":{"name":"f"}}"#; 5_000].join(",")
+        ),
+        format!(r#"{{"contents":[{}]}}"#, vec![r#"{"parts":[{"text":"x"}]}"#; 10_000].join(",")),
+        format!(
+            r#"{{"contents":[],"tools":[{{"functionDeclarations":[{{"name":"f","parameters":{}1{}}}]}}]}}"#,
+            r#"{"items":"#.repeat(110),
+            "}".repeat(110)
+        ),
+    ] {
+        wire_checks::gemini_event(monster.as_bytes());
+        wire_checks::gemini_request(monster.as_bytes());
+    }
 }
 
 /// Depth, width and length that would break a reader which recurses, or looks at everything again and again.
