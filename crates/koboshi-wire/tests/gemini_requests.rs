@@ -527,3 +527,26 @@ fn settings_come_back() {
         }
     }
 }
+
+#[test]
+fn names_of_the_conversation_are_fitted_by_one_rule() {
+    let call = |name: &'static str| Call {
+        id: name.into(),
+        name: name.into(),
+        arguments: "{}".into(),
+        ..Call::default()
+    };
+    for (name, fitted) in
+        [("read-file.v2:x", "read-file.v2:x"), ("9 lives", "_9_lives"), ("", "_"), ("größe", "gr__e")]
+    {
+        let turns = vec![
+            turn(Role::User, vec![text("a")]),
+            turn(Role::Assistant, vec![Part::Call(call(name))]),
+            turn(Role::User, vec![outcome(name, "x")]),
+        ];
+        let (value, rules) = written(&Form { turns, ..Form::default() });
+        assert_eq!(value["contents"][1]["parts"][0]["functionCall"]["name"], fitted);
+        assert_eq!(value["contents"][2]["parts"][0]["functionResponse"]["name"], fitted);
+        assert_eq!(rules.contains(&"fit_tool_name"), name != fitted);
+    }
+}

@@ -13,6 +13,8 @@ mod ages;
 mod contents;
 mod generation;
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -85,12 +87,25 @@ fn tools<'a>(tools: &'a [Tool<'_>], left: &mut Vec<Left>) -> Vec<Declared<'a>> {
     declared.collect()
 }
 
+/// The longest name of a tool.
+const LONGEST_NAME: usize = 128;
+
 /// Whether Gemini takes it as the name of a tool.
 fn is_name(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts
-        && name.len() <= 128
+        && name.len() <= LONGEST_NAME
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
+}
+
+/// A name of the conversation as Gemini takes it. By one rule for calls and results, so that they still find each other.
+fn fitted(name: &str) -> Cow<'_, str> {
+    if is_name(name) {
+        return Cow::Borrowed(name);
+    }
+    let fits = |c: char| if c.is_ascii_alphanumeric() || "_.:-".contains(c) { c } else { '_' };
+    let start = if name.starts_with(|first: char| first.is_ascii_alphabetic()) { "" } else { "_" };
+    Cow::Owned(start.chars().chain(name.chars().map(fits)).take(LONGEST_NAME).collect())
 }
 
 #[derive(Serialize)]

@@ -56,7 +56,7 @@ impl<'a> Open<'a> {
         if let Some(call) = of_id.and_then(|at| self.all.get_mut(at)).and_then(Option::take) {
             return Some(call);
         }
-        let of_name = self.by_name.get_mut(name?)?;
+        let of_name = self.by_name.get_mut(name.unwrap_or_default())?;
         while let Some(at) = of_name.pop_front() {
             if let Some(call) = self.all.get_mut(at).and_then(Option::take) {
                 return Some(call);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::ages::Age;
+use super::fitted;
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
 use crate::gemini::out::{self, Blob, File, Response};
@@ -90,11 +91,12 @@ impl<'a> Builder<'a> {
                 Part::Call(call) => {
                     let seal = self.own(call.seal.as_ref(), at);
                     self.calls.push(call);
-                    let function_call = out::Call {
-                        id: None,
-                        name: Cow::Borrowed(&call.name),
-                        args: out::object(&call.arguments, call.free_text),
-                    };
+                    let name = fitted(&call.name);
+                    if matches!(name, Cow::Owned(_)) {
+                        self.left.push(Left::dropped("fit_tool_name", at()));
+                    }
+                    let function_call =
+                        out::Call { id: None, name, args: out::object(&call.arguments, call.free_text) };
                     parts.push(out::Part {
                         function_call: Some(function_call),
                         thought_signature: seal,
@@ -196,7 +198,7 @@ impl<'a> Builder<'a> {
                     self.left
                         .push(Left::dropped("fill_missing_result", format!("call {}", bounded(&call.id))));
                     let response = Cow::Owned(out::raw(serde_json::json!({"error": MISSING}).to_string()));
-                    Response { name: Cow::Borrowed(&call.name), response, parts: Vec::new() }
+                    Response { name: fitted(&call.name), response, parts: Vec::new() }
                 }
             };
             parts.push(out::Part { function_response: Some(response), ..out::Part::default() });
@@ -233,7 +235,7 @@ impl<'a> Builder<'a> {
                 beside.push(media);
             }
         }
-        Response { name: Cow::Borrowed(name), response: Cow::Owned(response), parts: inside }
+        Response { name: fitted(name), response: Cow::Owned(response), parts: inside }
     }
 
     /// A result without its call, for reading.
