@@ -466,7 +466,7 @@ pub(crate) fn gemini_request(data: &[u8]) {
     assert_eq!(gemini::Rewrite::of(&request, &body).finish().as_ptr(), body.as_ptr(), "no wish, no copy");
     let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
     let mut rewrite = gemini::Rewrite::of(&request, &body);
-    rewrite.tool_choice_none().max_output(7).whole_calls();
+    rewrite.tool_choice_none().max_output(7).whole_calls().without_ids();
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far");
     rewrite.corrected("x", &[Corrected { call, correction: "no JSON" }]).append_assistant("end");
     let changed = rewrite.finish();

@@ -204,7 +204,7 @@ const GEMINI_STREAMS: &[&str] = &[
 const GEMINI_REQUESTS: &[&str] = &[
     r#"{"contents":[]}"#,
     r#" { "contents" : { "parts" : { "text" : "a" } } , "system_instruction" : "s" } "#,
-    r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"f"},"thoughtSignature":"s"}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"ok"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a":{"type":"STRING","nullable":true}}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"generationConfig":{"thinkingConfig":{"thinkingBudget":0}},"labels":{"mode":"a"}}"#,
+    r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"id":"b","name":"f"},"thoughtSignature":"s"}]},{"parts":[{"functionResponse":{"name":"f","id":"b"}},{"functionResponse":{"name":"f","response":{"output":"ok"},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a":{"type":"STRING","nullable":true}}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},"generationConfig":{"thinkingConfig":{"thinkingBudget":0}},"labels":{"mode":"a"}}"#,
     r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"so "}]}],"generation_config":null,"tool_config":{}}"#,
 ];
 

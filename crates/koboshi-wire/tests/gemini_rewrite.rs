@@ -182,3 +182,24 @@ fn broken_calls_come_back_with_one_result_each() {
         ]})
     );
 }
+
+#[test]
+fn ids_are_taken_away_with_one_comma_each() {
+    let with = |call: &str, result: &str| {
+        format!(
+            r#"{{"contents":[{{"role":"model","parts":[{{"functionCall":{{{call}}}}}]}},{{"parts":[{{"function_response":{{{result}}}}}]}}]}}"#
+        )
+    };
+    for (before, after) in [
+        (r#""id":"a","name":"f""#, r#""name":"f""#),
+        (r#" "id" : "a" , "name":"f" "#, r#" "name":"f" "#),
+        (r#""name":"f", "args":{"id":"b"},"id":"a" "#, r#""name":"f", "args":{"id":"b"} "#),
+        (r#""id":"a""#, ""),
+        (r#""name":"f","args":{"id":"b"}"#, r#""name":"f","args":{"id":"b"}"#),
+    ] {
+        let found = changed(&with(before, before), |rewrite| {
+            rewrite.without_ids();
+        });
+        assert_eq!(found, with(after, after));
+    }
+}

@@ -13,6 +13,7 @@ use super::request::GeminiRequest;
 use super::turns::STAND_IN;
 use crate::chat::Corrected;
 use crate::form::{Part, Role};
+use crate::intake::after_spaces;
 use crate::lenient::text_of;
 use crate::splice::{Splices, escaped, place, quoted};
 
@@ -35,6 +36,7 @@ pub struct Rewrite<'a> {
     /// Fields inside of fields of the top level, and their JSON.
     nested: Vec<(&'static str, &'static str, String)>,
     whole_calls: bool,
+    without_ids: bool,
     notes: Vec<String>,
     /// Goes on with the last content.
     continued: String,
@@ -53,6 +55,7 @@ impl<'a> Rewrite<'a> {
             body,
             nested: Vec::new(),
             whole_calls: false,
+            without_ids: false,
             notes: Vec::new(),
             continued: String::new(),
             added: Vec::new(),
@@ -106,6 +109,12 @@ impl<'a> Rewrite<'a> {
     /// Asks for calls with all their arguments at once. Vertex can send them in pieces, which nobody but the client could put together.
     pub fn whole_calls(&mut self) -> &mut Self {
         self.whole_calls = true;
+        self
+    }
+
+    /// Takes the ids of calls and results away, for Vertex: it refuses the field that AI Studio has, and that Gemini CLI always fills.
+    pub fn without_ids(&mut self) -> &mut Self {
+        self.without_ids = true;
         self
     }
 
@@ -185,6 +194,9 @@ impl<'a> Rewrite<'a> {
         self.set_nested(&mut splices);
         if self.whole_calls {
             self.set_whole_calls(&mut splices);
+        }
+        if self.without_ids {
+            self.remove_ids(&mut splices);
         }
         if !self.notes.is_empty() {
             self.add_notes(&mut splices);
@@ -268,6 +280,33 @@ impl<'a> Rewrite<'a> {
         }
     }
 
+    fn remove_ids(&self, splices: &mut Splices) {
+        for content in many(self.request.contents) {
+            for part in Node::of(content).get("parts").map(many).unwrap_or_default() {
+                let part = Node::of(part);
+                for raw in ["functionCall", "functionResponse"].into_iter().filter_map(|name| part.get(name))
+                {
+                    self.remove_id(&Node::of(raw), splices);
+                }
+            }
+        }
+    }
+
+    /// Takes the id with its name and one comma.
+    fn remove_id(&self, node: &Node<'_>, splices: &mut Splices) {
+        let Some(at) = node.0.iter().position(|(name, _)| name == "id") else { return };
+        let place_of = |at: usize| node.0.get(at).and_then(|(_, raw)| place(self.body, raw.get()));
+        let name = node.0.get(at).and_then(|(name, _)| place(self.body, name));
+        let (Some(name), Some(value)) = (name, place_of(at)) else { return };
+        let (mut start, mut end) = (name.start.saturating_sub(1), value.end);
+        if at + 1 < node.0.len() {
+            end = after_spaces(self.body, after_spaces(self.body, end) + 1);
+        } else if let Some(before) = at.checked_sub(1).and_then(place_of) {
+            start = before.end;
+        }
+        splices.replace(start..end, "");
+    }
+
     /// The parts of the last content, raw.
     fn last_parts(&self) -> Option<&'a RawValue> {
         Node::of(many(self.request.contents).pop()?).get("parts")
@@ -298,8 +337,10 @@ impl<'a> Rewrite<'a> {
             let field = format!(r#""response":{}"#, json!({"output": text}));
             if let Some(range) = node.entry("response").and_then(|raw| place(self.body, raw.get())) {
                 splices.replace(range, json!({"output": text}).to_string());
-            } else if let Some(range) = place(self.body, result.get()).filter(|_| !node.0.is_empty()) {
-                self.insert_first(result.get().as_bytes(), range.start, &format!("{field},"), splices);
+            } else if let Some(range) = place(self.body, result.get()) {
+                let is_alone = node.0.iter().all(|(name, _)| self.without_ids && name == "id");
+                let comma = if is_alone { "" } else { "," };
+                self.insert_first(result.get().as_bytes(), range.start, &format!("{field}{comma}"), splices);
             }
             return;
         };

@@ -27,7 +27,8 @@ pub(super) struct Reader<'a, 'l> {
     /// Results without a call so far.
     orphans: usize,
     open: Open<'a>,
-    at: String,
+    /// The content and the part that are being read.
+    at: (usize, usize),
 }
 
 /// Calls that wait for their results.
@@ -68,7 +69,7 @@ impl<'a> Open<'a> {
 
 impl<'a, 'l> Reader<'a, 'l> {
     pub(super) fn new(left: &'l mut Vec<Left>) -> Self {
-        Self { left, calls: 0, orphans: 0, open: Open::default(), at: String::new() }
+        Self { left, calls: 0, orphans: 0, open: Open::default(), at: (0, 0) }
     }
 
     /// All turns.
@@ -80,7 +81,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.open.is_answered |= role != Role::Assistant;
             let mut parts = Vec::with_capacity(content.parts.len());
             for (place, found) in content.parts.into_iter().enumerate() {
-                self.at = format!("contents[{index}].parts[{place}]");
+                self.at = (index, place);
                 match found {
                     Some(found) => self.part(found, role, &mut parts),
                     None => self.needs("needs_readable_part"),
@@ -92,7 +93,12 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn needs(&mut self, rule: &'static str) {
-        self.left.push(Left::needed(rule, self.at.clone()));
+        self.left.push(Left::needed(rule, self.place()));
+    }
+
+    fn place(&self) -> String {
+        let (index, place) = self.at;
+        format!("contents[{index}].parts[{place}]")
     }
 
     fn part(&mut self, found: Found<'a>, role: Role, parts: &mut Vec<Part<'a>>) {
@@ -100,7 +106,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             return self.needs(rule);
         }
         if found.has_view {
-            self.left.push(Left::dropped("drop_media_view", self.at.clone()));
+            self.left.push(Left::dropped("drop_media_view", self.place()));
         }
         let seal = full(found.seal).filter(|data| data != STAND_IN).map(|data| Seal {
             of: Dialect::Gemini,
