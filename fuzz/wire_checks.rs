@@ -9,11 +9,11 @@ use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddi
 use koboshi_wire::form::Form;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::trim::trim;
+use koboshi_wire::gemini::{self, GeminiRequest};
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::reply::ReplyHead;
 use koboshi_wire::responses::{self, Events, ResponsesRequest, Writer};
-use koboshi_wire::gemini::{self, GeminiRequest};
 use koboshi_wire::sse::{Frame, Framer};
 use serde_json::Value;
 
@@ -280,6 +280,8 @@ fn unchunked(body: &[u8], size: usize) -> Option<(Vec<u8>, Vec<u8>, bool)> {
         chunks.read(&mut from, &mut into, usize::MAX).ok()?;
     }
     Some((into.to_vec(), from.to_vec(), chunks.is_done()))
+}
+
 /// Any lines as the frames of a responses stream: read or refused; and whatever they say, passed on or said anew, the stream that a writer
 /// makes of it is whole.
 pub(crate) fn responses_event(data: &[u8]) {
@@ -339,6 +341,34 @@ fn heard(stream: &[u8]) -> String {
 pub(crate) fn responses_request(data: &[u8]) {
     let body = Bytes::copy_from_slice(data);
     let request = match ResponsesRequest::parse(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            assert!(error.to_string().len() < 400, "what is said is bounded");
+            return;
+        }
+    };
+    assert!(request.opening().len() <= body.len());
+    let _ = (request.metadata("mode"), request.tools().count(), request.is_pinned());
+    assert!(request.form().left.iter().all(|left| left.at.len() < 400));
+    let none = responses::Rewrite::of(&request, &body).finish();
+    assert_eq!(none.as_ptr(), body.as_ptr(), "no wish, no copy");
+    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
+    let mut rewrite = responses::Rewrite::of(&request, &body);
+    rewrite.model("a \"model\"").stream(!request.stream()).tool_choice_none().parallel_off().max_output(99);
+    rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far").drop_own_thoughts();
+    rewrite.corrected("said", &[Corrected { call, correction: "no JSON" }]);
+    let changed = rewrite.finish();
+    let again = ResponsesRequest::parse(&changed).expect("a changed request is a request");
+    assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));
+    assert_eq!(again.form().max_output, Some(99));
+    assert!(!again.has_own_thoughts());
+    assert_eq!(again.tools().count(), request.tools().count());
+    let written = responses::body::write(again.form());
+    let once = ResponsesRequest::parse(&written.body).expect("what is written is a request");
+    let twice = responses::body::write(once.form());
+    assert_eq!(twice.body, written.body, "writing it again changes nothing");
+}
+
 /// Any bytes as a stream of Gemini, as the data of one of its events and as an answer. The first byte chooses how a list is cut.
 pub(crate) fn gemini_event(data: &[u8]) {
     let (cut, stream) = data.split_first().map_or((0, data), |(first, rest)| (usize::from(*first), rest));
@@ -437,25 +467,6 @@ pub(crate) fn gemini_request(data: &[u8]) {
         }
     };
     assert!(request.opening().len() <= body.len());
-    let _ = (request.metadata("mode"), request.tools().count(), request.is_pinned());
-    assert!(request.form().left.iter().all(|left| left.at.len() < 400));
-    let none = responses::Rewrite::of(&request, &body).finish();
-    assert_eq!(none.as_ptr(), body.as_ptr(), "no wish, no copy");
-    let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
-    let mut rewrite = responses::Rewrite::of(&request, &body);
-    rewrite.model("a \"model\"").stream(!request.stream()).tool_choice_none().parallel_off().max_output(99);
-    rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far").drop_own_thoughts();
-    rewrite.corrected("said", &[Corrected { call, correction: "no JSON" }]);
-    let changed = rewrite.finish();
-    let again = ResponsesRequest::parse(&changed).expect("a changed request is a request");
-    assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));
-    assert_eq!(again.form().max_output, Some(99));
-    assert!(!again.has_own_thoughts());
-    assert_eq!(again.tools().count(), request.tools().count());
-    let written = responses::body::write(again.form());
-    let once = ResponsesRequest::parse(&written.body).expect("what is written is a request");
-    let twice = responses::body::write(once.form());
-    assert_eq!(twice.body, written.body, "writing it again changes nothing");
     let _ = (request.metadata("mode"), request.tools().count());
     let written = gemini::body::write(request.form());
     let again =

@@ -153,6 +153,8 @@ fn responses_streams_take_any_bytes() {
     };
     let stream = || lines().prop_map(|lines| lines.join(&b'\n'));
     proptest!(cases(1500), |(data in prop_oneof![3 => stream(), 1 => made_of(CHUNK)])| wire_checks::responses_event(&data));
+}
+
 const GEMINI: &[&[u8]] = &[
     b"{",
     b"}",
