@@ -12,6 +12,7 @@
 //!
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
+pub mod any;
 pub mod chat;
 pub mod dialect;
 pub mod failure;

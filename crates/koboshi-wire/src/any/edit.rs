@@ -1,0 +1,261 @@
+//! A request as a target gets it: in its own dialect the client's bytes with only what must change changed, in another one written from
+//! the form.
+//!
+//! The same wishes are made both ways, so that whoever has them need not know which it is.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::request::Request;
+use crate::chat::{self, Corrected};
+use crate::dialect::Dialect;
+use crate::form::sanitize::{Mend, Target, sanitize};
+use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Turn as Said};
+use crate::{gemini, messages, responses};
+
+/// What is to be changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Edits<'e> {
+    /// The model to ask for.
+    pub model: &'e str,
+    /// Chat: asks for the cost at the end of the stream.
+    pub include_usage: bool,
+    /// Added to the last result of a tool.
+    pub note: Option<&'e str>,
+    /// No tool may be called.
+    pub close: bool,
+    /// What is different about this attempt.
+    pub turn: Turn<'e>,
+}
+
+/// What is different about an attempt.
+#[derive(Debug, Clone, Copy)]
+pub enum Turn<'t> {
+    /// Nothing.
+    Plain,
+    /// The answer is to go on with this text.
+    Prefill(&'t str),
+    /// The model is to mend its calls, in an answer that is no stream.
+    Redo(Redone<'t>),
+}
+
+/// Calls that the model is to make again.
+#[derive(Debug, Clone, Copy)]
+pub struct Redone<'t> {
+    /// What was wrong with them.
+    pub broken: &'t [Corrected<'t>],
+    /// The tool that it must call.
+    pub tool: &'t str,
+}
+
+/// Who gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct To {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// It is OpenAI itself, with its own rules, and no server that copies it.
+    pub openai: bool,
+    /// It is Google's Vertex.
+    pub vertex: bool,
+    /// It goes on with an answer that is begun.
+    pub prefill: bool,
+    /// Its model thinks.
+    pub thinks: bool,
+}
+
+/// A body for a target.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The body.
+    pub body: Bytes,
+    /// What did not come along. With one that is needed the body must not be sent.
+    pub left: Vec<Left>,
+    /// What was mended on the way.
+    pub mends: Vec<Mend>,
+}
+
+impl Written {
+    /// What cannot be left out, if anything.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&Left> {
+        self.left.iter().find(|left| !left.droppable)
+    }
+}
+
+impl Request<'_> {
+    /// The request for this target. `body` is what it was read from.
+    #[must_use]
+    pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
+        if self.passes_as_it_is(to) {
+            return Written { body: self.spliced(body, to, edits), left: Vec::new(), mends: Vec::new() };
+        }
+        let mut form = self.form().into_owned();
+        edit(&mut form, edits, to);
+        let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
+        let mut left = std::mem::take(&mut form.left);
+        let written = match to.dialect {
+            Dialect::Chat => {
+                let mut flavor = chat::body::Flavor::of(to.openai, edits.model);
+                flavor.reasoning |= to.openai && to.thinks;
+                chat::body::write(&form, flavor)
+            }
+            Dialect::Messages => messages::body::write(&form),
+            Dialect::Responses => responses::body::write(&form),
+            Dialect::Gemini => gemini::body::write(&form),
+        };
+        left.extend(written.left);
+        Written { body: written.body, left, mends }
+    }
+
+    /// Whether the target can read the client's own bytes. Thoughts that we wrote for another vendor's model come back without a proof, and
+    /// their vendor would refuse them.
+    fn passes_as_it_is(&self, to: To) -> bool {
+        self.dialect() == to.dialect
+            && match self {
+                Self::Messages(request) => !has_unproven_thoughts(request.form()),
+                _ => true,
+            }
+    }
+
+    fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
+        macro_rules! changed {
+            ($rewrite:ident, $prefill:ident, $redo:expr) => {{
+                $rewrite.model(edits.model);
+                if let Some(note) = edits.note {
+                    $rewrite.append_to_last_tool_result(note);
+                }
+                if edits.close {
+                    $rewrite.tool_choice_none();
+                }
+                match edits.turn {
+                    Turn::Plain => {}
+                    Turn::Prefill(text) => {
+                        $rewrite.$prefill(text);
+                    }
+                    Turn::Redo(Redone { broken, tool }) => {
+                        $redo(&mut $rewrite, broken);
+                        $rewrite.force_tool(tool).parallel_off().stream(false);
+                    }
+                }
+                $rewrite.finish()
+            }};
+        }
+        match self {
+            Self::Chat(request) => {
+                let mut rewrite = chat::Rewrite::of(request, body);
+                if edits.include_usage {
+                    rewrite.include_usage();
+                }
+                changed!(rewrite, prefill, |rewrite: &mut chat::Rewrite<'_>, broken| {
+                    rewrite.append_exchange(broken);
+                })
+            }
+            Self::Messages(request) => {
+                let mut rewrite = messages::Rewrite::of(request, body);
+                changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, broken| {
+                    rewrite.corrected("", broken);
+                })
+            }
+            Self::Responses(request) => {
+                let mut rewrite = responses::Rewrite::of(request, body);
+                if request.has_own_thoughts() {
+                    rewrite.drop_own_thoughts();
+                }
+                changed!(rewrite, continue_with, |rewrite: &mut responses::Rewrite<'_>, broken| {
+                    rewrite.corrected("", broken);
+                })
+            }
+            Self::Gemini(request) => {
+                let mut rewrite = gemini::Rewrite::of(request, body);
+                rewrite.whole_calls();
+                if to.vertex {
+                    rewrite.without_ids();
+                }
+                changed!(rewrite, continue_with, |rewrite: &mut gemini::Rewrite<'_>, broken| {
+                    rewrite.corrected("", broken);
+                })
+            }
+        }
+    }
+}
+
+fn has_unproven_thoughts(form: &Form<'_>) -> bool {
+    let mut parts = form.turns.iter().flat_map(|turn| &turn.parts);
+    parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
+}
+
+/// The same wishes on a form.
+fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
+    form.model = Cow::Owned(edits.model.to_owned());
+    if !to.thinks {
+        // A model that does not think refuses to be told how.
+        form.thinking = crate::form::Thinking::Unsaid;
+    }
+    if let Some(note) = edits.note {
+        append_note(form, note);
+    }
+    if edits.close && !form.tools.is_empty() {
+        form.choice = Choice::Never;
+    }
+    match edits.turn {
+        Turn::Plain => {}
+        Turn::Prefill(text) => prefill(form, text),
+        Turn::Redo(Redone { broken, tool }) => {
+            form.turns.extend(exchange(broken));
+            form.choice = Choice::Tool(Cow::Owned(tool.to_owned()));
+            form.parallel = Some(false);
+            form.stream = false;
+        }
+    }
+}
+
+fn append_note(form: &mut Form<'_>, note: &str) {
+    let mut parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
+    let last = parts.find_map(|part| match part {
+        Part::Outcome(outcome) => Some(outcome),
+        _ => None,
+    });
+    if let Some(outcome) = last {
+        outcome.parts.push(Part::Text(Cow::Owned(note.to_owned())));
+    }
+}
+
+fn prefill(form: &mut Form<'_>, text: &str) {
+    let text = Part::Text(Cow::Owned(text.to_owned()));
+    match form.turns.last_mut() {
+        Some(last) if last.role == Role::Assistant => last.parts.push(text),
+        _ => form.turns.push(Said { role: Role::Assistant, parts: vec![text] }),
+    }
+}
+
+/// Broken calls as if a tool had complained.
+fn exchange(broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
+    let owned = |text: &str| Cow::Owned(text.to_owned());
+    let calls = broken.iter().map(|Corrected { call, .. }| {
+        Part::Call(Call {
+            id: owned(call.id),
+            name: owned(call.name),
+            arguments: owned(if is_object(call.arguments) || call.free_text { call.arguments } else { "{}" }),
+            free_text: call.free_text,
+            seal: None,
+        })
+    });
+    let results = broken.iter().map(|Corrected { call, correction }| {
+        Part::Outcome(Outcome {
+            id: owned(call.id),
+            name: Some(owned(call.name)),
+            parts: vec![Part::Text(owned(correction))],
+            failed: Some(true),
+            free_text: call.free_text,
+        })
+    });
+    [
+        Said { role: Role::Assistant, parts: calls.collect() },
+        Said { role: Role::User, parts: results.collect() },
+    ]
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object())
+}

@@ -1,0 +1,249 @@
+//! A request of any dialect: what the gateway must know of it.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::chat::ChatRequest;
+use crate::dialect::Dialect;
+use crate::form::{Form, GuardCall, Needs, Part, Role};
+use crate::gemini::GeminiRequest;
+use crate::messages::MessagesRequest;
+use crate::responses::ResponsesRequest;
+use crate::{IntakeError, chat};
+
+/// A request.
+#[derive(Debug)]
+pub enum Request<'a> {
+    /// Chat completions.
+    Chat(ChatRequest<'a>),
+    /// Messages.
+    Messages(Box<MessagesRequest<'a>>),
+    /// Responses.
+    Responses(Box<ResponsesRequest<'a>>),
+    /// Gemini.
+    Gemini(Box<GeminiRequest<'a>>),
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request. `named` is the model in the path and whether a stream is asked for there, as Gemini has it.
+    ///
+    /// # Errors
+    /// What cannot be understood, with its place.
+    pub fn parse(
+        dialect: Dialect,
+        body: &'a [u8],
+        named: Option<(&'a str, bool)>,
+    ) -> Result<Self, IntakeError> {
+        Ok(match dialect {
+            Dialect::Chat => Self::Chat(ChatRequest::parse(body)?),
+            Dialect::Messages => Self::Messages(Box::new(MessagesRequest::parse(body)?)),
+            Dialect::Responses => Self::Responses(Box::new(ResponsesRequest::parse(body)?)),
+            Dialect::Gemini => {
+                let (model, stream) = named.ok_or(IntakeError::Missing("model"))?;
+                Self::Gemini(Box::new(GeminiRequest::parse(model, stream, body)?))
+            }
+        })
+    }
+
+    /// What it is written in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Chat(_) => Dialect::Chat,
+            Self::Messages(_) => Dialect::Messages,
+            Self::Responses(_) => Dialect::Responses,
+            Self::Gemini(_) => Dialect::Gemini,
+        }
+    }
+
+    /// The model that is asked for.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Chat(request) => request.model(),
+            Self::Messages(request) => request.model(),
+            Self::Responses(request) => request.model(),
+            Self::Gemini(request) => request.model(),
+        }
+    }
+
+    /// Whether the answer is to be a stream.
+    #[must_use]
+    pub fn stream(&self) -> bool {
+        match self {
+            Self::Chat(request) => request.stream(),
+            Self::Messages(request) => request.stream(),
+            Self::Responses(request) => request.stream(),
+            Self::Gemini(request) => request.stream(),
+        }
+    }
+
+    /// The request in the internal form; for chat completions it is made each time.
+    #[must_use]
+    pub fn form(&self) -> Cow<'_, Form<'a>> {
+        match self {
+            Self::Chat(request) => Cow::Owned(request.form()),
+            _ => self.known_form().map_or_else(|| Cow::Owned(Form::default()), Cow::Borrowed),
+        }
+    }
+
+    /// The form, where it was made while reading.
+    fn known_form(&self) -> Option<&Form<'a>> {
+        match self {
+            Self::Chat(_) => None,
+            Self::Messages(request) => Some(request.form()),
+            Self::Responses(request) => Some(request.form()),
+            Self::Gemini(request) => Some(request.form()),
+        }
+    }
+
+    /// Whether the cost must stand at the end of a stream. All but chat completions always say it.
+    #[must_use]
+    pub fn include_usage(&self) -> bool {
+        match self {
+            Self::Chat(request) => request.include_usage(),
+            _ => true,
+        }
+    }
+
+    /// How many answers are asked for.
+    #[must_use]
+    pub fn n(&self) -> u32 {
+        match self {
+            Self::Chat(request) => request.n(),
+            _ => self.known_form().and_then(|form| form.sampling.answers).unwrap_or(1),
+        }
+    }
+
+    /// The most tokens that may come back.
+    #[must_use]
+    pub fn max_output(&self) -> Option<u64> {
+        match self {
+            Self::Chat(request) => request.max_output(),
+            _ => self.known_form().and_then(|form| form.max_output),
+        }
+    }
+
+    /// What a target must be able to do.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        match self {
+            Self::Chat(request) => request.needs(),
+            _ => self.known_form().map_or_else(Needs::default, Form::needs),
+        }
+    }
+
+    /// Number of the current user turn.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        match self {
+            Self::Chat(request) => request.turn(),
+            _ => self.known_form().map_or(0, Form::turn),
+        }
+    }
+
+    /// The answered tool calls since the user last wrote, oldest first.
+    #[must_use]
+    pub fn calls(&self) -> Vec<GuardCall<'_>> {
+        match self {
+            Self::Chat(request) => request.calls(),
+            _ => self.known_form().map_or_else(Vec::new, Form::calls),
+        }
+    }
+
+    /// What the user wrote last.
+    #[must_use]
+    pub fn last_user_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Chat(request) => request.last_user_text(),
+            _ => self.known_form().and_then(Form::last_user_text),
+        }
+    }
+
+    /// How the conversation began, raw: it stays the same from turn to turn.
+    #[must_use]
+    pub fn opening(&self) -> &'a [u8] {
+        match self {
+            Self::Chat(request) => request.opening(),
+            Self::Messages(request) => request.opening(),
+            Self::Responses(request) => request.opening(),
+            Self::Gemini(request) => request.opening(),
+        }
+    }
+
+    /// Whether the last thing that was said is the result of a tool.
+    #[must_use]
+    pub fn is_in_a_loop(&self) -> bool {
+        match self {
+            Self::Chat(request) => {
+                use chat::request::Role::{Function, Tool};
+                request.messages().last().is_some_and(|message| matches!(message.role, Tool | Function))
+            }
+            _ => self
+                .known_form()
+                .and_then(|form| form.turns.last())
+                .is_some_and(|turn| turn.parts.iter().any(|part| matches!(part, Part::Outcome(_)))),
+        }
+    }
+
+    /// Whether the model has answered before.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Self::Chat(request) => {
+                request.messages().iter().any(|message| message.role == chat::request::Role::Assistant)
+            }
+            _ => self
+                .known_form()
+                .is_some_and(|form| form.turns.iter().any(|turn| turn.role == Role::Assistant)),
+        }
+    }
+
+    /// A value of the request's metadata.
+    #[must_use]
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        match self {
+            Self::Chat(request) => request.metadata(key),
+            Self::Messages(request) => request.metadata(key),
+            Self::Responses(request) => request.metadata(key),
+            Self::Gemini(request) => request.metadata(key),
+        }
+    }
+
+    /// Whether tools are offered in the old form of chat completions.
+    #[must_use]
+    pub fn is_legacy(&self) -> bool {
+        matches!(self, Self::Chat(request) if request.is_legacy())
+    }
+
+    /// Whether it goes on with something that only its own provider holds.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        matches!(self, Self::Responses(request) if request.is_pinned())
+    }
+
+    /// The tools that are offered: their names, and the schemas of their arguments where they have one.
+    #[must_use]
+    pub fn tools(&self) -> Vec<(Cow<'_, str>, Option<&RawValue>)> {
+        match self {
+            Self::Chat(request) => request.tools().collect(),
+            Self::Messages(request) => {
+                request.tools().map(|(name, schema)| (Cow::Borrowed(name), schema)).collect()
+            }
+            Self::Responses(request) => request.tools().collect(),
+            Self::Gemini(request) => {
+                request.tools().map(|(name, schema)| (Cow::Borrowed(name), schema)).collect()
+            }
+        }
+    }
+
+    /// Whether any tool is offered.
+    #[must_use]
+    pub fn has_tools(&self) -> bool {
+        match self {
+            Self::Chat(request) => request.tools().next().is_some(),
+            _ => self.known_form().is_some_and(|form| !form.tools.is_empty()),
+        }
+    }
+}

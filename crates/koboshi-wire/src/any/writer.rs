@@ -1,0 +1,108 @@
+//! Our own frames, in any dialect.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::step::{Step, Usage};
+use crate::voice::{Head, WholeCall};
+use crate::{chat, gemini, messages, responses};
+
+/// How a client wants its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Manner {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// The upstream is of the same vendor: its seals go on.
+    pub keep_seals: bool,
+    /// Chat: the cost comes at the end.
+    pub include_usage: bool,
+    /// Chat: calls go out in the old form.
+    pub legacy: bool,
+    /// Chat: a silent stream is kept open without comments.
+    pub frames_only: bool,
+    /// Gemini: the stream is one JSON list.
+    pub list: bool,
+}
+
+/// Writes the frames of one stream.
+#[derive(Debug)]
+pub enum Writer {
+    /// Chat completions.
+    Chat(chat::voice::Writer),
+    /// Messages.
+    Messages(Box<messages::write::Writer>),
+    /// Responses.
+    Responses(Box<responses::Writer>),
+    /// Gemini.
+    Gemini(Box<gemini::write::Writer>),
+}
+
+macro_rules! each {
+    ($self:ident, $writer:ident => $call:expr) => {
+        match $self {
+            Self::Chat($writer) => $call,
+            Self::Messages($writer) => $call,
+            Self::Responses($writer) => $call,
+            Self::Gemini($writer) => $call,
+        }
+    };
+}
+
+impl Writer {
+    /// For a stream with these names.
+    #[must_use]
+    pub fn new(head: Head, manner: Manner) -> Self {
+        let Manner { dialect, keep_seals, include_usage, legacy, frames_only, list } = manner;
+        match dialect {
+            Dialect::Chat => Self::Chat(
+                chat::voice::Writer::new(head, keep_seals)
+                    .include_usage(include_usage)
+                    .legacy(legacy)
+                    .frames_only(frames_only),
+            ),
+            Dialect::Messages => Self::Messages(Box::new(messages::write::Writer::new(head, keep_seals))),
+            Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(head, keep_seals))),
+            Dialect::Gemini => {
+                let shape = if list { gemini::write::Shape::List } else { gemini::write::Shape::Events };
+                Self::Gemini(Box::new(gemini::write::Writer::new(head, keep_seals).shaped(shape)))
+            }
+        }
+    }
+
+    /// A frame of the upstream with this step went to the client as it was.
+    pub fn passed(&mut self, step: &Step<'_>) {
+        each!(self, writer => writer.passed(step));
+    }
+
+    /// What stands before content. Nothing if it is open.
+    pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
+        each!(self, writer => writer.open(koboshi))
+    }
+
+    /// Text, thinking, seal and refusal of a step of any dialect; never its calls, its end or its cost.
+    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
+        each!(self, writer => writer.say(step))
+    }
+
+    /// Whole tool calls.
+    pub fn calls(&mut self, calls: &[WholeCall<'_>]) -> Bytes {
+        each!(self, writer => writer.calls(calls))
+    }
+
+    /// The end of the answer and the terminal mark.
+    pub fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
+        each!(self, writer => writer.finish(reason, usage))
+    }
+
+    /// The error that ends a stream. Nothing comes after it.
+    pub fn error(&mut self, failure: &Failure<'_>) -> Bytes {
+        each!(self, writer => writer.error(failure))
+    }
+
+    /// Keeps a silent stream open.
+    pub fn keep_alive(&mut self) -> Bytes {
+        each!(self, writer => writer.keep_alive())
+    }
+}

@@ -1,0 +1,155 @@
+//! The same wishes, made by splices in a request's own dialect and through the form in another one, are the same to whoever gets them.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+use bytes::Bytes;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
+use koboshi_wire::chat::Corrected;
+use koboshi_wire::form::{Choice, Form, Part, Role};
+use koboshi_wire::voice::WholeCall;
+use serde_json::json;
+
+/// One conversation with a finished tool call, as each dialect has it.
+fn body(dialect: Dialect) -> Bytes {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let body = match dialect {
+        Dialect::Chat => json!({"model": "m", "stream": true, "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Weather in Kyoto?"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Kyoto\"}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "sunny"}],
+            "tools": [{"type": "function", "function": {"name": "weather", "parameters": schema}}]}),
+        Dialect::Messages => {
+            json!({"model": "m", "stream": true, "max_tokens": 100, "system": "Be brief.", "messages": [
+            {"role": "user", "content": "Weather in Kyoto?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Kyoto"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "sunny"}]}],
+            "tools": [{"name": "weather", "input_schema": schema}]})
+        }
+        Dialect::Responses => json!({"model": "m", "stream": true, "instructions": "Be brief.", "input": [
+            {"role": "user", "content": "Weather in Kyoto?"},
+            {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{\"city\":\"Kyoto\"}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": "sunny"}],
+            "tools": [{"type": "function", "name": "weather", "parameters": schema}]}),
+        Dialect::Gemini => json!({"systemInstruction": {"parts": [{"text": "Be brief."}]}, "contents": [
+            {"role": "user", "parts": [{"text": "Weather in Kyoto?"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {"city": "Kyoto"}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"output": "sunny"}}}]}],
+            "tools": [{"functionDeclarations": [{"name": "weather", "parametersJsonSchema": schema}]}]}),
+    };
+    body.to_string().into()
+}
+
+fn read(dialect: Dialect, body: &Bytes) -> Request<'_> {
+    Request::parse(dialect, body, Some(("m", true))).unwrap()
+}
+
+/// The form of what a target gets.
+fn sent(from: Dialect, to: Dialect, edits: &Edits<'_>, look: impl FnOnce(&Form<'_>)) {
+    let body = body(from);
+    let to = To { dialect: to, prefill: true, thinks: true, ..To::default() };
+    let written = read(from, &body).write(&body, to, edits);
+    assert_eq!(written.lacks(), None, "{from:?} to {to:?}");
+    look(&read(to.dialect, &written.body).form());
+}
+
+fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
+    Dialect::ALL.into_iter().flat_map(|from| Dialect::ALL.map(|to| (from, to)))
+}
+
+const PLAIN: Edits<'static> =
+    Edits { model: "other", include_usage: true, note: None, close: false, turn: Turn::Plain };
+
+fn texts(form: &Form<'_>) -> Vec<(Role, String)> {
+    let mut said = Vec::new();
+    for turn in &form.turns {
+        for part in &turn.parts {
+            said.push((
+                turn.role,
+                match part {
+                    Part::Text(text) => text.to_string(),
+                    Part::Call(call) => {
+                        let arguments: serde_json::Value = serde_json::from_str(&call.arguments).unwrap();
+                        format!("{}{arguments}", call.name)
+                    }
+                    Part::Outcome(outcome) => outcome.text().unwrap_or_default().into_owned(),
+                    other => format!("{other:?}"),
+                },
+            ));
+        }
+    }
+    said
+}
+
+#[test]
+fn a_conversation_is_the_same_in_every_dialect() {
+    for (from, to) in pairs() {
+        sent(from, to, &PLAIN, |form| {
+            assert_eq!(form.system, ["Be brief."], "{from:?} {to:?}");
+            let wanted = [
+                (Role::User, "Weather in Kyoto?".to_owned()),
+                (Role::Assistant, "weather{\"city\":\"Kyoto\"}".to_owned()),
+                (Role::User, "sunny".to_owned()),
+            ];
+            assert_eq!(texts(form), wanted, "{from:?} {to:?}");
+            assert_eq!(form.tools[0].name, "weather");
+            if to != Dialect::Gemini {
+                assert_eq!(form.model, "other", "Gemini has the model in its path");
+            }
+        });
+    }
+}
+
+#[test]
+fn notes_closings_and_beginnings_arrive_in_every_dialect() {
+    for (from, to) in pairs() {
+        let edits = Edits { note: Some("[note]"), close: true, turn: Turn::Prefill("So far"), ..PLAIN };
+        sent(from, to, &edits, |form| {
+            let said = texts(form);
+            assert!(
+                said[2].1.starts_with("sunny") && said[2].1.ends_with("[note]"),
+                "{from:?} {to:?} {said:?}"
+            );
+            assert_eq!(said[3], (Role::Assistant, "So far".to_owned()), "{from:?} {to:?}");
+            assert_eq!(form.choice, Choice::Never, "{from:?} {to:?}");
+        });
+    }
+}
+
+#[test]
+fn a_call_that_is_to_be_made_again_is_asked_for_in_every_dialect() {
+    let call =
+        WholeCall { id: "call_2", name: "weather", arguments: "{\"city\": oops", ..WholeCall::default() };
+    let broken = [Corrected { call, correction: "no JSON" }];
+    let edits = Edits { turn: Turn::Redo(Redone { broken: &broken, tool: "weather" }), ..PLAIN };
+    for (from, to) in pairs() {
+        sent(from, to, &edits, |form| {
+            let said = texts(form);
+            assert_eq!(said.len(), 5, "{from:?} {to:?} {said:?}");
+            assert!(said[3].1.starts_with("weather{"), "{said:?}");
+            assert_eq!(said[4], (Role::User, "no JSON".to_owned()), "{from:?} {to:?}");
+            assert_eq!(form.choice, Choice::Tool("weather".into()), "{from:?} {to:?}");
+            assert!(to == Dialect::Gemini || !form.stream, "{from:?} {to:?}");
+        });
+    }
+}
+
+#[test]
+fn every_dialect_says_the_same_of_a_request() {
+    for dialect in Dialect::ALL {
+        let body = body(dialect);
+        let request = read(dialect, &body);
+        assert_eq!(request.dialect(), dialect);
+        assert_eq!((request.model(), request.stream(), request.turn()), ("m", true, 1), "{dialect:?}");
+        assert_eq!(request.last_user_text().as_deref(), Some("Weather in Kyoto?"), "{dialect:?}");
+        assert!(request.is_in_a_loop() && request.goes_on() && request.has_tools(), "{dialect:?}");
+        let calls = request.calls();
+        assert_eq!((calls.len(), &*calls[0].tool, &*calls[0].output), (1, "weather", "sunny"), "{dialect:?}");
+        let tools = request.tools();
+        assert!(tools[0].0 == "weather" && tools[0].1.is_some(), "{dialect:?}");
+        let opening = std::str::from_utf8(request.opening()).unwrap();
+        assert!(opening.contains("Kyoto?") && !opening.contains("sunny"), "{dialect:?} {opening}");
+        assert!(request.needs().tools && !request.needs().prefill);
+    }
+}
