@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind, Sub};
+use koboshi_wire::Dialect;
+use koboshi_wire::any::Events;
 use koboshi_wire::sse::Framer;
-use koboshi_wire::step::Usage;
+use koboshi_wire::step::{Step, Usage};
 use tokio::time::Instant;
 
 use crate::attempt::Limits;
@@ -23,14 +25,14 @@ pub(crate) const AFTER_THE_END: Duration = Duration::from_secs(1);
 /// Something for the client.
 #[derive(Debug)]
 pub(crate) enum Pass {
-    /// A frame as it came.
+    /// A frame as it came; the voice knows of it.
     Raw(Bytes),
-    /// A frame with a piece of a tool call as it came, and what else stands in it: needed if the calls must be written anew.
-    Call { raw: Bytes, text: Option<String>, finish: Option<String> },
+    /// A frame as it came, and what it says: needed if it goes out later, or if the calls in it must be written anew.
+    Frame(Bytes, Box<Step<'static>>),
     /// Text in a frame of our own.
     Text(String),
-    /// The end in a frame of our own.
-    Finish(String),
+    /// Frames of our own.
+    Own(Bytes),
 }
 
 /// An answer that is whole.
@@ -55,10 +57,14 @@ pub(crate) struct Followed {
     pub(crate) ended_alone: bool,
     /// The client need not wait for the rest, which can only be the cost: here is where it will stand.
     pub(crate) rest: Option<Framer>,
+    /// Reads its frames.
+    pub(crate) events: Events,
+    /// The terminal mark has come.
+    pub(crate) is_done: bool,
 }
 
 impl Followed {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         Self {
             calls: Vec::new(),
             held: Vec::new(),
@@ -72,6 +78,8 @@ impl Followed {
             speaks: false,
             ended_alone: false,
             rest: None,
+            events: Events::of(dialect),
+            is_done: false,
         }
     }
 
@@ -107,8 +115,10 @@ impl Followed {
     /// Keeps something back.
     pub(crate) fn hold(&mut self, pass: Pass) -> Result<(), Box<Fault>> {
         self.held_bytes += match &pass {
-            Pass::Raw(raw) | Pass::Call { raw, .. } => raw.len(),
-            Pass::Text(text) | Pass::Finish(text) => text.len() + 200,
+            Pass::Raw(raw) | Pass::Own(raw) => raw.len(),
+            // What it says is held too.
+            Pass::Frame(raw, _) => raw.len() * 2,
+            Pass::Text(text) => text.len() + 200,
         };
         let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
         if self.held_bytes > most {

@@ -21,15 +21,34 @@ use crate::target::Target;
 use crate::unary::not_an_answer;
 use crate::upstream::trouble::timed_out;
 use crate::upstream::{Answered, Post, Way, Writer};
+use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 * 1024;
 
+/// What is asked of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interface {
+    /// Words, for a client of this dialect.
+    Talk(Dialect),
+    /// Embeddings.
+    Embeddings,
+}
+
+impl Interface {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Talk(_) => "/chat/completions",
+            Self::Embeddings => "/embeddings",
+        }
+    }
+}
+
 /// How a request is put to a target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    pub(crate) interface: &'static str,
+    pub(crate) interface: Interface,
     pub(crate) streams: bool,
     /// Tokens that the answer may have.
     pub(crate) most_output: u64,
@@ -73,7 +92,7 @@ impl Journey<'_> {
         };
         let post = Post {
             way,
-            interface: shape.interface,
+            interface: shape.interface.path(),
             headers: &|tell| headers(target, shape, &self.story.id, tell),
             body,
             connect_limit: target.timers.connect,

@@ -55,11 +55,11 @@ impl Keys {
     }
 
     /// Who calls with these headers.
-    pub(crate) fn caller(&self, headers: &Fields) -> Caller {
+    pub(crate) fn caller(&self, headers: &Fields, in_query: Option<&str>) -> Caller {
         if !self.are_needed() {
             return Caller::Tenant(self.local());
         }
-        let Some(key) = presented(headers) else { return Caller::Nobody };
+        let Some(key) = presented(headers).or(in_query) else { return Caller::Nobody };
         if key.len() > LONGEST_KEY {
             return Caller::Stranger;
         }
@@ -131,21 +131,31 @@ mod tests {
             with("x-api-key", "kbs-secret"),
             with("x-goog-api-key", "kbs-secret"),
         ] {
-            assert_eq!(keys().caller(&headers), tenant);
+            assert_eq!(keys().caller(&headers, None), tenant);
         }
     }
 
     #[test]
     fn strangers_and_nobody_are_told_apart() {
-        assert_eq!(keys().caller(&Fields::default()), Caller::Nobody);
-        assert_eq!(keys().caller(&with("authorization", "Basic abc")), Caller::Nobody);
-        assert_eq!(keys().caller(&with("x-api-key", "kbs-other")), Caller::Stranger);
-        assert_eq!(keys().caller(&with("x-api-key", &"k".repeat(10_000))), Caller::Stranger);
+        assert_eq!(keys().caller(&Fields::default(), None), Caller::Nobody);
+        assert_eq!(keys().caller(&with("authorization", "Basic abc"), None), Caller::Nobody);
+        assert_eq!(keys().caller(&with("x-api-key", "kbs-other"), None), Caller::Stranger);
+        assert_eq!(keys().caller(&with("x-api-key", &"k".repeat(10_000)), None), Caller::Stranger);
+    }
+
+    #[test]
+    fn a_key_may_stand_in_the_address() {
+        assert_eq!(
+            keys().caller(&Fields::default(), Some("kbs-secret")),
+            Caller::Tenant(Tenant::new("laptop"))
+        );
+        let other = with("x-goog-api-key", "kbs-other");
+        assert_eq!(keys().caller(&other, Some("kbs-secret")), Caller::Stranger, "the header counts");
     }
 
     #[test]
     fn without_keys_everybody_is_local() {
         let open = Keys::of(&Named::new());
-        assert_eq!(open.caller(&Fields::default()), Caller::Tenant(Tenant::new("local")));
+        assert_eq!(open.caller(&Fields::default(), None), Caller::Tenant(Tenant::new("local")));
     }
 }

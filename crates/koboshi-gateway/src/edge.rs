@@ -12,11 +12,14 @@ use http::{HeaderValue, Method, Response};
 use koboshi::fault::Kind;
 use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
+use koboshi_wire::http1::head::Head;
+use koboshi_wire::{Dialect, gemini, messages};
+use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use crate::auth::Caller;
-use crate::chat::{self, Intake};
 use crate::core::Core;
+use crate::count;
 use crate::degrade::Hints;
 use crate::embeddings;
 use crate::flow::Flow;
@@ -26,15 +29,22 @@ use crate::page;
 use crate::plan::Plan;
 use crate::reply::{self, Disclosure, Told};
 use crate::story::{RequestId, Story, client_deadline, language, own_id};
+use crate::talk::{self, Intake};
 use crate::trace::Trace;
 use koboshi_wire::http1::Fields;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
-    Chat,
+    /// Words, in this dialect.
+    Talk(Dialect),
+    /// How many tokens a request has.
+    Count(Dialect),
     Embeddings,
-    Models,
+    /// The models that can be asked for.
+    Models(Dialect),
+    /// One of them.
+    Model(Dialect),
     Health,
     Ready,
     Metrics,
@@ -47,10 +57,21 @@ enum Door {
 }
 
 impl Door {
+    /// What is spoken there.
+    const fn dialect(self) -> Dialect {
+        match self {
+            Self::Talk(dialect) | Self::Count(dialect) | Self::Models(dialect) | Self::Model(dialect) => {
+                dialect
+            }
+            _ => Dialect::Chat,
+        }
+    }
+
     /// What it is called in traces.
     const fn operation(self) -> &'static str {
         match self {
             Self::Embeddings => "embeddings",
+            Self::Talk(Dialect::Gemini) => "generate_content",
             _ => "chat",
         }
     }
@@ -75,8 +96,10 @@ async fn answer(
     request: Request,
     stranger: Option<&'static str>,
 ) -> Response<Flow> {
-    let story = story(&core, &plan, &request.head.fields);
-    let door = door(&request.head.method, request.head.path());
+    let door = door(&request.head.method, request.head.path(), &request.head.fields);
+    let mut story = story(&core, &plan, &request.head.fields);
+    story.dialect = door.dialect();
+    story.list = wants_list(door, &request.head);
     core.world.meters.open.inc();
     let open = Opened(Rc::clone(&core));
     let refused = match stranger {
@@ -105,7 +128,9 @@ async fn answer(
             .await
         }
         Door::Admin => Box::pin(crate::admin::handle(&core, &plan, &story, peer, request)).await,
-        Door::Models | Door::Chat | Door::Embeddings => serve(core, plan, story, door, request, open).await,
+        Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
+            serve(core, plan, story, door, request, open).await
+        }
         Door::Preflight => at_once(page::preflight(&request.head.fields), Bytes::new()).await,
         Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
     }
@@ -132,15 +157,15 @@ async fn serve(
         reply::refuse(&core.world, &plan, story, kind, status, message, None)
     };
     let mut own_key = None;
-    match plan.keys.caller(&request.head.fields) {
+    match plan.keys.caller(&request.head.fields, key_in_query(&request.head).as_deref()) {
         Caller::Tenant(tenant) => {
             story.tenant = tenant;
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
-                own_key = vendor_key(&request.head.fields);
+                own_key = vendor_key(&request.head);
             }
         }
         Caller::Stranger if plan.config.serve.passthrough => {
-            own_key = vendor_key(&request.head.fields);
+            own_key = vendor_key(&request.head);
             story.tenant = Tenant::new("passthrough");
         }
         Caller::Nobody => {
@@ -156,9 +181,12 @@ async fn serve(
             return say(refuse(&story, Kind::Unauthorized, 401, Some("this key is not known here"))).await;
         }
     }
-    if door == Door::Models {
-        let names = plan.listed_models();
-        return say_bytes(&story, 200, models::list(names.iter().map(String::as_str)).into()).await;
+    if let Door::Models(dialect) | Door::Model(dialect) = door {
+        let one = matches!(door, Door::Model(_)).then(|| model_in(request.head.path())).flatten();
+        return match listed(&plan, dialect, one.as_deref()) {
+            Some(body) => say_bytes(&story, 200, body).await,
+            None => say(refuse(&story, Kind::ModelNotFound, 404, None)).await,
+        };
     }
     story.trace = core.world.trace(&request.head.fields, &story, door.operation());
     if !is_json(&request.head.fields) {
@@ -171,6 +199,17 @@ async fn serve(
         .await;
     }
     let hints = Hints::of(&request.head.fields);
+    let named = called(request.head.path());
+    if door.dialect() == Dialect::Gemini && named.is_none() {
+        return say(refuse(
+            &story,
+            Kind::InvalidRequest,
+            404,
+            Some("the path must name a model and what to do"),
+        ))
+        .await;
+    }
+    let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
     let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
     let body = match read_body(&plan, request, most).await {
         Ok(body) => body,
@@ -181,10 +220,11 @@ async fn serve(
     give(Flow::of(move |tap| async move {
         let _open = open;
         let trace = story.trace.clone();
-        let intake = Intake { story, plan, body, own_key, hints };
+        let intake = Intake { story, plan, body, own_key, hints, named };
         match door {
             Door::Embeddings => Box::pin(embeddings::serve(core, intake, tap)).await,
-            _ => chat::serve(core, intake, tap).await,
+            Door::Count(_) => Box::pin(count::serve(core, intake, tap)).await,
+            _ => talk::serve(core, intake, tap).await,
         }
         // A client that goes away never comes here.
         trace.finish();
@@ -205,22 +245,37 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         wall,
         deadline: began.after(deadline),
         trace: Trace::default(),
+        dialect: Dialect::Chat,
+        list: false,
     }
 }
 
-fn door(method: &Method, path: &str) -> Door {
+fn door(method: &Method, path: &str, headers: &Fields) -> Door {
     if path == "/koboshi" || path.starts_with("/koboshi/") {
         return Door::Admin;
     }
-    let bare = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
-    let (wanted, door) = match bare.trim_end_matches('/') {
-        "/chat/completions" => (Method::POST, Door::Chat),
+    let is_gemini = path.starts_with("/v1beta");
+    let versions = ["/v1beta1", "/v1beta", "/v1"];
+    let bare =
+        versions.iter().find_map(|version| path.strip_prefix(version).filter(|rest| rest.starts_with('/')));
+    let (wanted, door) = match bare.unwrap_or(path).trim_end_matches('/') {
+        "/chat/completions" => (Method::POST, Door::Talk(Dialect::Chat)),
+        "/messages" => (Method::POST, Door::Talk(Dialect::Messages)),
+        "/messages/count_tokens" => (Method::POST, Door::Count(Dialect::Messages)),
+        "/responses" => (Method::POST, Door::Talk(Dialect::Responses)),
         "/embeddings" => (Method::POST, Door::Embeddings),
-        "/models" => (Method::GET, Door::Models),
+        "/models" if is_gemini => (Method::GET, Door::Models(Dialect::Gemini)),
+        "/models" => (Method::GET, Door::Models(lister(headers))),
         "/health" => (Method::GET, Door::Health),
         "/ready" => (Method::GET, Door::Ready),
         "/metrics" => (Method::GET, Door::Metrics),
-        _ => return Door::Nothing,
+        rest => match called(rest).as_ref().map(|(_, verb)| verb.as_str()) {
+            Some("generateContent" | "streamGenerateContent") => (Method::POST, Door::Talk(Dialect::Gemini)),
+            Some("countTokens") => (Method::POST, Door::Count(Dialect::Gemini)),
+            None if rest.starts_with("/models/") && is_gemini => (Method::GET, Door::Model(Dialect::Gemini)),
+            None if rest.starts_with("/models/") => (Method::GET, Door::Model(lister(headers))),
+            _ => return Door::Nothing,
+        },
     };
     if *method == wanted || (wanted == Method::GET && *method == Method::HEAD) {
         door
@@ -231,14 +286,67 @@ fn door(method: &Method, path: &str) -> Door {
     }
 }
 
+/// Whose list of models a client expects: only Anthropic's clients say which version they speak.
+fn lister(headers: &Fields) -> Dialect {
+    if headers.has("anthropic-version") { Dialect::Messages } else { Dialect::Chat }
+}
+
+/// The model that a path names: all behind `/models/`, because names may hold slashes.
+fn model_in(path: &str) -> Option<String> {
+    let (_, rest) = path.split_once("/models/")?;
+    let name = percent_decode_str(rest.trim_end_matches('/')).decode_utf8().ok()?;
+    (!name.is_empty()).then(|| name.into_owned())
+}
+
+/// The model and the verb of a path like `/v1beta/models/gemini-2.5-flash:generateContent`.
+fn called(path: &str) -> Option<(String, String)> {
+    let (name, verb) = path.split_once("/models/").map(|_| path)?.rsplit_once(':')?;
+    Some((model_in(name)?, verb.to_owned()))
+}
+
+/// Whether a stream is to be one JSON list: what Gemini's interface gives unless it is asked for events.
+fn wants_list(door: Door, head: &Head) -> bool {
+    let asks_events =
+        form_urlencoded::parse(head.query().as_bytes()).any(|(name, value)| name == "alt" && value == "sse");
+    door == Door::Talk(Dialect::Gemini) && !asks_events && head.path().ends_with(":streamGenerateContent")
+}
+
+/// Google's clients may send their key in the address.
+fn key_in_query(head: &Head) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(head.query().as_bytes());
+    pairs.find(|(name, _)| name == "key").map(|(_, key)| key.into_owned()).filter(|key| !key.is_empty())
+}
+
+/// The models that can be asked for, or one of them, as the dialect lists them.
+fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
+    let names = plan.listed_models();
+    if let Some(one) = one {
+        // One that a wildcard leads to is not in the list, and can be asked for.
+        plan.route(one)?;
+        return Some(match dialect {
+            Dialect::Gemini => gemini::models::one(one),
+            Dialect::Messages => messages::models::one(one).into(),
+            _ => models::one(one).into(),
+        });
+    }
+    let names = names.iter().map(String::as_str);
+    Some(match dialect {
+        Dialect::Gemini => gemini::models::list(names),
+        Dialect::Messages => messages::models::list(names).into(),
+        _ => models::list(names).into(),
+    })
+}
+
 pub(crate) fn is_json(headers: &Fields) -> bool {
     let kind = headers.text(CONTENT_TYPE).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
 /// The client's own key, as its vendor wants it.
-fn vendor_key(headers: &Fields) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", crate::auth::presented(headers)?)).ok()?;
+fn vendor_key(head: &Head) -> Option<HeaderValue> {
+    let in_query = key_in_query(head);
+    let key = crate::auth::presented(&head.fields).or(in_query.as_deref())?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
@@ -288,8 +396,8 @@ async fn ready(core: &Core, story: &Story) -> Response<Flow> {
 
 /// An answer that is there at once.
 pub(crate) async fn say(told: Told) -> Response<Flow> {
-    let Told { parts, body, .. } = told;
-    at_once(parts, body).await
+    let body = told.body();
+    at_once(told.parts, body).await
 }
 
 async fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Response<Flow> {
@@ -333,18 +441,28 @@ mod tests {
     #[test]
     fn paths_are_found_with_and_without_the_version() {
         for (method, path, wanted) in [
-            (Method::POST, "/v1/chat/completions", Door::Chat),
-            (Method::POST, "/chat/completions", Door::Chat),
-            (Method::POST, "/v1/chat/completions/", Door::Chat),
-            (Method::GET, "/v1/models", Door::Models),
+            (Method::POST, "/v1/chat/completions", Door::Talk(Dialect::Chat)),
+            (Method::POST, "/chat/completions", Door::Talk(Dialect::Chat)),
+            (Method::POST, "/v1/chat/completions/", Door::Talk(Dialect::Chat)),
+            (Method::GET, "/v1/models", Door::Models(Dialect::Chat)),
             (Method::GET, "/chat/completions", Door::WrongMethod),
             (Method::HEAD, "/health", Door::Health),
             (Method::OPTIONS, "/v1/chat/completions", Door::Preflight),
             (Method::GET, "/koboshi/targets", Door::Admin),
+            (Method::POST, "/v1/messages", Door::Talk(Dialect::Messages)),
+            (Method::POST, "/messages/count_tokens", Door::Count(Dialect::Messages)),
+            (Method::POST, "/v1/responses", Door::Talk(Dialect::Responses)),
+            (Method::POST, "/v1beta/models/gemini-2.5-flash:generateContent", Door::Talk(Dialect::Gemini)),
+            (Method::POST, "/v1beta/models/sim/ok:streamGenerateContent", Door::Talk(Dialect::Gemini)),
+            (Method::POST, "/v1/models/m:countTokens", Door::Count(Dialect::Gemini)),
+            (Method::GET, "/v1beta/models", Door::Models(Dialect::Gemini)),
+            (Method::GET, "/v1beta/models/gemini-2.5-flash", Door::Model(Dialect::Gemini)),
+            (Method::GET, "/v1/models/gpt-4o", Door::Model(Dialect::Chat)),
+            (Method::POST, "/v1beta/models/m:embedContent", Door::Nothing),
             (Method::GET, "/v1", Door::Nothing),
             (Method::GET, "/koboshix", Door::Nothing),
         ] {
-            assert_eq!(door(&method, path), wanted, "{method} {path}");
+            assert_eq!(door(&method, path, &Fields::default()), wanted, "{method} {path}");
         }
     }
 }

@@ -7,12 +7,12 @@ use koboshi::fault::{Fault, Kind};
 use koboshi::remedy::Remedy;
 use koboshi_wire::chat::embeddings;
 
-use crate::attempt::Shape;
-use crate::chat::{Intake, send_error};
+use crate::attempt::{Interface, Shape};
 use crate::core::Core;
 use crate::flow::Tap;
 use crate::journey::Journey;
 use crate::reply::{self, Disclosure};
+use crate::talk::{Intake, send_error};
 use crate::unary::read_whole;
 
 /// Serves one request.
@@ -45,11 +45,12 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         None => chain.targets(world),
     };
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
-    let shape = Shape { interface: "/embeddings", streams: false, most_output: 0 };
+    let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
     let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);
     let mut facts = Disclosure::default();
     let ended = loop {
-        let opened = journey.open(&shape, &mut |target| embeddings::with_model(&body, &target.model)).await;
+        let opened =
+            journey.open(&shape, &mut |target| Some(embeddings::with_model(&body, &target.model))).await;
         facts.tried(&journey);
         let mut open = match opened {
             Ok(open) => open,

@@ -10,15 +10,17 @@ use koboshi::reask::{Called, Lineage, Step};
 use koboshi::remedy::Remedy;
 use koboshi_report::reask::{debug_lines, for_model, for_user};
 use koboshi_store::What;
-use koboshi_wire::chat::write::WholeCall;
-use koboshi_wire::chat::{Corrected, answer};
+use koboshi_wire::any::{Redone, Turn, answer};
+use koboshi_wire::chat::Corrected;
 use koboshi_wire::step::{CallPiece, Usage};
+use koboshi_wire::voice::WholeCall;
+use koboshi_wire::whole;
 use serde_json::json;
 
 use crate::attempt::Shape;
 use crate::journey::{Ended, Journey, Open};
 use crate::log::Level;
-use crate::run::{Run, Turn};
+use crate::run::Run;
 use crate::unary::read_whole;
 
 /// Calls of one answer.
@@ -33,6 +35,8 @@ pub(crate) struct ToolCall {
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) free_text: bool,
+    /// The provider's proof of it.
+    pub(crate) seal: Option<String>,
     /// The arguments are not the upstream's own.
     pub(crate) changed: bool,
     /// The answer that it came with was cut by the output limit, and this call was its last.
@@ -42,7 +46,13 @@ pub(crate) struct ToolCall {
 
 impl ToolCall {
     pub(crate) fn whole(&self) -> WholeCall<'_> {
-        WholeCall { id: &self.id, name: &self.name, arguments: &self.arguments, ..WholeCall::default() }
+        WholeCall {
+            id: &self.id,
+            name: &self.name,
+            arguments: &self.arguments,
+            free_text: self.free_text,
+            seal: self.seal.as_deref(),
+        }
     }
 
     fn called(&self) -> Called<'_> {
@@ -77,6 +87,9 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
         call.arguments.push_str(arguments);
     }
     call.free_text |= piece.free_text;
+    if let Some(seal) = piece.seal.as_deref() {
+        call.seal = Some(seal.to_owned());
+    }
     Some(())
 }
 
@@ -129,7 +142,7 @@ impl Run<'_> {
             let Some(call) = calls.get(at) else { return Err(Unsettled::Elsewhere) };
             let corrected = [Corrected { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
-            let turn = Turn::Reask(&corrected, &call.name);
+            let turn = Turn::Redo(Redone { broken: &corrected, tool: &call.name });
             let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
                 Ok(next) => next,
                 Err(ended) => return Err(Unsettled::Ended(ended)),
@@ -225,7 +238,7 @@ impl Run<'_> {
     }
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
-        let (_, schema) = self.request.tools().find(|(name, _)| name == tool)?;
+        let (_, schema) = self.request.tools().into_iter().find(|(name, _)| name == tool)?;
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
         self.core.world.schemas.compile(schema?.get()).ok().map(|schema| schema.named(tool))
     }
@@ -242,9 +255,9 @@ impl Run<'_> {
             let text = String::from_utf8_lossy(body);
             journey.classify(&open.head, 200, &text, false).unwrap_or_else(broken_call)
         };
-        let whole = answer::read(body).map_err(|_| invalid())?;
+        let whole = answer::read(self.tongue(&open.target), body).map_err(|_| invalid())?;
         let choice = whole.choices.first().filter(|_| !whole.error).ok_or_else(invalid)?;
-        let named = |call: &&answer::Call<'_>| call.name.as_deref() == Some(tool);
+        let named = |call: &&whole::Call<'_>| call.name.as_deref() == Some(tool);
         let call =
             choice.calls.iter().find(named).or_else(|| choice.calls.first()).ok_or_else(broken_call)?;
         let finish = choice.finish.as_deref().map_or(Finish::Unknown, Finish::of);

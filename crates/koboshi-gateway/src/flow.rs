@@ -52,11 +52,11 @@ impl Tap {
         *self.slot.piece.borrow_mut() = Some(piece);
     }
 
-    /// Gives a piece if the one before was taken; else it is not needed.
-    pub(crate) fn offer(&self, piece: Bytes) {
+    /// Gives a piece if the one before was taken; else it is not even made.
+    pub(crate) fn offer_made(&self, make: impl Fn() -> Bytes) {
         let mut slot = self.slot.piece.borrow_mut();
-        if slot.is_none() && !piece.is_empty() {
-            *slot = Some(piece);
+        if slot.is_none() {
+            *slot = Some(make()).filter(|piece| !piece.is_empty());
         }
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::chat::{chunk, unstreamed};
+use koboshi_wire::Dialect;
+use koboshi_wire::chat::unstreamed;
 use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
@@ -67,7 +68,7 @@ impl Stream<'_, '_> {
         resume: Option<&mut Resume>,
         journey: &Journey<'_>,
     ) -> Result<Followed, Stop> {
-        self.begin();
+        self.begin(open);
         let mut passing = Passing::default();
         let followed = self.frames(open, resume, journey, &mut passing).await;
         // What passed the gate before a fall counts as seen, so it must go out.
@@ -83,7 +84,7 @@ impl Stream<'_, '_> {
         passing: &mut Passing,
     ) -> Result<Followed, Stop> {
         let mut framer = Framer::new(LONGEST_FRAME);
-        let mut answer = Followed::new();
+        let mut answer = Followed::new(self.tongue);
         let resumed = resume.is_some();
         loop {
             while let Some(frame) = framer.next_frame() {
@@ -98,6 +99,9 @@ impl Stream<'_, '_> {
                         }
                         self.pass_frame(pass, frame.at(), passing).await;
                     }
+                }
+                if answer.is_done {
+                    return self.end(resumed, answer);
                 }
             }
             self.flush(passing).await;
@@ -161,7 +165,9 @@ impl Stream<'_, '_> {
             };
         }
         let body = blocks.whole();
-        if let (None, Some(frames)) = (&broken, unstreamed::frames(&body)) {
+        if self.tongue == Dialect::Chat
+            && let (None, Some(frames)) = (&broken, unstreamed::frames(&body))
+        {
             return Ok(frames);
         }
         let said = journey.said_of(open, &body);
@@ -171,16 +177,22 @@ impl Stream<'_, '_> {
     /// Whether the client has everything that it asked for.
     fn needs_no_more(&self, answer: &Followed) -> bool {
         let request = self.run.request;
-        answer.has_said_all(request.n().max(1)) && (!request.include_usage() || answer.usage.is_some())
+        // Only there the cost comes apart from the end.
+        self.tongue == Dialect::Chat
+            && answer.has_said_all(request.n().max(1))
+            && (!request.include_usage() || answer.usage.is_some())
     }
 
     /// Nothing of an attempt that was not seen counts for the next one.
-    fn begin(&mut self) {
+    fn begin(&mut self, open: &Open) {
+        self.tongue = self.run.tongue(&open.target);
+        let mut voice = self.run.voice.borrow_mut();
+        let is_native = self.tongue == voice.dialect();
         if !self.committed {
-            self.names.id.clear();
-            self.names.model.clear();
+            voice.begin(is_native);
             self.beyond_text = false;
         }
+        self.is_raw = is_native && voice.lets_pass();
     }
 
     /// Passes a frame on; raw ones that stand side by side go out together.
@@ -204,9 +216,10 @@ impl Stream<'_, '_> {
         let (limit, sub) = answer.limit(&open.limits);
         let run = self.run;
         let head = || stream_head(run.story, &run.facts());
+        let breath = || run.voice.borrow_mut().breath();
         let body = &mut open.body;
         let next = pin!(timeout_at(limit, body.next_joined()));
-        match self.hold.during(head, next).await {
+        match self.hold.during(head, breath, next).await {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
             // Everything was said: how the connection ended does not matter.
@@ -226,18 +239,22 @@ impl Stream<'_, '_> {
         answer: &mut Followed,
     ) -> Result<Looked, Stop> {
         let malformed = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.malformed_chunk"));
-        let Some(data) = frame.data().map_err(|_| malformed())? else { return Ok(Looked::Quiet) };
-        let step = chunk::read(&data).map_err(|_| malformed())?;
-        if step.done {
+        let Some(data) = answer.events.data(frame).map_err(|_| malformed())? else {
+            return Ok(Looked::Quiet);
+        };
+        let step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
+        let is_chat = self.tongue == Dialect::Chat;
+        if step.done && is_chat {
             return Ok(Looked::End);
         }
         if step.error {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(fault.unwrap_or_else(malformed)));
         }
+        answer.is_done = step.done;
         self.learn_names(&step, open);
         self.collect(&step, open, answer)?;
-        if step.usage.is_some() && step.choices == 0 {
+        if is_chat && step.usage.is_some() && step.choices == 0 {
             // The last frame of all has nothing but the usage; ours goes out instead, with what all answers cost.
             return Ok(if answer.is_whole() { Looked::End } else { Looked::Quiet });
         }
@@ -247,21 +264,19 @@ impl Stream<'_, '_> {
                 fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))),
             ));
         }
+        let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content;
         let pass = match resume {
             Some(resume) => self.anew(&step, resume, answer.has_content)?,
-            None if step.calls.is_empty() => Some(Pass::Raw(frame.raw().clone())),
-            None => Some(Pass::Call {
-                raw: frame.raw().clone(),
-                text: step.text.as_deref().map(str::to_owned),
-                finish: step.finish.first().map(|(_, reason)| reason.clone().into_owned()),
-            }),
+            None if !self.is_raw => self.translated(&step),
+            None if holds => Some(Pass::Frame(frame.raw().clone(), Box::new(step.clone().into_owned()))),
+            None => Some(Pass::Raw(frame.raw().clone())),
         };
         let Some(pass) = pass else { return Ok(Looked::Quiet) };
         let text = match &pass {
             Pass::Text(text) => text,
             _ => step.text.as_deref().unwrap_or_default(),
         };
-        if !answer.calls.is_empty() || !self.flows() || !answer.has_content {
+        if holds {
             answer.text.push_str(text);
             answer.hold(pass)?;
             return Ok(Looked::Quiet);
@@ -270,8 +285,30 @@ impl Stream<'_, '_> {
         if self.can_resume() {
             self.sent.push_str(text);
         }
+        if !self.committed {
+            self.tell_held(answer);
+        }
         self.commit(journey);
+        if matches!(pass, Pass::Raw(_)) {
+            self.run.voice.borrow_mut().passed(&step);
+        }
         Ok(Looked::Pass(pass))
+    }
+
+    /// What a frame of another dialect says, in frames of ours.
+    fn translated(&self, step: &Step<'_>) -> Option<Pass> {
+        let said = self.run.voice.borrow_mut().say(step);
+        (!said.is_empty()).then_some(Pass::Own(said))
+    }
+
+    /// The voice hears of the frames that were held before the one that commits, in their order.
+    fn tell_held(&self, answer: &mut Followed) {
+        for held in &mut answer.held {
+            if let Pass::Frame(raw, step) = held {
+                self.run.voice.borrow_mut().passed(step);
+                *held = Pass::Raw(raw.clone());
+            }
+        }
     }
 
     /// Takes what a frame brings into the answer.
@@ -321,14 +358,17 @@ impl Stream<'_, '_> {
     }
 
     fn learn_names(&mut self, step: &Step<'_>, open: &Open) {
-        if self.names.id.is_empty()
+        let mut voice = self.run.voice.borrow_mut();
+        // An id of another vendor is none of the client's.
+        if self.is_raw
+            && voice.names.id.is_empty()
             && let Some(id) = step.id.as_deref()
         {
-            id.clone_into(&mut self.names.id);
+            id.clone_into(&mut voice.names.id);
         }
         match step.model.as_deref() {
-            Some(model) if model != self.names.model => model.clone_into(&mut self.names.model),
-            None if self.names.model.is_empty() => self.names.model = open.target.model.to_string(),
+            Some(model) if model != voice.names.model => model.clone_into(&mut voice.names.model),
+            None if voice.names.model.is_empty() => voice.names.model = open.target.model.to_string(),
             _ => {}
         }
     }
@@ -348,18 +388,12 @@ impl Stream<'_, '_> {
     }
 
     /// The stream has ended: is the answer whole?
-    fn end(&self, resumed: bool, mut answer: Followed) -> Result<Followed, Stop> {
+    fn end(&self, resumed: bool, answer: Followed) -> Result<Followed, Stop> {
         if !answer.is_whole() {
             return Err(Stop::Fault(cut("the stream ended before the answer was whole")));
         }
         if !answer.has_content && !resumed && !answer.ended_by_limit() {
             return Err(Stop::Fault(not_an_answer()));
-        }
-        if resumed
-            && answer.calls.is_empty()
-            && let Some((_, reason)) = answer.finishes.first().cloned()
-        {
-            answer.hold(Pass::Finish(reason))?;
         }
         Ok(answer)
     }

@@ -8,7 +8,7 @@ use koboshi::guard::{Finding, Judgement, Rule, Verdict};
 use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
 use koboshi_store::What;
-use koboshi_wire::chat::ChatRequest;
+use koboshi_wire::any::Request;
 use serde_json::json;
 
 use crate::plan::Plan;
@@ -30,7 +30,7 @@ pub(crate) fn judge(
     plan: &Plan,
     story: &Story,
     mode: GuardMode,
-    request: &ChatRequest<'_>,
+    request: &Request<'_>,
 ) -> Guarded {
     if mode == GuardMode::Off {
         return Guarded::default();
@@ -41,7 +41,7 @@ pub(crate) fn judge(
         return Guarded::default();
     }
     let Some(guard) = &plan.guard else { return Guarded::default() };
-    let borrowed: Vec<_> = calls.iter().map(koboshi_wire::chat::GuardCall::call).collect();
+    let borrowed: Vec<_> = calls.iter().map(koboshi_wire::form::GuardCall::call).collect();
     let now = world.zoned();
     let judgement = guard.judge_in_with(&plan.digests, request.turn(), &borrowed, &plan.classifier, &now);
     let Some((finding, is_binding)) = gravest(&judgement, plan.config.guard.enforce_depth) else {

@@ -10,8 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::response::Parts;
-use koboshi_config::gateway::KeepAlive;
-use koboshi_wire::chat::write::{COMMENT, Head, empty_chunk};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::flow::Tap;
@@ -19,7 +17,6 @@ use crate::flow::Tap;
 /// Keeps one stream open.
 pub(crate) struct Hold<'t> {
     tap: &'t Tap,
-    style: KeepAlive,
     every: Duration,
     next: Instant,
     alarm: Option<Pin<Box<Sleep>>>,
@@ -27,8 +24,8 @@ pub(crate) struct Hold<'t> {
 
 impl<'t> Hold<'t> {
     /// Holds a stream back for `quiet`, then keeps it open.
-    pub(crate) fn stream(tap: &'t Tap, style: KeepAlive, quiet: Duration, every: Duration) -> Self {
-        Self { tap, style, every, next: Instant::now() + quiet, alarm: None }
+    pub(crate) fn stream(tap: &'t Tap, quiet: Duration, every: Duration) -> Self {
+        Self { tap, every, next: Instant::now() + quiet, alarm: None }
     }
 
     /// Something was sent: silence begins anew.
@@ -36,12 +33,13 @@ impl<'t> Hold<'t> {
         self.next = Instant::now() + self.every;
     }
 
-    /// Runs something that may take long. `head` is what goes out first if it does.
+    /// Runs something that may take long. `head` is what goes out first if it does, and `breath` what follows.
     ///
     /// It is pinned by the caller: a future that is handed over is kept twice, and streams are many.
     pub(crate) async fn during<T>(
         &mut self,
         head: impl Fn() -> Parts,
+        breath: impl Fn() -> Bytes,
         mut work: Pin<&mut impl Future<Output = T>>,
     ) -> T {
         poll_fn(|context| {
@@ -58,18 +56,10 @@ impl<'t> Hold<'t> {
                     return Poll::Pending;
                 }
                 self.tap.head(head());
-                self.tap.offer(breath(self.style));
+                self.tap.offer_made(&breath);
                 self.next = Instant::now() + self.every;
             }
         })
         .await
-    }
-}
-
-fn breath(style: KeepAlive) -> Bytes {
-    match style {
-        KeepAlive::Frame => empty_chunk(&Head::default()),
-        KeepAlive::Off => Bytes::new(),
-        _ => Bytes::from_static(COMMENT),
     }
 }

@@ -71,6 +71,8 @@ pub(crate) struct Journey<'j> {
     /// Who rested when last looked at, the soonest to be back.
     soonest: Option<Resting>,
     pub(crate) attempts: u32,
+    /// Targets in whose dialect the request cannot be said.
+    untold: Vec<usize>,
 }
 
 impl<'j> Journey<'j> {
@@ -85,7 +87,7 @@ impl<'j> Journey<'j> {
         let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
         let call = call.until(story.deadline);
         let call = if lesser { call.or_lesser() } else { call };
-        Self { core, plan, story, targets, call, soonest: None, attempts: 0 }
+        Self { core, plan, story, targets, call, soonest: None, attempts: 0, untold: Vec::new() }
     }
 
     /// A part of a longer journey: so many attempts were made before.
@@ -94,11 +96,11 @@ impl<'j> Journey<'j> {
         self
     }
 
-    /// Asks until somebody begins to answer. `make` writes the request for a target.
+    /// Asks until somebody begins to answer. `make` writes the request for a target; one for which it cannot be written is passed over.
     pub(crate) async fn open(
         &mut self,
         shape: &Shape,
-        make: &mut dyn FnMut(&Target) -> Bytes,
+        make: &mut dyn FnMut(&Target) -> Option<Bytes>,
     ) -> Result<Open, Ended> {
         self.open_resuming(shape, make, false).await
     }
@@ -107,7 +109,7 @@ impl<'j> Journey<'j> {
     pub(crate) async fn open_resuming(
         &mut self,
         shape: &Shape,
-        make: &mut dyn FnMut(&Target) -> Bytes,
+        make: &mut dyn FnMut(&Target) -> Option<Bytes>,
         resuming: bool,
     ) -> Result<Open, Ended> {
         loop {
@@ -123,7 +125,11 @@ impl<'j> Journey<'j> {
             };
             let place = attempt.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
-            let body = make(&target);
+            let Some(body) = make(&target) else {
+                self.untold.push(place);
+                self.call.bar(place);
+                continue;
+            };
             let cost = Cost::estimate(body.len(), shape.most_output);
             let Some(reservation) = self.reserve(&target, cost, now).await else {
                 self.call.bar(place);
@@ -281,6 +287,11 @@ impl<'j> Journey<'j> {
     fn ended(&mut self, end: End) -> Ended {
         let world = &self.core.world;
         let now = world.now();
+        if self.untold.len() == self.targets.len() {
+            let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
+            fault.sub = Some(Sub::Capability);
+            return Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+        }
         match end {
             End::Failed(failed) => {
                 let fault = failed.last().map_or_else(

@@ -7,15 +7,15 @@
 //!                   └ tool calls are held until the answer is whole and pass the firewall
 //! ```
 //!
-//! Frames of the client's own dialect pass as the bytes they were. After a change of target the frames are written anew, because the
-//! id stays the first one's and the model becomes the one that really answers.
+//! Frames of the client's own dialect pass as the bytes they were, those of another one are said anew by the [`voice`](crate::voice). After a
+//! change of target all frames are written anew, because the id stays the first one's and the model becomes the one that really answers.
 
-use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
-use koboshi_wire::chat::write::{self, DONE};
-use koboshi_wire::step::Usage;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::Turn;
+use koboshi_wire::step::{Step, Usage};
 use serde_json::Value;
 
 use crate::answer::{Followed, Pass};
@@ -27,7 +27,7 @@ use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;
 use crate::rest::Rest;
 use crate::resume::{Begun, Resume};
-use crate::run::{Run, Turn};
+use crate::run::Run;
 use crate::stake::Withdrawn;
 
 /// Text beyond this is not kept, and a stream that breaks after it cannot be resumed.
@@ -44,8 +44,10 @@ pub(crate) struct Stream<'s, 'r> {
     pub(crate) beyond_text: bool,
     /// It has seen content.
     pub(crate) committed: bool,
-    /// The first answer's names, for frames of our own.
-    pub(crate) names: write::Head,
+    /// What the target that answers speaks.
+    pub(crate) tongue: Dialect,
+    /// Its frames go out as they come.
+    pub(crate) is_raw: bool,
     /// What all answers cost together.
     pub(crate) usage: Usage,
     pub(crate) knows_usage: bool,
@@ -70,11 +72,12 @@ impl<'s, 'r> Stream<'s, 'r> {
         Self {
             run,
             tap,
-            hold: Hold::stream(tap, serve.keep_alive, serve.hold, serve.keep_alive_every),
+            hold: Hold::stream(tap, serve.hold, serve.keep_alive_every),
             sent: String::new(),
             beyond_text: false,
             committed: false,
-            names: write::Head { created: run.story.wall.as_second(), ..write::Head::default() },
+            tongue: run.request.dialect(),
+            is_raw: true,
             usage: Usage::default(),
             knows_usage: false,
             about: None,
@@ -85,6 +88,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// With a word about the answer as a whole.
     pub(crate) fn about(mut self, about: Value) -> Self {
         self.about = Some(about);
+        self.run.voice.borrow_mut().take_over();
         self
     }
 
@@ -149,13 +153,12 @@ impl<'s, 'r> Stream<'s, 'r> {
         let opened = {
             // Its room is given back before the answer is followed.
             let mut opening = Box::pin(journey.open_resuming(&run.shape, &mut make, resuming));
-            self.hold.during(head, opening.as_mut()).await
+            let breath = || run.voice.borrow_mut().breath();
+            self.hold.during(head, breath, opening.as_mut()).await
         };
         if let Ok(open) = &opened {
-            run.disclose(|facts| {
-                facts.served_by(&open.target);
-                facts.tried(journey);
-            });
+            run.served_by(&open.target);
+            run.disclose(|facts| facts.tried(journey));
         }
         opened
     }
@@ -181,15 +184,16 @@ impl<'s, 'r> Stream<'s, 'r> {
         } else {
             let head = || stream_head(run.story, &run.facts());
             let settling = run.settle_calls(journey, open, &mut calls, finish, &mut sum);
-            self.hold.during(head, Box::pin(settling).as_mut()).await?
+            let breath = || run.voice.borrow_mut().breath();
+            self.hold.during(head, breath, Box::pin(settling).as_mut()).await?
         };
         self.usage = self.usage.plus(sum);
         self.knows_usage |= usage.is_some();
-        let changed = rewritten || calls.iter().any(|call| call.changed);
+        let is_ours = rewritten || !self.is_raw || calls.iter().any(|call| call.changed);
         self.commit(journey);
         self.mark().await;
-        if changed && !calls.is_empty() {
-            self.write_anew(held, &calls, &finishes).await;
+        if is_ours && !calls.is_empty() {
+            self.write_anew(held, &run.for_client(&open.target, calls.clone())).await;
         } else {
             for pass in held {
                 self.pass(pass).await;
@@ -199,10 +203,10 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.is_plain = calls.is_empty()
             && !self.beyond_text
             && matches!(finishes.as_slice(), [(0, reason)] if reason == "stop");
-        if self.run.request.include_usage() && self.knows_usage {
-            self.tap.send(write::usage_chunk(&self.names, &self.usage)).await;
-        }
-        self.tap.send(Bytes::from_static(DONE)).await;
+        let reason = finishes.first().map_or("stop", |(_, reason)| reason);
+        let usage = Some(&self.usage).filter(|_| self.knows_usage);
+        let end = run.voice.borrow_mut().finish(reason, usage);
+        self.tap.send(end).await;
         if rewritten {
             self.run.core.world.meters.recovery("resumed");
         }
@@ -217,30 +221,35 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     /// Frames with tool calls that were changed: everything as it came, but the calls whole and in our own words.
-    async fn write_anew(&mut self, held: Vec<Pass>, calls: &[ToolCall], finishes: &[(u32, String)]) {
-        let last = held.iter().rposition(|pass| matches!(pass, Pass::Call { .. }));
+    async fn write_anew(&mut self, held: Vec<Pass>, calls: &[ToolCall]) {
+        let speaks = |pass: &Pass| matches!(pass, Pass::Frame(_, step) if !step.calls.is_empty());
+        let (first, last) = (held.iter().position(speaks), held.iter().rposition(speaks));
+        // Elsewhere what belongs to a call is spread over several frames, and the end counts the blocks.
+        let keeps_others = self.tongue == Dialect::Chat;
         for (at, pass) in held.into_iter().enumerate() {
-            let Pass::Call { text, finish, .. } = pass else {
-                self.pass(pass).await;
-                continue;
-            };
-            if let Some(text) = text {
-                self.pass(Pass::Text(text)).await;
+            match pass {
+                Pass::Frame(raw, step) if !step.calls.is_empty() => {
+                    drop(raw);
+                    self.say(&step).await;
+                }
+                Pass::Frame(_, step) if !keeps_others && first.is_some_and(|first| at > first) => {
+                    self.say(&step).await;
+                }
+                pass => self.pass(pass).await,
             }
             if Some(at) == last {
                 self.write_calls(calls).await;
-            }
-            if let Some(reason) = finish {
-                self.pass(Pass::Finish(reason)).await;
             }
         }
         // After a change of target no frame is kept.
         if last.is_none() {
             self.write_calls(calls).await;
-            if let Some((_, reason)) = finishes.first() {
-                self.pass(Pass::Finish(reason.clone())).await;
-            }
         }
+    }
+
+    async fn say(&mut self, step: &Step<'_>) {
+        let said = self.run.voice.borrow_mut().say(step);
+        self.tap.send(said).await;
     }
 
     async fn write_calls(&mut self, calls: &[ToolCall]) {
@@ -249,14 +258,8 @@ impl<'s, 'r> Stream<'s, 'r> {
             let same = rest.iter().take_while(|call| call.choice == first.choice).count();
             let (these, others) = rest.split_at(same);
             let wholes: Vec<_> = these.iter().map(ToolCall::whole).collect();
-            let frame = match wholes.as_slice() {
-                // The old form has room for one call.
-                [only] if self.run.request.is_legacy() => {
-                    write::function_chunk(&self.names, first.choice, only)
-                }
-                _ => write::calls_chunk_from(&self.names, first.choice, 0, &wholes),
-            };
-            self.tap.send(frame).await;
+            let frames = self.run.voice.borrow_mut().calls(first.choice, &wholes);
+            self.tap.send(frames).await;
             rest = others;
         }
     }
@@ -273,16 +276,21 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// Says what is to be said of the answer as a whole, once.
     pub(crate) async fn mark(&mut self) {
         if let Some(about) = self.about.take() {
-            self.tap.send(write::role_chunk(&self.names, Some(&about))).await;
+            let opening = self.run.voice.borrow_mut().open(&about);
+            self.tap.send(opening).await;
         }
     }
 
     pub(crate) async fn pass(&mut self, pass: Pass) {
-        match pass {
-            Pass::Raw(raw) | Pass::Call { raw, .. } => self.tap.send(raw).await,
-            Pass::Text(text) => self.tap.send(write::text_chunk(&self.names, &text)).await,
-            Pass::Finish(reason) => self.tap.send(write::finish_chunk(&self.names, &reason)).await,
-        }
+        let bytes = match pass {
+            Pass::Raw(bytes) | Pass::Own(bytes) => bytes,
+            Pass::Frame(raw, step) => {
+                self.run.voice.borrow_mut().passed(&step);
+                raw
+            }
+            Pass::Text(text) => self.run.voice.borrow_mut().text(&text),
+        };
+        self.tap.send(bytes).await;
         self.hold.spoke();
     }
 
@@ -301,7 +309,8 @@ impl<'s, 'r> Stream<'s, 'r> {
         let told =
             crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, &ended, &run.facts());
         run.core.world.meters.answer("broken");
-        self.tap.send(told.frame).await;
+        let frame = run.voice.borrow_mut().error(&told.failure());
+        self.tap.send(frame).await;
         Ok(Relayed::Broken)
     }
 }

@@ -14,7 +14,9 @@ use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind};
 use koboshi::key::ScopeKey;
 use koboshi_report::phrase::Lang;
-use koboshi_wire::chat::write::{ErrorBody, error_body, error_frame};
+use koboshi_wire::Dialect;
+use koboshi_wire::any::answer;
+use koboshi_wire::failure::Failure;
 use serde_json::{Value, json};
 
 use crate::journey::{Ended, Journey};
@@ -46,6 +48,8 @@ pub(crate) struct Disclosure {
     pub(crate) reasks: u32,
     /// How many calls were mended without asking.
     pub(crate) repaired: u32,
+    /// The dialect of the target that answers, where it is another one than the client's.
+    pub(crate) translated: Option<&'static str>,
 }
 
 impl Disclosure {
@@ -70,6 +74,9 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     let headers = &mut parts.headers;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
     headers.insert(&names::REQUEST_ID, story.id.header());
+    if story.dialect == Dialect::Messages {
+        headers.insert(&names::ANTHROPIC_REQUEST_ID, story.id.header());
+    }
     headers.insert(&names::ATTEMPTS, number(facts.attempts));
     let mut text = |name: &'static HeaderName, value: Option<&str>| {
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
@@ -81,6 +88,9 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
     text(&names::GUARD, facts.guard.as_deref());
+    if let Some(dialect) = facts.translated {
+        headers.insert(&names::TRANSLATED, HeaderValue::from_static(dialect));
+    }
     if facts.reasks > 0 {
         headers.insert(&names::REASK, number(facts.reasks));
     }
@@ -113,7 +123,8 @@ pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
 
 /// The head of a stream of a prepared answer.
 pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Parts {
-    let mut parts = head_with(status, "text/event-stream", story, facts);
+    let content = if story.list { "application/json" } else { "text/event-stream" };
+    let mut parts = head_with(status, content, story, facts);
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the keep-alives back too.
     parts.headers.insert(&names::BUFFERING, HeaderValue::from_static("no"));
@@ -124,8 +135,39 @@ pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -
 pub(crate) struct Told {
     pub(crate) status: u16,
     pub(crate) parts: Parts,
-    pub(crate) body: Bytes,
-    pub(crate) frame: Bytes,
+    dialect: Dialect,
+    kind: Kind,
+    code: String,
+    message: String,
+    param: Option<String>,
+    request: String,
+    retry_after: Option<u64>,
+    resets_at: Option<i64>,
+    is_final: bool,
+    koboshi: Value,
+}
+
+impl Told {
+    /// What went wrong, for whoever writes it down.
+    pub(crate) fn failure(&self) -> Failure<'_> {
+        Failure {
+            kind: self.kind,
+            status: self.status,
+            message: &self.message,
+            code: Some(&self.code),
+            param: self.param.as_deref(),
+            request_id: Some(&self.request),
+            retry_after: self.retry_after,
+            resets_at: self.resets_at,
+            is_final: self.is_final,
+            koboshi: Some(&self.koboshi),
+        }
+    }
+
+    /// As the body of an answer.
+    pub(crate) fn body(&self) -> Bytes {
+        answer::error(self.dialect, &self.failure())
+    }
 }
 
 /// What is to be told when a journey brought no answer.
@@ -206,14 +248,7 @@ fn write(
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
     let said = format!("{} {}", words.message, words.suggestion);
-    let (kind, code) = envelope(fault.kind, fault);
-    let body = ErrorBody {
-        message: said.trim(),
-        kind,
-        code: Some(code),
-        param: words.param,
-        koboshi: Some(&koboshi),
-    };
+    let status = status_for(story.dialect, fault.kind, status, again);
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
     parts
@@ -222,7 +257,32 @@ fn write(
     if let Some(seconds) = seconds {
         parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    Told { status, parts, body: error_body(&body), frame: error_frame(&body) }
+    let later =
+        |seconds: u64| story.wall.as_second().saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
+    Told {
+        status,
+        parts,
+        dialect: story.dialect,
+        kind: fault.kind,
+        code: fault.kind.name().to_owned(),
+        message: said.trim().to_owned(),
+        param: words.param.map(str::to_owned),
+        request: story.id.to_string(),
+        retry_after: seconds,
+        resets_at: seconds.map(later),
+        is_final: !again,
+        koboshi,
+    }
+}
+
+/// The status as the programs of a dialect understand it. That everybody rests is a 503 by the table; Gemini's programs read how long they are
+/// to wait only in a 429, and Codex stops and tells the time only at one.
+fn status_for(dialect: Dialect, kind: Kind, status: u16, again: bool) -> u16 {
+    match (dialect, kind) {
+        (Dialect::Gemini, Kind::CoolingDown) => 429,
+        (Dialect::Responses, Kind::CoolingDown) if !again => 429,
+        _ => status,
+    }
 }
 
 /// One attempt for the trail: what and where, nothing that the other side said.
@@ -241,20 +301,5 @@ fn status_of(fault: &Fault, own_credential: bool) -> u16 {
     match fault.kind {
         Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied if own_credential => 502,
         kind => kind.row().http_status.unwrap_or(500),
-    }
-}
-
-/// `type` and `code` as clients of the dialect know them.
-fn envelope(kind: Kind, fault: &Fault) -> (&'static str, &'static str) {
-    match kind {
-        Kind::RateLimited | Kind::CoolingDown => ("rate_limit_error", "rate_limit_exceeded"),
-        Kind::QuotaExceeded => ("insufficient_quota", "insufficient_quota"),
-        Kind::ContextTooLarge => ("invalid_request_error", "context_length_exceeded"),
-        Kind::ContentFiltered => ("invalid_request_error", "content_filter"),
-        Kind::ModelNotFound => ("invalid_request_error", "model_not_found"),
-        Kind::MessageTooLarge | Kind::InvalidRequest => ("invalid_request_error", fault.kind.name()),
-        Kind::Unauthorized => ("authentication_error", "invalid_api_key"),
-        Kind::PermissionDenied => ("permission_error", fault.kind.name()),
-        kind => ("server_error", kind.name()),
     }
 }

@@ -1,12 +1,15 @@
 //! What stays the same for one request whoever is asked: the request itself, the chain, and how a target's version of it is written.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::breaker::Breaker;
 use koboshi_config::gateway::Commit;
-use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite};
+use koboshi_store::What;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::{Edits, Request, Turn, Written};
+use serde_json::json;
 
 use crate::attempt::Shape;
 use crate::core::Core;
@@ -15,6 +18,7 @@ use crate::plan::Plan;
 use crate::reply::Disclosure;
 use crate::story::Story;
 use crate::target::Target;
+use crate::voice::Voice;
 
 /// What the loop guard changes in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +34,7 @@ pub(crate) struct Run<'r> {
     pub(crate) core: &'r Core,
     pub(crate) plan: &'r Plan,
     pub(crate) story: &'r Story,
-    pub(crate) request: &'r ChatRequest<'r>,
+    pub(crate) request: &'r Request<'r>,
     pub(crate) body: &'r Bytes,
     pub(crate) targets: &'r [Arc<Target>],
     pub(crate) breakers: &'r [Arc<Breaker>],
@@ -40,16 +44,10 @@ pub(crate) struct Run<'r> {
     /// Something lesser is left to give.
     pub(crate) lesser: bool,
     pub(crate) facts: RefCell<Disclosure>,
-}
-
-/// What is different about an attempt.
-pub(crate) enum Turn<'t> {
-    /// Nothing.
-    Plain,
-    /// The answer is to go on with this text.
-    Prefill(&'t str),
-    /// The model is to mend its call.
-    Reask(&'t [Corrected<'t>], &'t str),
+    /// What the client of a stream hears.
+    pub(crate) voice: &'r RefCell<Voice>,
+    /// The journal knows what was left out in translation.
+    pub(crate) noted: Cell<bool>,
 }
 
 impl<'r> Run<'r> {
@@ -57,29 +55,76 @@ impl<'r> Run<'r> {
         Journey::new(self.core, self.plan, self.story, self.targets, self.breakers, self.lesser)
     }
 
-    /// The request as this target gets it: the client's bytes with only what must change changed.
-    pub(crate) fn write(&self, target: &Target, turn: &Turn<'_>) -> Bytes {
-        let mut rewrite = Rewrite::of(self.request, self.body);
-        rewrite.model(&target.model);
-        if self.request.stream() && !self.request.include_usage() && target.asks_usage {
-            rewrite.include_usage();
+    /// What this target speaks with this client.
+    pub(crate) fn tongue(&self, target: &Target) -> Dialect {
+        target.speaks(self.request.dialect())
+    }
+
+    /// Whether the target speaks the client's dialect.
+    pub(crate) fn is_native(&self, target: &Target) -> bool {
+        self.tongue(target) == self.request.dialect()
+    }
+
+    /// The request as this target gets it; none if it cannot be said in the target's dialect.
+    pub(crate) fn write(&self, target: &Target, turn: &Turn<'_>) -> Option<Bytes> {
+        let wants_usage = self.request.stream() && target.asks_usage;
+        let edits = Edits {
+            model: &target.model,
+            include_usage: wants_usage && !self.request.include_usage(),
+            note: self.steer.note.as_deref(),
+            close: self.steer.close,
+            turn: *turn,
+        };
+        let written = self.request.write(self.body, target.to(self.request.dialect()), &edits);
+        if !written.left.is_empty() || !written.mends.is_empty() {
+            self.note(target, &written);
         }
-        if let Some(note) = &self.steer.note {
-            rewrite.append_to_last_tool_result(note);
+        if written.lacks().is_some() {
+            return None;
         }
-        if self.steer.close {
-            rewrite.tool_choice_none();
+        Some(written.body)
+    }
+
+    /// Tells the journal what did not come along, once a request.
+    fn note(&self, target: &Target, written: &Written) {
+        if self.noted.replace(true) && written.lacks().is_none() {
+            return;
         }
-        match turn {
-            Turn::Plain => {}
-            Turn::Prefill(text) => {
-                rewrite.prefill(text);
-            }
-            Turn::Reask(broken, tool) => {
-                rewrite.append_exchange(broken).force_tool(tool).parallel_off().stream(false);
-            }
-        }
-        rewrite.finish()
+        let left: Vec<_> = written
+            .left
+            .iter()
+            .take(50)
+            .map(|left| json!({"rule": left.rule, "at": left.at, "needed": !left.droppable}))
+            .collect();
+        let mends: Vec<_> =
+            written.mends.iter().take(50).map(|mend| json!({"rule": mend.rule, "at": mend.at})).collect();
+        let refused = written.lacks().is_some();
+        let text = match written.lacks() {
+            Some(left) => format!(
+                "{}: {} cannot get this request ({} at {})",
+                self.story.id, target.name, left.rule, left.at
+            ),
+            None => format!("{}: translated for {}", self.story.id, target.name),
+        };
+        let data = json!({
+            "from": self.request.dialect().name(),
+            "to": self.tongue(target).name(),
+            "left": left,
+            "mends": mends,
+            "request": &*self.story.id,
+        });
+        let what = if refused { "untranslatable" } else { "translated" };
+        self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
+    }
+
+    /// Who answers, for the client.
+    pub(crate) fn served_by(&self, target: &Target) {
+        let tongue = self.tongue(target);
+        let translated = (tongue != self.request.dialect()).then(|| tongue.name());
+        self.disclose(|facts| {
+            facts.served_by(target);
+            facts.translated = translated;
+        });
     }
 
     pub(crate) fn disclose(&self, change: impl FnOnce(&mut Disclosure)) {

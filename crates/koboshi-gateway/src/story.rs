@@ -18,6 +18,7 @@ use koboshi_store::{Clock, SystemClock};
 
 use crate::names;
 use crate::trace::Trace;
+use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
 
 /// The longest request id of a client that is echoed.
@@ -36,6 +37,10 @@ pub(crate) struct Story {
     pub(crate) deadline: Moment,
     /// What is told of it to a collector, where one is set.
     pub(crate) trace: Trace,
+    /// What the client speaks.
+    pub(crate) dialect: Dialect,
+    /// A stream is to be one JSON list, as Gemini's clients may want it.
+    pub(crate) list: bool,
 }
 
 /// The name of a request: fit for a header, for a journal and for a log.

@@ -16,6 +16,9 @@ use koboshi::key::{Rung, ScopeKey};
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 
+use koboshi_wire::Dialect;
+use koboshi_wire::any::To;
+
 use crate::capability::{Capability, told_of};
 use crate::meters::TargetMeters;
 use crate::plan::{KeyUse, Plan, Provider};
@@ -139,6 +142,22 @@ impl Target {
         }
         self.learned.store(now.nanos().max(1), Ordering::Relaxed);
         true
+    }
+
+    /// What it speaks with a client of this dialect.
+    pub(crate) fn speaks(&self, _client: Dialect) -> Dialect {
+        Dialect::Chat
+    }
+
+    /// How requests are written for it.
+    pub(crate) fn to(&self, client: Dialect) -> To {
+        To {
+            dialect: self.speaks(client),
+            openai: false,
+            vertex: false,
+            prefill: self.prefills(),
+            thinks: self.can.reasoning,
+        }
     }
 
     /// Whether it goes on with a text that it is given.

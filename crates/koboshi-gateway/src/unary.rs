@@ -4,16 +4,22 @@ use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
-use koboshi_wire::chat::answer::{self, Whole};
+use koboshi_wire::Dialect;
+use koboshi_wire::any::{Turn, answer};
+use koboshi_wire::form::{Tool, ToolInput, free_text};
 use koboshi_wire::step::Usage;
+use koboshi_wire::voice::Head;
+use koboshi_wire::whole::{Choice, Whole};
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::blocks::Blocks;
 use crate::firewall::{ToolCall, Unsettled};
 use crate::journey::{Ended, Journey, Open};
-use crate::run::{Run, Turn};
+use crate::run::Run;
+use crate::target::Target;
 use crate::upstream::trouble::timed_out;
+use crate::voice::own_id;
 
 /// The largest answer.
 const LARGEST: usize = 64 * 1024 * 1024;
@@ -58,7 +64,7 @@ impl Run<'_> {
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
         loop {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
-            self.disclose(|facts| facts.served_by(&open.target));
+            self.served_by(&open.target);
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
                 let judged = self.judge(journey, &open, &body)?;
@@ -78,14 +84,15 @@ impl Run<'_> {
             }
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
+                let body = self.for_reader(&open.target, body, &calls, None);
                 journey.succeeded(open, usage);
                 return Ok(Answered { body });
             }
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
+                    let changed = Some(sum).filter(|sum| usage != Some(*sum));
+                    let body = self.for_reader(&open.target, body, &calls, changed.as_ref());
                     journey.succeeded(open, Some(sum));
-                    let body = with_changes(&body, &calls);
-                    let body = if usage == Some(sum) { body } else { answer::with_usage(&body, &sum) };
                     return Ok(Answered { body });
                 }
                 Err(Unsettled::Elsewhere) => {}
@@ -106,11 +113,12 @@ impl Run<'_> {
     fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<Judged, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
-        let Ok(whole) = answer::read(body) else { return Err(said().unwrap_or_else(not_an_answer)) };
+        let read = answer::read(self.tongue(&open.target), body);
+        let Ok(whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
         if whole.error || whole.choices.is_empty() {
             return Err(said().unwrap_or_else(not_an_answer));
         }
-        let fine = |choice: &answer::Choice<'_>| {
+        let fine = |choice: &Choice<'_>| {
             let filtered = choice.finish.as_deref() == Some("content_filter");
             choice.has_content() && !filtered
         };
@@ -142,7 +150,7 @@ pub(crate) fn not_an_answer() -> Box<Fault> {
 }
 
 fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
-    let of_choice = |choice: &answer::Choice<'_>| {
+    let of_choice = |choice: &Choice<'_>| {
         let calls = (0..).zip(&choice.calls).map(|(index, call)| ToolCall {
             choice: choice.index,
             index,
@@ -150,6 +158,7 @@ fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
             name: call.name.as_deref().unwrap_or_default().to_owned(),
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
+            seal: call.seal.as_ref().map(|seal| seal.data.clone().into_owned()),
             ..ToolCall::default()
         });
         calls.collect::<Vec<_>>()
@@ -170,16 +179,74 @@ fn finish_of(whole: &Whole<'_>) -> Finish {
     })
 }
 
+impl Run<'_> {
+    /// An answer as the client reads it: mended calls in place of the broken ones, what all attempts cost, and in its own dialect.
+    fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
+        let dialect = self.tongue(target);
+        if self.is_native(target) {
+            let body = with_changes(dialect, &body, calls);
+            return usage.map_or_else(|| body.clone(), |usage| answer::with_usage(dialect, &body, usage));
+        }
+        let Ok(mut whole) = answer::read(dialect, &body) else { return body };
+        let own = self.for_client(target, calls.to_vec());
+        let mut written = own.iter();
+        for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
+            let Some(own) = written.next() else { break };
+            call.id = Some(own.id.as_str().into());
+            call.arguments = own.arguments.as_str().into();
+            call.free_text = own.free_text;
+            call.seal = None;
+        }
+        whole.usage = usage.copied().or(whole.usage);
+        let head = Head {
+            id: own_id(self.request.dialect(), &self.story.id),
+            model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
+            created: self.story.wall.as_second(),
+            fingerprint: None,
+        };
+        answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
+    }
+
+    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none, and free text where the
+    /// client's tool takes that.
+    pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+        if self.is_native(target) {
+            return calls;
+        }
+        let form = self.request.form();
+        for (number, call) in (0_usize..).zip(&mut calls) {
+            if call.id.is_empty() {
+                call.id = call_id(&self.story.id, number);
+            }
+            let takes_text =
+                |tool: &Tool<'_>| tool.name == call.name && matches!(tool.input, ToolInput::FreeText);
+            if !call.free_text
+                && form.tools.iter().any(takes_text)
+                && let Some(text) = free_text::unwrapped(&call.arguments)
+            {
+                call.arguments = text;
+                call.free_text = true;
+            }
+        }
+        calls
+    }
+}
+
+/// An id for a call that has none: the same request never has it twice, and hardly another one.
+fn call_id(request: &str, number: usize) -> String {
+    format!("call_{}{number}", crate::auth::fingerprint(request))
+}
+
 /// The answer with mended arguments in place of the broken ones.
-fn with_changes(body: &Bytes, calls: &[ToolCall]) -> Bytes {
+fn with_changes(dialect: Dialect, body: &Bytes, calls: &[ToolCall]) -> Bytes {
     if calls.iter().all(|call| !call.changed) {
         return body.clone();
     }
-    let Ok(whole) = answer::read(body) else { return body.clone() };
+    let Ok(whole) = answer::read(dialect, body) else { return body.clone() };
     let spans = whole.choices.iter().flat_map(|choice| choice.calls.iter().map(|call| call.span.clone()));
     let changes: Vec<_> = spans
         .zip(calls)
         .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
         .collect();
-    answer::with_arguments(body, &changes)
+    answer::with_arguments(dialect, body, &changes)
 }

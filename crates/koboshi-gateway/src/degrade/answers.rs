@@ -15,7 +15,7 @@
 
 use http::HeaderName;
 use koboshi_report::phrase::Lang;
-use koboshi_wire::chat::ChatRequest;
+use koboshi_wire::any::Request;
 use serde::Deserialize;
 
 use crate::names;
@@ -105,7 +105,7 @@ impl Answers {
     }
 
     /// The answer for a request, if one is prepared.
-    pub(crate) fn find(&self, hints: &Hints, request: &ChatRequest<'_>, lang: Lang) -> Option<String> {
+    pub(crate) fn find(&self, hints: &Hints, request: &Request<'_>, lang: Lang) -> Option<String> {
         if self.answers.is_empty() {
             return None;
         }
@@ -138,12 +138,13 @@ fn same(wanted: &Option<String>, said: &Option<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use koboshi_wire::Dialect;
 
     const FILE: &str = "answers:\n  - mode: context_help\n    screen: studio/modeler\n    text: {ja: 設計画面です, en: The modeler}\n  - text: {en: 'No answer from {{model}}.'}\n";
 
     fn find(metadata: &str, lang: Lang) -> Option<String> {
         let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
-        let request = ChatRequest::parse(body.as_bytes()).unwrap();
+        let request = Request::parse(Dialect::Chat, body.as_bytes(), None).unwrap();
         Answers::parse(FILE).unwrap().find(&Hints::default(), &request, lang)
     }
 
@@ -164,7 +165,9 @@ mod tests {
         let shipped = Answers::parse(include_str!("../../../../examples/answers.yaml")).unwrap();
         let find = |metadata: &str, lang| {
             let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
-            shipped.find(&Hints::default(), &ChatRequest::parse(body.as_bytes()).unwrap(), lang).unwrap()
+            shipped
+                .find(&Hints::default(), &Request::parse(Dialect::Chat, body.as_bytes(), None).unwrap(), lang)
+                .unwrap()
         };
         let modeler = find(r#"{"mode":"CONTEXT_HELP","screenId":"studio/modeler"}"#, Lang::Ja);
         assert!(modeler.starts_with("## Modeler 画面について\n\nこの画面では、エンティティ"), "{modeler}");

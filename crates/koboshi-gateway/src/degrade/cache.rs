@@ -93,7 +93,7 @@ impl Cache {
 const ASIDE: [&str; 4] = ["stream", "stream_options", "metadata", "user"];
 
 /// The cache's name for a request; none if it cannot be read.
-pub(crate) fn key(tenant: &str, body: &[u8]) -> Option<String> {
+pub(crate) fn key(tenant: &str, dialect: &str, model: &str, body: &[u8]) -> Option<String> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let fields = request.as_object_mut()?;
     for field in ASIDE {
@@ -102,8 +102,11 @@ pub(crate) fn key(tenant: &str, body: &[u8]) -> Option<String> {
     // Keys in one order, whatever the map's own is.
     request.sort_all_objects();
     let mut hash = Sha256::new();
-    hash.update((tenant.len() as u64).to_le_bytes());
-    hash.update(tenant.as_bytes());
+    // The model may stand in the path, and the same body mean something else in another dialect.
+    for part in [tenant, dialect, model] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
     hash.update(request.to_string().as_bytes());
     Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn tenants_and_questions_are_apart_and_spelling_is_not() {
-        let of = |tenant: &str, body: &str| key(tenant, body.as_bytes()).unwrap();
+        let of = |tenant: &str, body: &str| key(tenant, "chat", "m", body.as_bytes()).unwrap();
         let plain = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
         let spelled = r#"{ "messages": [{"content": "hi", "role": "user"}], "stream": true, "model": "m" }"#;
         assert_eq!(of("a", plain), of("a", spelled));

@@ -5,15 +5,16 @@
 mod answers;
 mod cache;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi_config::gateway::CacheMode;
 use koboshi_store::What;
-use koboshi_wire::chat::write::{self, DONE, Head};
-use koboshi_wire::chat::{ChatRequest, answer};
+use koboshi_wire::any::{Request, answer};
 use koboshi_wire::step::Usage;
+use koboshi_wire::voice::Head;
+use koboshi_wire::whole::{Choice, Whole};
 use serde_json::{Value, json};
 
 use crate::chains::Chain;
@@ -26,6 +27,7 @@ use crate::reply;
 use crate::run::{Run, Steer};
 use crate::story::Story;
 use crate::target::Target;
+use crate::voice::{Voice, own_id};
 
 pub(crate) use answers::{Answers, AnswersError, Hints};
 pub(crate) use cache::{Cache, Kept};
@@ -46,18 +48,20 @@ impl<'l> Lesser<'l> {
         plan: &'l Plan,
         story: &Story,
         chain: &Chain,
-        request: &ChatRequest<'_>,
+        request: &Request<'_>,
         body: &[u8],
         hints: &Hints,
     ) -> Self {
         let route = &chain.route;
-        let has_tools = request.tools().next().is_some();
+        let has_tools = request.has_tools();
         let may_keep = route.cache != CacheMode::Off
             && request.n() <= 1
             && (!has_tools || plan.config.degrade.cache_tools);
         Self {
             plan,
-            key: may_keep.then(|| cache::key(story.tenant.name(), body)).flatten(),
+            key: may_keep
+                .then(|| cache::key(story.tenant.name(), request.dialect().name(), request.model(), body))
+                .flatten(),
             mode: route.cache,
             simple: chain.simple(&core.world),
             prepared: plan.answers.find(hints, request, story.lang),
@@ -82,14 +86,15 @@ impl<'l> Lesser<'l> {
         tap: &Tap,
         kept: Kept,
         story: &Story,
-        request: &ChatRequest<'_>,
+        request: &Request<'_>,
         guard: Option<String>,
     ) {
         let facts = reply::Disclosure { hit: true, guard, ..reply::Disclosure::default() };
         let source =
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
         core.world.meters.answer("cached");
-        give_text(tap, story, request, &facts, &kept.model, &kept.text, &source, 200).await;
+        let voice = RefCell::new(Voice::of(story, request, self.plan.config.serve.keep_alive));
+        give_text(tap, story, request, &voice, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
     /// Gives something lesser. False if there is nothing.
@@ -101,7 +106,18 @@ impl<'l> Lesser<'l> {
             let source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
             self.note(run, "cache", ended);
             run.disclose(|facts| facts.degraded = Some("cache"));
-            give_text(tap, run.story, run.request, &run.facts(), &kept.model, &kept.text, &source, 200).await;
+            give_text(
+                tap,
+                run.story,
+                run.request,
+                run.voice,
+                &run.facts(),
+                &kept.model,
+                &kept.text,
+                &source,
+                200,
+            )
+            .await;
             return true;
         }
         if !self.simple.is_empty() && Box::pin(self.ask_simple(run, tap, ended)).await {
@@ -115,7 +131,18 @@ impl<'l> Lesser<'l> {
         let notice = told.or_else(|| world.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
         let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
         let status = self.plan.config.degrade.status;
-        give_text(tap, run.story, run.request, &run.facts(), "static-response", text, &source, status).await;
+        give_text(
+            tap,
+            run.story,
+            run.request,
+            run.voice,
+            &run.facts(),
+            "static-response",
+            text,
+            &source,
+            status,
+        )
+        .await;
         true
     }
 
@@ -138,6 +165,8 @@ impl<'l> Lesser<'l> {
             steer: Steer::clone(&run.steer),
             lesser: self.prepared.is_some(),
             facts: RefCell::new(facts),
+            voice: run.voice,
+            noted: Cell::new(false),
         };
         let mut journey = simple.journey().after_attempts(run.facts().attempts);
         let given = if run.request.stream() {
@@ -147,7 +176,7 @@ impl<'l> Lesser<'l> {
                 Ok(answered) => {
                     simple.disclose(|facts| facts.attempts = journey.attempts);
                     tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
-                    tap.send(answer::with_note(&answered.body, &about)).await;
+                    tap.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
                     true
                 }
                 Err(_) => false,
@@ -193,7 +222,7 @@ impl<'l> Lesser<'l> {
         if self.key.is_none() {
             return;
         }
-        let Ok(whole) = answer::read(body) else { return };
+        let Ok(whole) = answer::read(run.request.dialect(), body) else { return };
         let [choice] = whole.choices.as_slice() else { return };
         let plain = choice.calls.is_empty() && choice.finish.as_deref() == Some("stop");
         if let Some(text) = choice.text.as_deref().filter(|_| plain) {
@@ -227,33 +256,39 @@ fn reason(run: &Run<'_>, ended: &Ended) -> Value {
 async fn give_text(
     tap: &Tap,
     story: &Story,
-    request: &ChatRequest<'_>,
+    request: &Request<'_>,
+    voice: &RefCell<Voice>,
     facts: &reply::Disclosure,
     model: &str,
     text: &str,
     source: &Value,
     status: u16,
 ) {
+    let dialect = request.dialect();
     let head = Head {
-        id: format!("chatcmpl-{}", story.id),
+        id: own_id(dialect, &story.id),
         model: model.to_owned(),
         created: story.wall.as_second(),
         fingerprint: None,
     };
     if !request.stream() {
         tap.head(reply::head_with(status, "application/json", story, facts));
-        tap.send(write::whole_text(&head, text, &Usage::default(), Some(source))).await;
+        let choice = Choice { text: Some(text.into()), finish: Some("stop".into()), ..Choice::default() };
+        let whole = Whole { choices: vec![choice], usage: Some(Usage::default()), ..Whole::default() };
+        tap.send(answer::write(dialect, &head, &whole, Some(source), request.is_legacy())).await;
         return;
     }
     // A stream that was kept open has its head already, and the status in it.
     if !tap.has_begun() {
         tap.head(reply::stream_head_with(status, story, facts));
     }
-    tap.send(write::role_chunk(&head, Some(source))).await;
-    tap.send(write::text_chunk(&head, text)).await;
-    tap.send(write::finish_chunk(&head, "stop")).await;
-    if request.include_usage() {
-        tap.send(write::usage_chunk(&head, &Usage::default())).await;
+    let frames = {
+        let mut voice = voice.borrow_mut();
+        voice.begin(false);
+        voice.names = head;
+        [voice.open(source), voice.text(text), voice.finish("stop", Some(&Usage::default()))]
+    };
+    for frame in frames {
+        tap.send(frame).await;
     }
-    tap.send(Bytes::from_static(DONE)).await;
 }

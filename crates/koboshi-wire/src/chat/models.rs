@@ -20,10 +20,18 @@ struct Model<'a> {
 /// known, so it says 0.
 #[must_use]
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
-    let models = names.into_iter().map(|id| {
-        let owned_by = id.split_once('/').map_or("koboshi", |(provider, _)| provider);
-        Model { id, object: "model", created: 0, owned_by }
-    });
+    let models = names.into_iter().map(model);
     // Texts and numbers into memory: this cannot fail.
     serde_json::to_vec(&Listed { object: "list", data: models.collect() }).unwrap_or_default()
+}
+
+/// One of them.
+#[must_use]
+pub fn one(name: &str) -> Vec<u8> {
+    serde_json::to_vec(&model(name)).unwrap_or_default()
+}
+
+fn model(id: &str) -> Model<'_> {
+    let owned_by = id.split_once('/').map_or("koboshi", |(provider, _)| provider);
+    Model { id, object: "model", created: 0, owned_by }
 }

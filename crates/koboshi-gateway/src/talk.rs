@@ -1,18 +1,17 @@
-//! `POST /v1/chat/completions`, from the body to the last byte.
+//! A request for words, in any dialect, from the body to the last byte.
 //!
 //! intake → guard → route → journey (attempts) → relay or whole answer → degrade → error in the client's dialect and language.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::chat::ChatRequest;
-use koboshi_wire::chat::request::Role;
+use koboshi_wire::any::Request;
 
-use crate::attempt::Shape;
+use crate::attempt::{Interface, Shape};
 use crate::capability::Lack;
 use crate::chains::{Asked, Chain};
 use crate::core::Core;
@@ -26,6 +25,7 @@ use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
 use crate::story::Story;
 use crate::target::{Target, prefer};
+use crate::voice::Voice;
 
 /// A request that was let in.
 pub(crate) struct Intake {
@@ -36,12 +36,15 @@ pub(crate) struct Intake {
     pub(crate) own_key: Option<HeaderValue>,
     /// Headers that choose a static answer.
     pub(crate) hints: degrade::Hints,
+    /// The model and whether a stream is asked for, where the path says it.
+    pub(crate) named: Option<(String, bool)>,
 }
 
 /// Serves one request.
 pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
-    let Intake { story, plan, body, own_key, hints } = intake;
-    let request = match ChatRequest::parse(&body) {
+    let Intake { story, plan, body, own_key, hints, named } = intake;
+    let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
+    let request = match Request::parse(story.dialect, &body, named) {
         Ok(request) => request,
         Err(error) => {
             let param = error.param();
@@ -76,6 +79,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
     if let Some(kept) = lesser.fresh(&core) {
         return lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said).await;
     }
+    let voice = RefCell::new(Voice::of(&story, &request, plan.config.serve.keep_alive));
     let run = Run {
         core: &core,
         plan: &plan,
@@ -85,7 +89,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         targets: &asked.targets,
         breakers: &asked.breakers,
         shape: Shape {
-            interface: "/chat/completions",
+            interface: Interface::Talk(request.dialect()),
             streams: request.stream(),
             most_output: request.max_output().unwrap_or(1024),
         },
@@ -93,6 +97,8 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         steer: guarded.steer,
         lesser: lesser.is_there(),
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
+        voice: &voice,
+        noted: Cell::new(false),
     };
     // Apart, so that neither carries the room for the other: a stream may be open for long.
     let ended = if request.stream() {
@@ -113,7 +119,7 @@ async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Res
     if relayed? == Relayed::Whole {
         served(run);
         if stream.is_plain {
-            lesser.keep_text(run, &stream.sent, &stream.names.model);
+            lesser.keep_text(run, &stream.sent, &run.voice.borrow().names.model);
         }
     }
     Ok(())
@@ -154,18 +160,20 @@ async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<
         return;
     }
     let told = reply::tell(world, run.plan, run.story, run.targets, &ended, &run.facts());
+    if tap.has_begun() {
+        world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
+        let frame = run.voice.borrow_mut().error(&told.failure());
+        return tap.send(frame).await;
+    }
     send_error(run.core, tap, told).await;
 }
 
-/// Sends an error: as an answer of its own, or inside a stream that has begun.
+/// Sends an error as an answer of its own.
 pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
     core.world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-    if tap.has_begun() {
-        tap.send(told.frame).await;
-    } else {
-        tap.head(told.parts);
-        tap.send(told.body).await;
-    }
+    let body = told.body();
+    tap.head(told.parts);
+    tap.send(body).await;
 }
 
 /// The targets that can serve this request, best first.
@@ -174,12 +182,17 @@ fn able(
     plan: &Plan,
     story: &Story,
     chain: &Chain,
-    request: &ChatRequest<'_>,
+    request: &Request<'_>,
     own_key: Option<&HeaderValue>,
 ) -> Result<Rc<Asked>, Box<Fault>> {
     let world = &core.world;
     let needs = request.needs();
-    let can = |target: &Arc<Target>| target.can.lacks(&needs).is_none();
+    // What only a provider holds is held by the first one: nobody else knows it.
+    let is_pinned = request.is_pinned();
+    let can = |target: &Arc<Target>| {
+        target.can.lacks(&needs).is_none()
+            && (!is_pinned || target.speaks(request.dialect()) == request.dialect())
+    };
     // Nearly always there is nothing to choose.
     if let (None, Some(only)) = (own_key, chain.only())
         && only.targets.iter().all(can)
@@ -192,17 +205,16 @@ fn able(
     };
     let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
     targets.retain(can);
+    if is_pinned && let Some(first) = targets.first().map(|target| Arc::clone(&target.provider)) {
+        targets.retain(|target| Arc::ptr_eq(&target.provider, &first));
+    }
     if targets.is_empty() {
         return Err(unable(lack));
     }
     if targets.len() > 1 {
         let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
         if let Some(served) = world.affinity.served_by(conversation) {
-            let messages = request.messages();
-            let in_a_loop =
-                messages.last().is_some_and(|message| matches!(message.role, Role::Tool | Role::Function));
-            let goes_on = messages.iter().any(|message| message.role == Role::Assistant);
-            prefer(&mut targets, &served, in_a_loop, goes_on);
+            prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
         }
     }
     Ok(Asked::of(targets))

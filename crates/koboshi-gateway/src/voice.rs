@@ -1,0 +1,186 @@
+//! What the client of one stream hears: frames of the upstream as they came, and frames of ours between and after them, in its dialect.
+//!
+//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where frames of ours
+//! have opened the answer, those of an upstream cannot pass any more, because they would open it again.
+
+use bytes::Bytes;
+use koboshi_config::gateway::KeepAlive;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::{Manner, Request, Writer};
+use koboshi_wire::chat::write;
+use koboshi_wire::failure::Failure;
+use koboshi_wire::step::{Step, Usage};
+use koboshi_wire::voice::{Head, WholeCall};
+use serde_json::Value;
+
+use crate::story::Story;
+
+/// The voice of one stream.
+pub(crate) struct Voice {
+    /// The answer's names: the first one's id, and the model that really answers.
+    pub(crate) names: Head,
+    manner: Manner,
+    style: KeepAlive,
+    writer: Option<Writer>,
+    /// What it is called if nobody says.
+    own: Head,
+    /// Frames of a chat upstream have passed, and its end.
+    has_passed: bool,
+    has_ended: bool,
+    /// Frames of ours have opened the answer.
+    is_ours: bool,
+}
+
+impl Voice {
+    pub(crate) fn of(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
+        let manner = Manner {
+            dialect: request.dialect(),
+            keep_seals: true,
+            include_usage: request.include_usage(),
+            legacy: request.is_legacy(),
+            frames_only: style == KeepAlive::Frame,
+            list: story.list,
+        };
+        let created = story.wall.as_second();
+        let own = Head {
+            id: own_id(manner.dialect, &story.id),
+            model: request.model().to_owned(),
+            created,
+            fingerprint: None,
+        };
+        Self {
+            names: Head { created, ..Head::default() },
+            manner,
+            style,
+            writer: None,
+            own,
+            has_passed: false,
+            has_ended: false,
+            is_ours: false,
+        }
+    }
+
+    /// What the client speaks.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.manner.dialect
+    }
+
+    /// Whether frames of an upstream of the client's dialect can pass as they are.
+    pub(crate) fn lets_pass(&self) -> bool {
+        !self.is_ours && !self.manner.list
+    }
+
+    /// Nothing of an answer was seen: the next one has its own names. Seals go on where its vendor is the client's.
+    pub(crate) fn begin(&mut self, keep_seals: bool) {
+        if self.is_ours {
+            return;
+        }
+        self.names.id.clear();
+        self.names.model.clear();
+        self.manner.keep_seals = keep_seals;
+        self.writer = None;
+        (self.has_passed, self.has_ended) = (false, false);
+    }
+
+    /// From now on only frames of ours go out.
+    pub(crate) fn take_over(&mut self) {
+        // Frames of chat completions open nothing.
+        self.is_ours |= self.dialect() != Dialect::Chat;
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        let Self { names, own, manner, has_passed, has_ended, .. } = self;
+        self.writer.get_or_insert_with(|| {
+            let or =
+                |known: &str, other: &str| if known.is_empty() { other.to_owned() } else { known.to_owned() };
+            let head =
+                Head { id: or(&names.id, &own.id), model: or(&names.model, &own.model), ..names.clone() };
+            let mut writer = Writer::new(head, *manner);
+            if *has_passed {
+                let finish = if *has_ended { vec![(0, "stop".into())] } else { Vec::new() };
+                writer.passed(&Step { choices: 1, finish, ..Step::default() });
+            }
+            writer
+        })
+    }
+
+    /// A frame of the upstream goes out as it came.
+    pub(crate) fn passed(&mut self, step: &Step<'_>) {
+        if self.dialect() != Dialect::Chat {
+            self.writer().passed(step);
+            return;
+        }
+        self.has_passed = true;
+        self.has_ended |= step.finish.iter().any(|(choice, _)| *choice == 0);
+        if let Some(writer) = &mut self.writer {
+            writer.passed(step);
+        }
+    }
+
+    /// What stands before content, with a word about the answer as a whole.
+    pub(crate) fn open(&mut self, about: &Value) -> Bytes {
+        if self.dialect() == Dialect::Chat {
+            // Frames of an upstream that follow open nothing, and those of ours not again.
+            self.has_passed = true;
+            return write::role_chunk(&self.names, Some(about));
+        }
+        self.writer().open(Some(about))
+    }
+
+    /// What a step says, in frames of ours.
+    pub(crate) fn say(&mut self, step: &Step<'_>) -> Bytes {
+        self.writer().say(step)
+    }
+
+    /// Text in frames of ours.
+    pub(crate) fn text(&mut self, text: &str) -> Bytes {
+        self.say(&Step { text: Some(text.into()), ..Step::default() })
+    }
+
+    /// Whole calls of this choice.
+    pub(crate) fn calls(&mut self, choice: u32, calls: &[WholeCall<'_>]) -> Bytes {
+        // Only chat completions have more than one.
+        if choice > 0 && self.dialect() == Dialect::Chat {
+            return match calls {
+                [only] if self.manner.legacy => write::function_chunk(&self.names, choice, only),
+                _ => write::calls_chunk_from(&self.names, choice, 0, calls),
+            };
+        }
+        self.writer().calls(calls)
+    }
+
+    /// The end of the answer and the terminal mark, as far as they have not passed.
+    pub(crate) fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
+        self.writer().finish(reason, usage)
+    }
+
+    /// The error that ends the stream.
+    pub(crate) fn error(&mut self, failure: &Failure<'_>) -> Bytes {
+        self.writer().error(failure)
+    }
+
+    /// Keeps the silent stream open.
+    pub(crate) fn breath(&mut self) -> Bytes {
+        match (self.style, self.dialect()) {
+            (KeepAlive::Off, _) => Bytes::new(),
+            (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
+            (_, Dialect::Chat) => Bytes::from_static(write::COMMENT),
+            (_, dialect) => {
+                // What keeps a stream of responses open stands behind its opening.
+                self.is_ours |= dialect == Dialect::Responses && self.writer.is_none();
+                self.writer().keep_alive()
+            }
+        }
+    }
+}
+
+/// An id of ours, as the dialect's clients know them.
+pub(crate) fn own_id(dialect: Dialect, request: &str) -> String {
+    let plain: String = request.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(48).collect();
+    match dialect {
+        Dialect::Chat => format!("chatcmpl-{request}"),
+        Dialect::Messages => format!("msg_{plain}"),
+        Dialect::Responses => format!("resp_{plain}"),
+        Dialect::Gemini => plain,
+    }
+}
