@@ -161,10 +161,12 @@ async fn take_turns(
                 let counted = Counted::new(&core.world, &open);
                 let Ok(stream) = TcpStream::from_std(stream) else { continue };
                 let _ = stream.set_nodelay(true);
+                // Before its task runs: whether anybody is looked at is asked right after this.
+                let line = core.lines.add(stream);
                 let core = Rc::clone(&core);
                 tokio::task::spawn_local(async move {
                     let _counted = counted;
-                    connection(core, stream, peer).await;
+                    connection(core, line, peer).await;
                 });
             }
             _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),

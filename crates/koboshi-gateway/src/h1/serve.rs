@@ -14,7 +14,6 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http::response::Parts;
 use http::{Method, Response, Version};
-use tokio::net::TcpStream;
 
 use crate::core::Core;
 use crate::edge;
@@ -33,8 +32,7 @@ pub(crate) struct Request {
 }
 
 /// Serves a connection until it ends or its client is gone.
-pub(crate) async fn connection(core: Rc<Core>, stream: TcpStream, peer: SocketAddr) {
-    let line = core.lines.add(stream);
+pub(crate) async fn connection(core: Rc<Core>, line: Line, peer: SocketAddr) {
     let mut conversation = pin!(converse(&core, &line, peer));
     poll_fn(|context| {
         line.belongs_to(context.waker());
