@@ -1,0 +1,131 @@
+//! Errors in the words of every dialect.
+
+use koboshi_wire::Dialect;
+use serde_json::{Value, json};
+
+use crate::common::Stage;
+use crate::speech::{ask, question};
+
+/// The part of an error that has the same place in all dialects.
+fn error(dialect: Dialect, body: &Value) -> Value {
+    if dialect == Dialect::Messages {
+        assert_eq!(body["type"], "error");
+        assert!(body["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{body}");
+    }
+    body["error"].clone()
+}
+
+#[test]
+fn an_error_has_the_envelope_and_the_word_of_its_dialect() {
+    for (fall, status, kind, words) in [
+        ("fail-503", 503, "unavailable", ["server_error", "api_error", "server_error", "UNAVAILABLE"]),
+        ("rate-429", 429, "rate_limited", ["rate_limit_error", "rate_limit_error", "", "RESOURCE_EXHAUSTED"]),
+        (
+            "context",
+            400,
+            "context_too_large",
+            ["invalid_request_error", "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"],
+        ),
+        (
+            "model-404",
+            404,
+            "model_not_found",
+            ["invalid_request_error", "not_found_error", "invalid_request_error", "NOT_FOUND"],
+        ),
+    ] {
+        for (dialect, word) in
+            [Dialect::Chat, Dialect::Messages, Dialect::Responses, Dialect::Gemini].into_iter().zip(words)
+        {
+            for stream in [true, false] {
+                let stage = Stage::of(&[&format!("one/{fall}")]);
+                let answer = ask(&stage, &question(dialect, "hello", stream));
+                assert_eq!(answer.status, status, "{dialect:?} {fall} {answer:?}");
+                let error = error(dialect, &answer.json());
+                assert_eq!(error["koboshi"]["kind"], kind, "{dialect:?} {error}");
+                let said = if dialect == Dialect::Gemini { &error["status"] } else { &error["type"] };
+                assert!(word.is_empty() || said == word, "{dialect:?} {fall}: {said} in {error}");
+                assert!(error["message"].as_str().unwrap().len() > 20, "{error}");
+                assert_eq!(answer.header("x-should-retry"), Some("false"), "{dialect:?}");
+                if dialect == Dialect::Gemini {
+                    assert_eq!(error["code"], status);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_request_is_told_in_the_words_of_its_dialect() {
+    let stage = Stage::of(&["one/ok"]);
+    for (dialect, path, body) in [
+        (Dialect::Messages, "/v1/messages", json!({"model": "m", "max_tokens": 5})),
+        (Dialect::Responses, "/v1/responses", json!({"model": "m", "stream": "yes", "input": "x"})),
+        (Dialect::Gemini, "/v1beta/models/m:generateContent", json!({"contents": 5})),
+        (Dialect::Messages, "/v1/messages", json!({"messages": []})),
+    ] {
+        let answer = ask(&stage, &(path.to_owned(), body));
+        assert_eq!(answer.status, 400, "{dialect:?} {answer:?}");
+        assert_eq!(error(dialect, &answer.json())["koboshi"]["kind"], "invalid_request", "{dialect:?}");
+    }
+    assert_eq!(stage.calls(), (0, 0));
+}
+
+#[test]
+fn that_everybody_rests_is_told_so_that_each_program_stops_and_shows_the_time() {
+    for dialect in [Dialect::Messages, Dialect::Responses, Dialect::Gemini] {
+        let stage = Stage::of(&["one/rate-429?retry_after=3600"]);
+        ask(&stage, &question(dialect, "hello", true));
+        // Now it rests.
+        let answer = ask(&stage, &question(dialect, "hello", true));
+        let body = answer.json();
+        let error = error(dialect, &body);
+        assert_eq!(answer.header("x-should-retry"), Some("false"), "{dialect:?}");
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((3000..=3600).contains(&wait), "{wait}");
+        match dialect {
+            Dialect::Responses => {
+                assert_eq!(answer.status, 429);
+                assert_eq!(error["type"], "usage_limit_reached", "{error}");
+                assert!(
+                    error["resets_at"].as_i64().unwrap() > 0
+                        && error["resets_in_seconds"].as_i64().unwrap() > 3000
+                );
+            }
+            Dialect::Gemini => {
+                assert_eq!(answer.status, 429);
+                let delay = error["details"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find_map(|detail| detail["retryDelay"].as_str());
+                let seconds: f64 = delay.unwrap().trim_end_matches('s').parse().unwrap();
+                assert!(seconds > 3000.0, "{error}");
+            }
+            _ => assert!(answer.status == 503 || answer.status == 429, "{answer:?}"),
+        }
+    }
+}
+
+#[test]
+fn tokens_are_counted_and_models_listed_as_each_dialect_does() {
+    let stage = Stage::of(&["one/ok"]);
+    let count = |path: &str, body: Value| ask(&stage, &(path.to_owned(), body)).json();
+    let (_, body) = question(Dialect::Messages, &"word ".repeat(100), false);
+    assert!(count("/v1/messages/count_tokens", body)["input_tokens"].as_u64().unwrap() > 50);
+    let (_, body) = question(Dialect::Gemini, &"word ".repeat(100), false);
+    assert!(count("/v1beta/models/m:countTokens", body)["totalTokens"].as_u64().unwrap() > 50);
+    let models = stage.get("/v1beta/models").json();
+    assert!(models["models"].as_array().unwrap().iter().any(|model| model["name"] == "models/m"), "{models}");
+    assert_eq!(stage.get("/v1beta/models/m").json()["name"], "models/m");
+    assert_eq!(stage.get("/v1/models/m").json()["id"], "m");
+    let mut client = stage.client();
+    client.send("GET", "/v1/models", &[("anthropic-version", "2023-06-01")], b"");
+    assert!(
+        client.read().json()["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|model| model["id"] == "m" && model["type"] == "model")
+    );
+    assert_eq!(stage.get("/v1beta/models/nobody-knows").status, 404);
+}

@@ -1,0 +1,10 @@
+//! Clients of every dialect before providers of every dialect: nobody notices who answers, and what falls is caught in all of them.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod errors;
+mod falls;
+mod speech;
+mod tools;
