@@ -64,7 +64,7 @@ fn a_stall_in_the_text_goes_on_elsewhere_in_every_dialect() {
         for after in [0, 20] {
             let stage = Stage::with(&[&format!("one/stall?after={after}"), "two/ok"], |config| {
                 timeouts(config, "one", |limits| {
-                    (limits.idle, limits.first) = (Some(ms(200)), Some(ms(200)))
+                    (limits.idle, limits.first) = (Some(ms(200)), Some(ms(200)));
                 });
             });
             let told = heard(dialect, &ask(&stage, &question(dialect, TEXT, true)));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::Stage;
 
 /// A question, as each dialect asks it: path and body.
-pub fn question(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {
+pub(crate) fn question(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {
     match dialect {
         Dialect::Chat => (
             "/v1/chat/completions".to_owned(),
@@ -34,7 +34,7 @@ pub fn question(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {
 }
 
 /// The same with a tool on offer.
-pub fn with_tool(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {
+pub(crate) fn with_tool(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]});
     let (path, mut body) = question(dialect, text, stream);
     body["tools"] = match dialect {
@@ -55,7 +55,7 @@ pub fn with_tool(dialect: Dialect, text: &str, stream: bool) -> (String, Value) 
 }
 
 /// Asks.
-pub fn ask(stage: &Stage, (path, body): &(String, Value)) -> Answer {
+pub(crate) fn ask(stage: &Stage, (path, body): &(String, Value)) -> Answer {
     let mut client = stage.client();
     client.send("POST", path, &[], body.to_string().as_bytes());
     client.read()
@@ -63,19 +63,19 @@ pub fn ask(stage: &Stage, (path, body): &(String, Value)) -> Answer {
 
 /// What a client heard.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Heard {
-    pub text: String,
-    pub calls: Vec<(String, Value)>,
-    pub finish: Option<String>,
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<(String, Value)>,
+    pub(crate) finish: Option<String>,
     /// The terminal mark came, or the answer was no stream.
-    pub done: bool,
-    pub error: bool,
+    pub(crate) done: bool,
+    pub(crate) error: bool,
     /// Tokens sent and received.
-    pub usage: Option<(u64, u64)>,
+    pub(crate) usage: Option<(u64, u64)>,
 }
 
 /// What a client of this dialect hears, as its own SDK would read it.
-pub fn heard(dialect: Dialect, answer: &Answer) -> Heard {
+pub(crate) fn heard(dialect: Dialect, answer: &Answer) -> Heard {
     assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
     if answer.is_stream() { of_stream(dialect, &answer.body) } else { of_whole(dialect, &answer.body) }
 }
@@ -97,7 +97,7 @@ fn of_whole(dialect: Dialect, body: &[u8]) -> Heard {
 }
 
 /// What a stream says.
-pub fn of_stream(dialect: Dialect, body: &[u8]) -> Heard {
+pub(crate) fn of_stream(dialect: Dialect, body: &[u8]) -> Heard {
     let (mut framer, mut events) = (Framer::new(usize::MAX), Events::of(dialect));
     framer.push(Bytes::copy_from_slice(body));
     let mut heard = Heard::default();
