@@ -22,6 +22,7 @@ use crate::attempt::{Limits, Shape};
 use crate::core::Core;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
+use crate::run::Run;
 use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
@@ -73,6 +74,8 @@ pub(crate) struct Journey<'j> {
     pub(crate) attempts: u32,
     /// Targets in whose dialect the request cannot be said.
     untold: Vec<usize>,
+    /// Who can make the request shorter.
+    trims: Option<&'j Run<'j>>,
 }
 
 impl<'j> Journey<'j> {
@@ -87,7 +90,22 @@ impl<'j> Journey<'j> {
         let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
         let call = call.until(story.deadline);
         let call = if lesser { call.or_lesser() } else { call };
-        Self { core, plan, story, targets, call, soonest: None, attempts: 0, untold: Vec::new() }
+        Self { core, plan, story, targets, call, soonest: None, attempts: 0, untold: Vec::new(), trims: None }
+    }
+
+    /// Where a conversation is too long, this one makes it shorter.
+    pub(crate) fn trimming(mut self, run: &'j Run<'j>) -> Self {
+        self.trims = Some(run);
+        self
+    }
+
+    /// Does what a remedy asks for, if it is to make the request shorter: whether it goes on with that.
+    pub(crate) fn trim(&mut self, target: &Target, remedy: Remedy) -> bool {
+        let trims = remedy == Remedy::Trim && self.trims.is_some_and(|run| run.trim(target));
+        if trims {
+            self.call.go_on(remedy);
+        }
+        trims
     }
 
     /// A part of a longer journey: so many attempts were made before.
@@ -152,7 +170,9 @@ impl<'j> Journey<'j> {
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));
                         continue;
                     }
-                    self.after(open, fault);
+                    let target = Arc::clone(&open.target);
+                    let remedy = self.after(open, fault);
+                    self.trim(&target, remedy);
                 }
                 Err((fault, stake, wall)) => {
                     stake.failed(self.core.world.now());

@@ -19,6 +19,7 @@ pub(crate) static REASK: HeaderName = HeaderName::from_static("x-koboshi-reask")
 pub(crate) static REPAIRED: HeaderName = HeaderName::from_static("x-koboshi-repaired");
 pub(crate) static SCREEN: HeaderName = HeaderName::from_static("x-koboshi-screen");
 pub(crate) static TARGET: HeaderName = HeaderName::from_static("x-koboshi-target");
+pub(crate) static TRIMMED: HeaderName = HeaderName::from_static("x-koboshi-trimmed");
 pub(crate) static TRANSLATED: HeaderName = HeaderName::from_static("x-koboshi-translated");
 /// What Anthropic's clients look for.
 pub(crate) static ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");

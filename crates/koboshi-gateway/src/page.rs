@@ -17,7 +17,7 @@ use koboshi_wire::http1::Fields;
 
 /// What a page may read of an answer besides its body.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
-                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-translated, request-id";
+                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-translated, x-koboshi-trimmed, request-id";
 
 /// What is wrong with the page or name that a request comes from, if anything.
 pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<&'static str> {

@@ -10,6 +10,8 @@
 //! Frames of the client's own dialect pass as the bytes they were, those of another one are said anew by the [`voice`](crate::voice). After a
 //! change of target all frames are written anew, because the id stays the first one's and the model becomes the one that really answers.
 
+use std::sync::Arc;
+
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
@@ -127,7 +129,11 @@ impl<'s, 'r> Stream<'s, 'r> {
                     return self.over(ended).await;
                 }
             };
+            let target = Arc::clone(&open.target);
             let remedy = journey.after(open, fault.clone());
+            if !self.committed && journey.trim(&target, remedy) {
+                continue;
+            }
             let again = matches!(remedy, Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere);
             if !again || (self.committed && !self.can_resume()) {
                 let ended = journey.give_up(fault);

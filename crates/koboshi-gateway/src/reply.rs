@@ -48,6 +48,8 @@ pub(crate) struct Disclosure {
     pub(crate) reasks: u32,
     /// How many calls were mended without asking.
     pub(crate) repaired: u32,
+    /// About how many tokens the conversation had, and has after it was shortened.
+    pub(crate) trimmed: Option<(u64, u64)>,
     /// The dialect of the target that answers, where it is another one than the client's.
     pub(crate) translated: Option<&'static str>,
 }
@@ -88,6 +90,11 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
     text(&names::GUARD, facts.guard.as_deref());
+    if let Some((before, after)) = facts.trimmed
+        && let Ok(value) = HeaderValue::from_str(&format!("{before} to {after} tokens"))
+    {
+        headers.insert(&names::TRIMMED, value);
+    }
     if let Some(dialect) = facts.translated {
         headers.insert(&names::TRANSLATED, HeaderValue::from_static(dialect));
     }

@@ -9,6 +9,7 @@ use koboshi_config::gateway::Commit;
 use koboshi_store::What;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Request, Turn, Written};
+use koboshi_wire::form::trim::trim;
 use serde_json::json;
 
 use crate::attempt::Shape;
@@ -48,11 +49,19 @@ pub(crate) struct Run<'r> {
     pub(crate) voice: &'r RefCell<Voice>,
     /// The journal knows what was left out in translation.
     pub(crate) noted: Cell<bool>,
+    /// So many tokens are left of the conversation, where it was too long.
+    pub(crate) trimmed: Cell<Option<u64>>,
 }
+
+/// Of what a provider has refused, so much is left by the first trim and by every further one: its count is not known.
+const LEFT_BY_A_TRIM: (u64, u64) = (7, 10);
+/// Of a window that is known so much is used: our count is an estimate.
+const LEFT_OF_A_WINDOW: (u64, u64) = (9, 10);
 
 impl<'r> Run<'r> {
     pub(crate) fn journey(&self) -> Journey<'_> {
         Journey::new(self.core, self.plan, self.story, self.targets, self.breakers, self.lesser)
+            .trimming(self)
     }
 
     /// What this target speaks with this client.
@@ -73,6 +82,7 @@ impl<'r> Run<'r> {
             include_usage: wants_usage && !self.request.include_usage(),
             note: self.steer.note.as_deref(),
             close: self.steer.close,
+            trim: self.trimmed.get(),
             turn: *turn,
         };
         let written = self.request.write(self.body, target.to(self.request.dialect()), &edits);
@@ -115,6 +125,39 @@ impl<'r> Run<'r> {
         });
         let what = if refused { "untranslatable" } else { "translated" };
         self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
+    }
+
+    /// The conversation is too long for this target: makes it shorter. False if nothing can be left out.
+    pub(crate) fn trim(&self, target: &Target) -> bool {
+        let all = self.request.needs().input_tokens;
+        let now = self.trimmed.get().unwrap_or(all);
+        let output = self.request.max_output().unwrap_or(1024);
+        let window = target
+            .can
+            .context
+            .map(|window| (window / LEFT_OF_A_WINDOW.1 * LEFT_OF_A_WINDOW.0).saturating_sub(output));
+        let less = now / LEFT_BY_A_TRIM.1 * LEFT_BY_A_TRIM.0;
+        let goal = window.map_or(less, |window| if now > window { window } else { less });
+        let Some(trimmed) = trim(&self.request.form(), goal, all).filter(|trimmed| trimmed.after < now)
+        else {
+            return false;
+        };
+        self.trimmed.set(Some(goal));
+        self.disclose(|facts| facts.trimmed = Some((all, trimmed.after)));
+        let text = format!(
+            "{}: the conversation was shortened from about {all} to {} tokens",
+            self.story.id, trimmed.after
+        );
+        let data = json!({
+            "before": all,
+            "after": trimmed.after,
+            "results": trimmed.cut_results,
+            "images": trimmed.dropped_images,
+            "turns": trimmed.dropped_turns,
+            "request": &*self.story.id,
+        });
+        self.core.world.note(What::Remedy, "trim", target.scopes.target.as_ref(), text, data);
+        true
     }
 
     /// Who answers, for the client.

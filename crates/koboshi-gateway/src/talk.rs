@@ -66,7 +66,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         return send_error(&core, &tap, told).await;
     };
     let route = &chain.route;
-    let asked = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
+    let (asked, too_long) = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
         Ok(asked) => asked,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
@@ -99,7 +99,14 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
         voice: &voice,
         noted: Cell::new(false),
+        trimmed: Cell::new(None),
     };
+    if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
+        let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
+        let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+        let told = reply::tell(&core.world, &plan, &story, run.targets, &ended, &run.facts());
+        return send_error(&core, &tap, told).await;
+    }
     // Apart, so that neither carries the room for the other: a stream may be open for long.
     let ended = if request.stream() {
         Box::pin(streamed(&run, &tap, &lesser)).await
@@ -176,7 +183,7 @@ pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
     tap.send(body).await;
 }
 
-/// The targets that can serve this request, best first.
+/// The targets that can serve this request, best first, and whether it must be made shorter for them.
 fn able(
     core: &Core,
     plan: &Plan,
@@ -184,7 +191,7 @@ fn able(
     chain: &Chain,
     request: &Request<'_>,
     own_key: Option<&HeaderValue>,
-) -> Result<Rc<Asked>, Box<Fault>> {
+) -> Result<(Rc<Asked>, bool), Box<Fault>> {
     let world = &core.world;
     let needs = request.needs();
     // What only a provider holds is held by the first one: nobody else knows it.
@@ -197,13 +204,19 @@ fn able(
     if let (None, Some(only)) = (own_key, chain.only())
         && only.targets.iter().all(can)
     {
-        return Ok(Rc::clone(only));
+        return Ok((Rc::clone(only), false));
     }
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
     let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
+    if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
+        // Only its length is in the way, and that can be changed.
+        targets.retain(|target| matches!(target.can.lacks(&needs), Some(Lack::Context(..))));
+        targets.sort_by_key(|target| std::cmp::Reverse(target.can.context));
+        return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
+    }
     targets.retain(can);
     if is_pinned && let Some(first) = targets.first().map(|target| Arc::clone(&target.provider)) {
         targets.retain(|target| Arc::ptr_eq(&target.provider, &first));
@@ -217,7 +230,7 @@ fn able(
             prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
         }
     }
-    Ok(Asked::of(targets))
+    Ok((Asked::of(targets), false))
 }
 
 /// Nobody in the chain can do this.

@@ -1,5 +1,7 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
@@ -103,7 +105,9 @@ impl Run<'_> {
 
     /// Notes a failed attempt; gives the end where there is nothing left to do.
     pub(crate) fn failed(&self, journey: &mut Journey<'_>, open: Open, fault: Box<Fault>) -> Option<Ended> {
+        let target = Arc::clone(&open.target);
         match journey.after(open, fault.clone()) {
+            remedy if journey.trim(&target, remedy) => None,
             Remedy::Stop | Remedy::Degrade | Remedy::Trim | Remedy::Reask => Some(journey.give_up(fault)),
             _ => None,
         }

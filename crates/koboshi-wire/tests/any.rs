@@ -59,7 +59,7 @@ fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
 }
 
 const PLAIN: Edits<'static> =
-    Edits { model: "other", include_usage: true, note: None, close: false, turn: Turn::Plain };
+    Edits { model: "other", include_usage: true, note: None, close: false, trim: None, turn: Turn::Plain };
 
 fn texts(form: &Form<'_>) -> Vec<(Role, String)> {
     let mut said = Vec::new();

@@ -167,6 +167,7 @@ impl<'l> Lesser<'l> {
             facts: RefCell::new(facts),
             voice: run.voice,
             noted: Cell::new(false),
+            trimmed: run.trimmed.clone(),
         };
         let mut journey = simple.journey().after_attempts(run.facts().attempts);
         let given = if run.request.stream() {

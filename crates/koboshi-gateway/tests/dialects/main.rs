@@ -8,3 +8,4 @@ mod errors;
 mod falls;
 mod speech;
 mod tools;
+mod trim;

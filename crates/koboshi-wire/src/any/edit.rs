@@ -11,6 +11,7 @@ use super::request::Request;
 use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
+use crate::form::trim::trim;
 use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Turn as Said};
 use crate::{gemini, messages, responses};
 
@@ -25,6 +26,8 @@ pub struct Edits<'e> {
     pub note: Option<&'e str>,
     /// No tool may be called.
     pub close: bool,
+    /// The conversation must come down to about so many tokens.
+    pub trim: Option<u64>,
     /// What is different about this attempt.
     pub turn: Turn<'e>,
 }
@@ -87,10 +90,13 @@ impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
     pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
-        if self.passes_as_it_is(to) {
+        if edits.trim.is_none() && self.passes_as_it_is(to) {
             return Written { body: self.spliced(body, to, edits), left: Vec::new(), mends: Vec::new() };
         }
         let mut form = self.form().into_owned();
+        if let Some(trimmed) = edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens)) {
+            form = trimmed.form;
+        }
         edit(&mut form, edits, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let mut left = std::mem::take(&mut form.left);
