@@ -85,7 +85,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         targets: &asked.targets,
         breakers: &asked.breakers,
         shape: Shape {
-            interface: "/chat/completions",
+            interface: crate::interface::Interface::Talk(koboshi_wire::Dialect::Chat),
             streams: request.stream(),
             most_output: request.max_output().unwrap_or(1024),
         },

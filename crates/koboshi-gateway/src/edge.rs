@@ -205,6 +205,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         wall,
         deadline: began.after(deadline),
         trace: Trace::default(),
+        betas: crate::story::betas(headers),
     }
 }
 
