@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use koboshi::guard::{Act, Effect, GuardPolicy, Rule, RulePolicy, ToolPolicy};
 use koboshi_config::check::Problems;
-use koboshi_config::gateway::{CacheMode, Commit, GuardMode, KeepAlive, ProviderDialect, ProviderKind, WELL_KNOWN};
+use koboshi_config::gateway::{
+    CacheMode, Commit, GuardMode, KeepAlive, ProviderDialect, ProviderKind, WELL_KNOWN,
+};
 use koboshi_config::schema::differences;
 use koboshi_config::{Config, init_text, load};
 

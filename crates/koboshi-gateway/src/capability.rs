@@ -93,11 +93,12 @@ const KNOWN: &[(&str, Capability)] = &[
 /// A Claude, by its version, which every platform writes into the name in its own way (`claude-3-5-haiku-20241022`, `claude-opus-4.6`,
 /// `claude-sonnet-4@20250514`). One without a version is a new one.
 fn claude(model: &str) -> Option<Capability> {
-    let mut words = model.split(|letter: char| !letter.is_ascii_alphanumeric()).skip_while(|word| *word != "claude");
+    let mut words =
+        model.split(|letter: char| !letter.is_ascii_alphanumeric()).skip_while(|word| *word != "claude");
     words.next()?;
     let words: Vec<&str> = words.collect();
     let number = |word: &&str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
-    let at = words.iter().position(|word| number(&word).is_some());
+    let at = words.iter().position(|word| number(word).is_some());
     let version = at.map(|at| {
         let part = |at: usize| words.get(at).and_then(number).unwrap_or(0);
         (part(at), part(at + 1))
@@ -281,7 +282,10 @@ mod tests {
     #[test]
     fn only_what_is_surely_impossible_is_refused() {
         let needs = Needs { input_tokens: 9000, images: true, ..Needs::default() };
-        assert_eq!(Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&needs), Some(Lack::Images));
+        assert_eq!(
+            Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&needs),
+            Some(Lack::Images)
+        );
         let long = Needs { input_tokens: 20_000, ..Needs::default() };
         let lack = Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&long);
         assert_eq!(lack, Some(Lack::Context(20_000, 8192)));

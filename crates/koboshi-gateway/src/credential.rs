@@ -5,8 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HeaderName};
 use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderName};
 use koboshi_config::gateway::ProviderKind;
 
 use crate::interface::Interface;
@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_clients_token_stays_a_bearer() {
-        let header = |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), TALK).unwrap();
+        let header =
+            |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), TALK).unwrap();
         assert_eq!(header(ProviderKind::Anthropic, "sk-ant-api03-x").0, "x-api-key");
         for (kind, token) in [
             (ProviderKind::Anthropic, "sk-ant-oat01-x"),

@@ -112,9 +112,9 @@ impl Layout {
 
     fn gemini(&self, model: &str, method: &str) -> String {
         match self {
-            Self::Vertex { project, location } => format!(
-                "/projects/{project}/locations/{location}/publishers/google/models/{model}:{method}"
-            ),
+            Self::Vertex { project, location } => {
+                format!("/projects/{project}/locations/{location}/publishers/google/models/{model}:{method}")
+            }
             _ => format!("/models/{model}:{method}"),
         }
     }
@@ -150,10 +150,7 @@ mod tests {
         assert_eq!(talk(Dialect::Chat).as_deref(), Some("/v1/chat/completions"));
         assert_eq!(talk(Dialect::Responses).as_deref(), Some("/v1/responses"));
         assert_eq!(talk(Dialect::Messages).as_deref(), Some("/v1/messages"));
-        assert_eq!(
-            at(Interface::Count(Dialect::Messages)).as_deref(),
-            Some("/v1/messages/count_tokens")
-        );
+        assert_eq!(at(Interface::Count(Dialect::Messages)).as_deref(), Some("/v1/messages/count_tokens"));
         assert_eq!(at(Interface::Embeddings).as_deref(), Some("/v1/embeddings"));
         assert_eq!(at(Interface::Count(Dialect::Chat)), None, "nobody counts in this dialect");
     }
@@ -165,7 +162,12 @@ mod tests {
         for (model, streams, interface, wanted) in [
             ("gemini-2.5-pro", false, talk, "/v1beta/models/gemini-2.5-pro:generateContent"),
             ("gemini-2.5-pro", true, talk, "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"),
-            ("models/gemini-3", false, Interface::Count(Dialect::Gemini), "/v1beta/models/gemini-3:countTokens"),
+            (
+                "models/gemini-3",
+                false,
+                Interface::Count(Dialect::Gemini),
+                "/v1beta/models/gemini-3:countTokens",
+            ),
             ("a/../b?c#d:e é", false, talk, "/v1beta/models/a%2F..%2Fb%3Fc%23d%3Ae%20%C3%A9:generateContent"),
             ("x", false, Interface::Embeddings, "/v1beta/openai/embeddings"),
         ] {
@@ -212,7 +214,11 @@ mod tests {
     fn a_name_cannot_lead_elsewhere() {
         let layout = Layout::Azure { version: Some("2024-10-21".to_owned()) };
         for model in ["", ".", "..", "models/.."] {
-            assert_eq!(path(&layout, "https://h", model, Interface::Talk(Dialect::Chat), false), None, "{model}");
+            assert_eq!(
+                path(&layout, "https://h", model, Interface::Talk(Dialect::Chat), false),
+                None,
+                "{model}"
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A plan never changes; a reload makes a new one. Requests that have begun keep theirs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use koboshi::classify::Classifier;
@@ -12,6 +13,7 @@ use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind,
 use crate::auth::Keys;
 use crate::capability::fits;
 pub(crate) use crate::provider::{KeyUse, Provider};
+use crate::token::account::Account;
 use crate::upstream::OriginError;
 use crate::well_known;
 
@@ -76,6 +78,8 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         if config.providers.is_empty() {
             config.providers = well_known::from_environment(lookup, config.serve.listen);
+            // That variable is for all of Google's programs: credentials of another kind are no mistake of anybody's.
+            config.providers.retain(|_, one| one.credentials_file.as_deref().is_none_or(is_service_account));
         }
         let simulated = config.providers.is_empty();
         let mut providers = Named::new();
@@ -203,4 +207,8 @@ impl Plan {
         let provider = self.providers.get(provider)?;
         Some((Arc::clone(provider), wanted.replace("{model}", model)))
     }
+}
+
+fn is_service_account(path: &Path) -> bool {
+    Account::read(path).is_ok()
 }

@@ -42,7 +42,11 @@ pub(crate) struct KeyUse {
 
 impl Provider {
     /// Compiles a provider. What it was before a reload, it goes on with where it can.
-    pub(crate) fn compile(name: &str, config: &ProviderConfig, before: Option<&Self>) -> Result<Self, PlanError> {
+    pub(crate) fn compile(
+        name: &str,
+        config: &ProviderConfig,
+        before: Option<&Self>,
+    ) -> Result<Self, PlanError> {
         if config.kind == ProviderKind::Sim {
             let account = config.account.as_deref().unwrap_or(name);
             let sim = Self::built_in(name, account);
@@ -57,7 +61,8 @@ impl Provider {
             None => None,
         };
         let layout = layout(name, config, account.as_ref())?;
-        let address = config.base_url.clone().or_else(|| usual(name, config)).ok_or_else(|| lacks(name, "base_url"))?;
+        let address =
+            config.base_url.clone().or_else(|| usual(name, config)).ok_or_else(|| lacks(name, "base_url"))?;
         let origin = Origin::parse(&address).map_err(|error| PlanError::Address(name.to_owned(), error))?;
         let origin = match &config.ca_file {
             Some(path) => {
@@ -70,7 +75,8 @@ impl Provider {
             [] => spoken(config.kind, &origin),
             words => told(words),
         };
-        let source = account.map(Source::Account).or(Command::new(&config.token_command).map(Source::Command));
+        let source =
+            account.map(Source::Account).or(Command::new(&config.token_command).map(Source::Command));
         let keys = match source {
             Some(source) => vec![with_token(name, config, source, before)],
             None if config.kind == ProviderKind::Vertex => return Err(lacks(name, "credentials_file")),
@@ -108,7 +114,11 @@ impl Provider {
 
     /// The client's own dialect if it speaks that, else what it speaks best.
     pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
-        if self.dialects.contains(&client) { client } else { self.dialects.first().copied().unwrap_or(client) }
+        if self.dialects.contains(&client) {
+            client
+        } else {
+            self.dialects.first().copied().unwrap_or(client)
+        }
     }
 
     /// Whether it is OpenAI itself, with its own rules, and none that copies it.
@@ -181,7 +191,8 @@ fn spoken(kind: ProviderKind, origin: &Origin) -> Vec<Dialect> {
 }
 
 fn told(dialects: &[ProviderDialect]) -> Vec<Dialect> {
-    let by_name = |one: &ProviderDialect| Dialect::ALL.into_iter().find(|dialect| dialect.name() == one.name());
+    let by_name =
+        |one: &ProviderDialect| Dialect::ALL.into_iter().find(|dialect| dialect.name() == one.name());
     dialects.iter().filter_map(by_name).collect()
 }
 
@@ -202,8 +213,8 @@ fn with_keys(name: &str, config: &ProviderConfig) -> Result<Vec<KeyUse>, PlanErr
     let many = config.keys.len() > 1;
     let mut keys = Vec::new();
     for (number, key) in (1..).zip(&config.keys) {
-        let credential = Credential::key(config.kind, key.expose())
-            .ok_or_else(|| PlanError::Key(name.to_owned()))?;
+        let credential =
+            Credential::key(config.kind, key.expose()).ok_or_else(|| PlanError::Key(name.to_owned()))?;
         // Several keys of one provider are several accounts unless the config says that they share one.
         let account = match &config.account {
             Some(account) => account.clone(),
@@ -297,7 +308,9 @@ mod tests {
     #[test]
     fn only_openai_and_azure_are_openai() {
         let at = |url: &str| of("x", ProviderKind::Openai, |config| config.base_url = Some(url.to_owned()));
-        assert!(at("https://api.openai.com/v1").is_openai() && at("https://eu.api.openai.com/v1").is_openai());
+        assert!(
+            at("https://api.openai.com/v1").is_openai() && at("https://eu.api.openai.com/v1").is_openai()
+        );
         assert!(!at("https://notapi.openai.com.example/v1").is_openai() && !at("http://h/v1").is_openai());
         let azure = of("z", ProviderKind::Azure, |config| config.base_url = Some("https://r.x".to_owned()));
         assert!(azure.is_openai());

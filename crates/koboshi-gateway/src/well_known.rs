@@ -107,7 +107,8 @@ pub(crate) fn from_environment(
     lookup: &dyn Fn(&str) -> Option<String>,
     own: SocketAddr,
 ) -> Named<ProviderConfig> {
-    let one = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let one =
+        |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let set = |names: &[&str]| names.iter().find_map(|name| one(name));
     let mut found = Named::new();
     for known in WELL_KNOWN {
@@ -153,7 +154,9 @@ fn as_written_here(kind: ProviderKind, address: &str) -> String {
     match kind {
         ProviderKind::Ollama => ollama_address(address),
         ProviderKind::Anthropic if !bare.ends_with("/v1") => format!("{bare}/v1"),
-        ProviderKind::Gemini if !bare.ends_with("/v1beta") && !bare.ends_with("/v1") => format!("{bare}/v1beta"),
+        ProviderKind::Gemini if !bare.ends_with("/v1beta") && !bare.ends_with("/v1") => {
+            format!("{bare}/v1beta")
+        }
         ProviderKind::Azure => {
             let bare = bare.strip_suffix("/v1").unwrap_or(bare);
             bare.strip_suffix("/openai").unwrap_or(bare).to_owned()
@@ -216,7 +219,10 @@ mod tests {
             ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini", "https://h", "https://h/v1beta"),
             ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY", "gemini", "https://h/v1beta/", "https://h/v1beta/"),
             ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/", "https://r.x"),
-            ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/openai/v1/", "https://r.x"),
+            (
+                "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/openai/v1/",
+                "https://r.x",
+            ),
         ] {
             let found = found(&[(variable, written), (key, "k")]);
             assert_eq!(found[name].base_url.as_deref(), Some(wanted), "{variable}");
@@ -234,7 +240,8 @@ mod tests {
         assert_eq!(azure["azure"].api_version.as_deref(), Some("2024-10-21"));
         let credentials = ("GOOGLE_APPLICATION_CREDENTIALS", "/k.json");
         assert!(found(&[credentials]).is_empty(), "other programs use this file too");
-        let vertex = found(&[credentials, ("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "us-east1")]);
+        let vertex =
+            found(&[credentials, ("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "us-east1")]);
         let vertex = &vertex["vertex"];
         assert_eq!(vertex.credentials_file.as_deref(), Some(std::path::Path::new("/k.json")));
         assert_eq!((vertex.project.as_deref(), vertex.location.as_deref()), (Some("p"), Some("us-east1")));

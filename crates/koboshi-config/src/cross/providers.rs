@@ -96,7 +96,8 @@ impl<'c> Of<'c> {
                 "write the endpoint of your resource, such as `https://NAME.openai.azure.com`",
             ),
             ProviderKind::Vertex
-                if self.has_no("providers.*.credentials_file") && self.has_no("providers.*.token_command") =>
+                if self.has_no("providers.*.credentials_file")
+                    && self.has_no("providers.*.token_command") =>
             {
                 lacks(
                     "`credentials_file` and no `token_command`",

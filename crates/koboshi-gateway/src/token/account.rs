@@ -144,7 +144,8 @@ impl Account {
             408 | 429 | 500.. => Kind::Unavailable,
             _ => Kind::Unauthorized,
         };
-        let mut refused = fault(kind, &format!("the token endpoint says {}{}", status.as_u16(), reason(&body)));
+        let mut refused =
+            fault(kind, &format!("the token endpoint says {}{}", status.as_u16(), reason(&body)));
         refused.status = Some(status.as_u16());
         Err(refused)
     }
@@ -160,7 +161,8 @@ impl Account {
             "exp": now.saturating_add(CLAIM_SECONDS),
         });
         let encode = |part: &[u8]| URL_SAFE_NO_PAD.encode(part);
-        let text = format!("{}.{}", encode(head.to_string().as_bytes()), encode(claims.to_string().as_bytes()));
+        let text =
+            format!("{}.{}", encode(head.to_string().as_bytes()), encode(claims.to_string().as_bytes()));
         let signer = self.key.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])?;
         let signature = signer.sign(text.as_bytes()).ok()?;
         Some(format!("{text}.{}", encode(&signature)))
@@ -203,6 +205,63 @@ mod tests {
         }
         let error = Account::read(Path::new("/there/is/none.json")).unwrap_err();
         assert!(error.starts_with("/there/is/none.json: "), "{error}");
+    }
+
+    #[test]
+    fn a_claim_says_who_asks_and_is_signed() {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+        let file = json!({
+            "type": "service_account",
+            "client_email": "me@p.iam.gserviceaccount.com",
+            "private_key": key.serialize_pem(),
+            "private_key_id": "k1",
+            "project_id": "p",
+        });
+        let account = Account::parse(file.to_string().as_bytes()).unwrap();
+        assert_eq!((account.project(), account.origin.to_string().as_str()), (Some("p"), USUAL));
+        let claim = account.claim(1_000).unwrap();
+        let (text, signature) = claim.rsplit_once('.').unwrap();
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
+        let (head, claims) = text.split_once('.').unwrap();
+        let read = |part: &str| serde_json::from_slice::<serde_json::Value>(&decode(part)).unwrap();
+        assert_eq!(read(head), json!({"alg": "RS256", "typ": "JWT", "kid": "k1"}));
+        let wanted = json!({
+            "iss": "me@p.iam.gserviceaccount.com",
+            "scope": SCOPE,
+            "aud": USUAL,
+            "iat": 1000,
+            "exp": 4600,
+        });
+        assert_eq!(read(claims), wanted);
+        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let (_, verifiers) = algorithms
+            .mapping
+            .iter()
+            .find(|(scheme, _)| *scheme == SignatureScheme::RSA_PKCS1_SHA256)
+            .unwrap();
+        let verified =
+            verifiers[0].verify_signature(key.public_key_raw(), text.as_bytes(), &decode(signature));
+        assert!(verified.is_ok(), "the endpoint would refuse it");
+    }
+
+    #[test]
+    fn a_claim_goes_out_secured() {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+        let at = |address: &str| {
+            let file = json!({
+                "type": "service_account", "client_email": "a", "private_key": key.serialize_pem(),
+                "token_uri": address,
+            });
+            Account::parse(file.to_string().as_bytes()).map(|account| account.path.to_string())
+        };
+        assert_eq!(at("https://h/a/token"), Ok("/a/token".to_owned()));
+        assert_eq!(at("http://127.0.0.1:1/token"), Ok("/token".to_owned()));
+        assert_eq!(at("http://h/token"), Err("its `token_uri` must begin with `https://`"));
+        let curve = rcgen::KeyPair::generate().unwrap();
+        let file =
+            json!({"type": "service_account", "client_email": "a", "private_key": curve.serialize_pem()});
+        let error = Account::parse(file.to_string().as_bytes()).unwrap_err();
+        assert!(error.contains("RSA"), "{error}");
     }
 
     #[test]

@@ -55,7 +55,10 @@ impl Command {
             return Err(fault(Kind::Unauthorized, &format!("the token command ended with {status}: {last}")));
         }
         grant(&printed).ok_or_else(|| {
-            fault(Kind::Unauthorized, "the token command printed neither one token nor JSON with `access_token`")
+            fault(
+                Kind::Unauthorized,
+                "the token command printed neither one token nor JSON with `access_token`",
+            )
         })
     }
 }

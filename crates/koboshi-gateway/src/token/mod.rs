@@ -188,7 +188,11 @@ impl Token {
     }
 
     /// A token, fetched if need be.
-    pub(crate) async fn get(self: &Arc<Self>, errand: &Rc<Errand>, log: &Log) -> Result<Arc<Issued>, Box<Fault>> {
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        errand: &Rc<Errand>,
+        log: &Log,
+    ) -> Result<Arc<Issued>, Box<Fault>> {
         let asked = Instant::now();
         let _turn = self.turn.lock().await;
         if let Some(issued) = self.ready() {
@@ -213,7 +217,8 @@ impl Token {
         let grant = fetched.unwrap_or_else(|_| Err(fault(Kind::Timeout, "no token came in time")));
         let issued = grant.and_then(|grant| {
             // It was fetched before now; what is lost by that is less than the margin.
-            Issued::of(&grant, Instant::now()).ok_or_else(|| fault(Kind::Unauthorized, "what came is no token"))
+            Issued::of(&grant, Instant::now())
+                .ok_or_else(|| fault(Kind::Unauthorized, "what came is no token"))
         });
         match issued {
             Ok(issued) => {

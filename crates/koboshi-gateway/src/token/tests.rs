@@ -60,7 +60,8 @@ fn errand() -> Rc<Errand> {
 
 /// Runs a test on a clock that stands still unless all wait.
 fn on_a_clock<F: Future<Output = ()>>(test: impl FnOnce(Rc<Errand>) -> F) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     LocalSet::new().block_on(&runtime, async { test(errand()).await });
 }
 

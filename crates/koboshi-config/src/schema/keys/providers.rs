@@ -2,9 +2,7 @@
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{always_of_entry, count, entries, flag, of_entry, section, text, texts, timeouts, word};
-use super::forms::{
-    API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, MODELS, NAME, PROJECT, PROVIDER, URL,
-};
+use super::forms::{API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, MODELS, NAME, PROJECT, PROVIDER, URL};
 use crate::gateway::{ModelConfig, ProviderConfig, ProviderDialect, ProviderKind};
 
 /// Tokens: a number that must fit into what the dialects can say.
