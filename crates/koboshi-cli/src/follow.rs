@@ -24,8 +24,9 @@ pub(crate) struct Files {
 impl Files {
     /// The files as they are now.
     pub(crate) fn of(config: &Config) -> Self {
-        let authorities = config.providers.values().filter_map(|provider| provider.ca_file.as_ref());
-        let named = config.rules.iter().chain(&config.degrade.answers).chain(authorities);
+        let of_providers =
+            config.providers.values().flat_map(|one| one.ca_file.iter().chain(&one.credentials_file));
+        let named = config.rules.iter().chain(&config.degrade.answers).chain(of_providers);
         let paths: Vec<PathBuf> = named.cloned().collect();
         Self { taken: look(&paths), paths, pending: None }
     }

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use koboshi::guard::GuardPolicy;
 
-use crate::secret::Secret;
+pub use crate::provider::{ProviderConfig, ProviderDialect, ProviderKind, Timeouts};
 
 /// The built-in provider that falls on command. It is always there.
 pub const SIM: &str = "sim";
 
 /// Providers that are taken from the environment when the file names none. Then chains may name any of them.
 pub const WELL_KNOWN: &[&str] = &[
-    "openai", "anthropic", "gemini", "deepseek", "groq", "mistral", "openrouter", "xai", "together", "ollama",
+    "openai", "anthropic", "gemini", "azure", "vertex", "deepseek", "groq", "mistral", "openrouter", "xai",
+    "together", "ollama",
 ];
 
 /// Stable names of the values of an enum, as the file writes them.
@@ -45,9 +46,9 @@ macro_rules! names {
         }
     };
 }
+pub(crate) use names;
 
 names!(KeepAlive: Comment "comment", Frame "frame", Off "off");
-names!(ProviderKind: Openai "openai", Deepseek "deepseek", Ollama "ollama", Sim "sim");
 names!(Commit: First "first", Complete "complete");
 names!(GuardMode: Enforce "enforce", Observe "observe", Off "off");
 names!(CacheMode: Off "off", Fallback "fallback", Serve "serve");
@@ -141,67 +142,6 @@ pub struct ClientKey {
 pub struct AdminConfig {
     /// SHA-256 of the key, 64 hexadecimal digits, small letters. Without one, only callers on the loopback address are let in.
     pub sha256: Option<String>,
-}
-
-/// Whom to ask.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProviderConfig {
-    /// Which interface it has.
-    pub kind: ProviderKind,
-    /// Where it is; none is the vendor's usual address.
-    pub base_url: Option<String>,
-    /// Its keys, used in turn.
-    pub keys: Vec<Secret>,
-    /// The account that the keys belong to, for what the store remembers; the provider's name where nothing is said.
-    pub account: Option<String>,
-    /// Certificates of the authority that vouches for it, if the machine does not know that one (PEM).
-    pub ca_file: Option<PathBuf>,
-    /// How long it may take.
-    pub timeouts: Timeouts,
-}
-
-impl ProviderConfig {
-    /// A provider of this kind at its usual address, without keys.
-    #[must_use]
-    pub fn new(kind: ProviderKind) -> Self {
-        Self {
-            kind,
-            base_url: None,
-            keys: Vec::new(),
-            account: None,
-            ca_file: None,
-            timeouts: Timeouts::default(),
-        }
-    }
-}
-
-/// Which interface a provider has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum ProviderKind {
-    /// OpenAI's chat completions, spoken by most.
-    Openai,
-    /// DeepSeek: OpenAI's dialect, slow to begin.
-    Deepseek,
-    /// Ollama: OpenAI's dialect on the own machine, loads models first.
-    Ollama,
-    /// The built-in provider that falls on command.
-    Sim,
-}
-
-/// How long things may take; what is not said comes from the kind of provider and model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Timeouts {
-    /// Until a connection stands.
-    pub connect: Option<Duration>,
-    /// Until a stream's first content.
-    pub first: Option<Duration>,
-    /// Between two pieces of a stream.
-    pub idle: Option<Duration>,
-    /// Until an answer that is not streamed begins.
-    pub whole: Option<Duration>,
-    /// Until the end.
-    pub total: Option<Duration>,
 }
 
 /// What happens to requests for a model name.

@@ -17,6 +17,7 @@ pub mod load;
 mod mask;
 mod near;
 mod policy;
+mod provider;
 mod read;
 pub mod reload;
 pub mod schema;

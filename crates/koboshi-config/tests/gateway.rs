@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use koboshi::guard::{Act, Effect, GuardPolicy, Rule, RulePolicy, ToolPolicy};
 use koboshi_config::check::Problems;
-use koboshi_config::gateway::{CacheMode, Commit, GuardMode, KeepAlive, ProviderKind, WELL_KNOWN};
+use koboshi_config::gateway::{
+    CacheMode, Commit, GuardMode, KeepAlive, ProviderDialect, ProviderKind, WELL_KNOWN,
+};
 use koboshi_config::schema::differences;
 use koboshi_config::{Config, init_text, load};
 
@@ -187,7 +189,7 @@ fn the_first_file_and_the_seeds_chain_are_good() {
 
     let mira = good(include_str!("../../../examples/mira.yaml"));
     assert_eq!(mira.routes["mira"].chain, ["gemini/gemini-2.5-flash", "openai/gpt-4o"]);
-    assert_eq!(mira.providers["gemini"].kind, ProviderKind::Openai);
+    assert_eq!(mira.providers["gemini"].kind, ProviderKind::Gemini);
     assert_eq!((mira.code_prefix.as_str(), mira.degrade.answers.is_some()), ("MIRA", true));
     assert_eq!(mira.breaker, koboshi::breaker::BreakerPolicy::WINDOW);
     assert_eq!(mira.remedy.backoff, koboshi::backoff::BackoffPolicy::SERVICE);
@@ -305,9 +307,97 @@ fn the_built_in_provider_keeps_its_name() {
 }
 
 #[test]
+fn a_provider_of_every_kind_is_read() {
+    let config = good(
+        r#"
+providers:
+  o: {kind: openai, dialects: [responses, chat], token_command: [token, --for, "llm here"]}
+  a: {kind: azure, base_url: "https://h.openai.azure.com", api_version: 2024-10-21, keys: ["${KEY}"]}
+  c: {kind: anthropic, keys: ["${KEY}"]}
+  g: {kind: gemini, keys: ["${KEY}"]}
+  v: {kind: vertex, credentials_file: account.json, location: europe-west1}
+  w: {kind: vertex, project: p-1, token_command: [token]}
+  l: {kind: ollama}
+  d: {kind: deepseek}
+  s: {kind: sim, dialects: [messages]}
+"#,
+    );
+    let one = |name: &str| &config.providers[name];
+    assert_eq!(one("o").dialects, [ProviderDialect::Responses, ProviderDialect::Chat], "in their order");
+    assert_eq!(one("o").token_command, ["token", "--for", "llm here"]);
+    assert_eq!(one("a").api_version.as_deref(), Some("2024-10-21"));
+    assert_eq!(one("v").credentials_file.as_deref(), Some(std::path::Path::new("/etc/account.json")));
+    assert_eq!((one("v").location.as_deref(), one("v").project.as_deref()), (Some("europe-west1"), None));
+    assert_eq!(one("w").project.as_deref(), Some("p-1"));
+    let kinds: Vec<_> = config.providers.values().map(|one| one.kind).collect();
+    assert!(ProviderKind::ALL.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+}
+
+#[test]
+fn a_kind_is_told_what_it_lacks() {
+    let said = |text: &str| only(&format!("providers:\n  a: {{{text}}}\n"));
+    let (place, path, message) = said("kind: azure, keys: [hunter2]");
+    assert_eq!((place, path.as_str()), ((2, 13), "providers.a.kind"));
+    assert!(message.contains("has no `base_url`") && message.contains("openai.azure.com"), "{message}");
+    assert!(said("kind: vertex, project: p").2.contains("no `credentials_file` and no `token_command`"));
+    assert!(said("kind: vertex, token_command: [t]").2.contains("has no `project`"));
+    // What only follows from another mistake is not said.
+    assert!(said("kind: azure, base_url: h").2.contains("begin with `https://`"));
+    assert!(said("kind: vertex, project: 'a b', token_command: [t]").2.contains("the id of a project"));
+    assert!(said("kind: azur").2.contains("did you mean `azure`?"));
+}
+
+#[test]
+fn a_kind_is_told_what_it_does_not_read() {
+    for (kind, more, key) in [
+        ("openai", "", "api_version: '1'"),
+        ("gemini", "", "project: p"),
+        ("gemini", "", "location: eu"),
+        ("anthropic", "", "credentials_file: f"),
+        ("vertex", "project: p, token_command: [t], ", "keys: [hunter2]"),
+        ("sim", "", "token_command: [t]"),
+    ] {
+        let (_, path, said) = only(&format!("providers: {{a: {{kind: {kind}, {more}{key}}}}}"));
+        let name = key.split(':').next().unwrap();
+        assert_eq!(path, format!("providers.a.{name}"));
+        assert!(said.contains(&format!("is not read for the kind `{kind}`")), "{said}");
+    }
+}
+
+#[test]
+fn a_provider_is_told_once_who_asks() {
+    let (place, path, said) =
+        only("providers:\n  a: {kind: openai, keys: ['${KEY}'],\n    token_command: [t]}\n");
+    assert_eq!((place, path.as_str()), ((3, 20), "providers.a.token_command"));
+    assert!(said.contains("`providers.a.keys` in line 2") && said.contains("keep one"), "{said}");
+    let text = "providers: {a: {kind: vertex, token_command: [t], credentials_file: f}}";
+    assert_eq!(only(text).1, "providers.a.credentials_file", "a project may come with the file");
+    good("providers: {a: {kind: openai, keys: [], token_command: [t]}}");
+}
+
+#[test]
+fn dialects_are_those_that_can_be_spoken() {
+    let said = |text: &str| only(&format!("providers:\n  a: {{{text}}}\n"));
+    let (place, path, message) = said("kind: openai, dialects: [chat, chat]");
+    assert_eq!((place, path.as_str()), ((2, 38), "providers.a.dialects"));
+    assert!(message.contains("`chat` twice"), "{message}");
+    let message = said("kind: azure, base_url: 'http://h', dialects: [messages]").2;
+    assert!(message.contains("no way to speak `messages`") && message.contains("`responses`"), "{message}");
+    assert!(said("kind: openai, dialects: [anthropic]").2.contains("write `messages`"));
+    assert!(said("kind: openai, dialects: chat").2.contains("write `[\"chat\"]`"));
+    assert!(said("kind: openai, dialects: []").2.contains("1 to 4"));
+    good("providers: {a: {kind: ollama, dialects: [chat, responses, messages]}}");
+}
+
+#[test]
 fn an_address_is_told_what_is_too_much() {
     let said = |url: &str| only(&format!("providers: {{a: {{kind: openai, base_url: '{url}'}}}}")).2;
     assert!(said("https://h/v1/chat/completions").contains("`/chat/completions` is added"));
+    assert!(said("https://h/v1/responses/").contains("`/responses` is added"));
+    for (kind, url) in [("azure", "https://h/openai/v1"), ("gemini", "https://h/v1beta/models")] {
+        let text = format!("providers: {{a: {{kind: {kind}, base_url: '{url}'}}}}");
+        assert!(only(&text).2.contains("goes too far"), "{text}");
+    }
     assert!(said("https://user:hunter2@h/v1").contains("before the `@`"));
     assert!(said("https://h/v1?api-version=1").contains("leave out the `?`"));
     assert!(said("api.example/v1").contains("begin with `https://`"));

@@ -48,6 +48,8 @@ fn a_text(key: &Key) -> &'static str {
         "chain" | "simple" => "sim/ok",
         "sha256" => "abababababababababababababababababababababababababababababababab",
         "redis" => "redis://cache:6379",
+        "dialects" => "messages",
+        "location" => "europe-west1",
         _ => "MIRA",
     }
 }
@@ -98,9 +100,35 @@ fn document(key: &Key, value: Json) -> Json {
         "breaker.window.slow.rate" => {
             put(&mut document, Key::find("breaker.window.slow.longer_than").unwrap(), json!("1s"));
         }
+        "providers.*.api_version" => of_kind(&mut document, "azure"),
+        "providers.*.credentials_file" | "providers.*.project" | "providers.*.location" => {
+            of_kind(&mut document, "vertex");
+        }
+        "providers.*.kind" => {
+            let kind = document["providers"]["mira"]["kind"].clone();
+            of_kind(&mut document, kind.as_str().unwrap_or_default());
+        }
         _ => {}
     }
     document
+}
+
+/// Makes the provider one of this kind, with what that needs.
+fn of_kind(document: &mut Json, kind: &str) {
+    let provider = &mut document["providers"]["mira"];
+    provider["kind"] = json!(kind);
+    match kind {
+        "azure" => provider["base_url"] = json!("https://host.example"),
+        "vertex" => {
+            if provider.get("credentials_file").is_none() {
+                provider["token_command"] = json!(["token"]);
+            }
+            if provider.get("project").is_none() {
+                provider["project"] = json!("my-project");
+            }
+        }
+        _ => {}
+    }
 }
 
 fn put(document: &mut Json, key: &Key, value: Json) {
@@ -269,7 +297,8 @@ fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
     let lookup = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned());
     let config = load("koboshi.yaml", &text, &lookup).unwrap_or_else(|problems| panic!("{problems}"));
     let shown: BTreeSet<String> = differences(&config).into_iter().map(|one| one.path).collect();
-    let names = ["alice", "openai", "*", "ollama/my-model*", "poll_job", "random"];
+    let names =
+        ["alice", "openai", "azure", "vertex", "company", "*", "ollama/my-model*", "poll_job", "random"];
     for key in leaves().filter(|key| key.entries().is_some()) {
         let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
         let found = names.iter().any(|name| shown.contains(&key.path_in(name)));
@@ -316,7 +345,7 @@ fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     // These need the whole file, the environment or the disk to be seen.
     const BEYOND: &[&str] = &[
         "missing-variable", "missing-rules", "said-twice", "above-the-cap", "unknown-provider",
-        "open-to-all", "same-key",
+        "open-to-all", "same-key", "kinds",
     ];
     let mut refused = 0;
     for entry in std::fs::read_dir(repository("crates/koboshi-cli/tests/broken-configs")).unwrap() {
@@ -375,6 +404,9 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
             ],
         ),
         ("trace.otlp", &["http://localhost:4318", "localhost:4318"]),
+        ("providers.*.api_version", &["2024-10-21", "preview", "v1", "", "a b", "a&b=c", "-1", LONG]),
+        ("providers.*.project", &["my-project-1", "example.com:old", "123", "", "a/b", "a b", "é", LONG]),
+        ("providers.*.location", &["global", "europe-west1", "us", "", "Europe-West1", "1a", "a.b", LONG]),
         (
             "keys.*.sha256",
             &[HASH, "", "sk-123", "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"],
@@ -413,6 +445,8 @@ fn schema_and_loader_agree_on_the_form_of_parts() {
             ],
         ),
         ("providers.*.keys", &["sk-1", "!~", "", "a b", "a\n", "é"]),
+        ("providers.*.dialects", &["chat", "responses", "messages", "gemini", "openai", "Chat", ""]),
+        ("providers.*.token_command", &["gcloud", "print access token", "日本", "", "a\nb", "a\u{7f}"]),
         (
             "routes.*.chain",
             &[

@@ -6,48 +6,41 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use jiff::Timestamp;
 use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::time::Moment;
+use koboshi_config::gateway::ProviderKind;
+use koboshi_wire::Dialect;
+use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
+use crate::credential::Credential;
+use crate::interface::Interface;
 use crate::journey::{Journey, Open};
 use crate::names;
 use crate::stake::Stake;
-use crate::story::RequestId;
+use crate::story::Story;
 use crate::target::Target;
+use crate::token::Issued;
 use crate::unary::not_an_answer;
-use crate::upstream::trouble::timed_out;
-use crate::upstream::{Answered, Post, Way, Writer};
-use koboshi_wire::Dialect;
+use crate::upstream::trouble::{not_served, timed_out};
+use crate::upstream::{Answered, OURSELVES, Post, Way, Writer};
 use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 * 1024;
 
-/// What is asked of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Interface {
-    /// Words, for a client of this dialect.
-    Talk(Dialect),
-    /// Embeddings.
-    Embeddings,
-}
-
-impl Interface {
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Talk(_) => "/chat/completions",
-            Self::Embeddings => "/embeddings",
-        }
-    }
-}
+/// The version of Anthropic's interface that is spoken.
+static VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+/// Without it Anthropic takes no token of a login.
+static LOGIN: HeaderValue = HeaderValue::from_static("oauth-2025-04-20");
 
 /// How a request is put to a target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
+    /// What is asked for, in the client's dialect.
     pub(crate) interface: Interface,
     pub(crate) streams: bool,
     /// Tokens that the answer may have.
@@ -65,6 +58,17 @@ pub(crate) struct Limits {
     pub(crate) total: Instant,
 }
 
+/// An attempt whose answer has begun.
+pub(crate) struct Sent {
+    pub(crate) answer: Answered,
+    pub(crate) limits: Limits,
+    pub(crate) stake: Stake,
+    pub(crate) began: Moment,
+    pub(crate) wall: Timestamp,
+    /// The token that it was sent with, where the provider wants one.
+    pub(crate) token: Option<Arc<Issued>>,
+}
+
 impl Journey<'_> {
     /// Sends, and waits for the head of the answer.
     pub(crate) async fn send(
@@ -73,7 +77,7 @@ impl Journey<'_> {
         shape: &Shape,
         body: Bytes,
         mut stake: Stake,
-    ) -> Result<(Answered, Limits, Stake, Moment, Timestamp), (Box<Fault>, Stake, Timestamp)> {
+    ) -> Result<Sent, (Box<Fault>, Stake, Timestamp)> {
         let world = &self.core.world;
         let (began, wall) = (world.now(), world.wall());
         if self.attempts == 0 {
@@ -86,22 +90,43 @@ impl Journey<'_> {
         let total = start + target.timers.total.min(left);
         let first = if shape.streams { target.timers.first } else { target.timers.whole };
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
-        let way = match &target.provider.origin {
-            Some(origin) => Way::Server(origin),
-            None => Way::Sim { model: &target.model, stands_in: self.plan.simulated },
+        let (interface, path) = target.asks(shape.interface, shape.streams);
+        let way = match (&target.provider.origin, path) {
+            (Some(origin), Some(path)) => Way::Server(origin, path),
+            (Some(_), None) => return Err((not_served(), stake, wall)),
+            (None, _) => {
+                let (stands_in, streams) = (self.plan.simulated, shape.streams);
+                Way::Sim { model: &target.model, stands_in, interface, streams }
+            }
+        };
+        let token = match self.token(target, &limits).await {
+            Ok(token) => token,
+            Err(fault) => return Err((fault, stake, wall)),
         };
         let post = Post {
             way,
-            interface: shape.interface.path(),
-            headers: &|tell| headers(target, shape, &self.story.id, tell),
+            headers: &|tell| headers(target, interface, shape, token.as_deref(), self.story, tell),
             body,
             connect_limit: target.timers.connect,
         };
         stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(post)).await {
-            Ok(Ok(answer)) => Ok((answer, limits, stake, began, wall)),
+            Ok(Ok(answer)) => Ok(Sent { answer, limits, stake, began, wall, token }),
             Ok(Err(fault)) => Err((fault, stake, wall)),
             Err(_) => Err((timed_out(too_late(&limits)), stake, wall)),
+        }
+    }
+
+    /// The token that a target wants, if it wants one. Nearly always it is there.
+    async fn token(&self, target: &Target, limits: &Limits) -> Result<Option<Arc<Issued>>, Box<Fault>> {
+        let Credential::Token(token) = &target.credential else { return Ok(None) };
+        if let Some(ready) = token.ready() {
+            return Ok(Some(ready));
+        }
+        let (errand, log) = (self.core.upstream.errand(), &self.core.world.log);
+        match timeout_at(limits.first, Box::pin(token.get(errand, log))).await {
+            Ok(fetched) => fetched.map(Some),
+            Err(_) => Err(timed_out(too_late(limits))),
         }
     }
 
@@ -163,14 +188,27 @@ fn unknown(status: u16) -> Box<Fault> {
 }
 
 /// The headers of a request to a provider: nothing of the client's but what it must know.
-fn headers(target: &Target, shape: &Shape, id: &RequestId, tell: &mut Writer<'_>) {
+fn headers(
+    target: &Target,
+    interface: Interface,
+    shape: &Shape,
+    token: Option<&Issued>,
+    story: &Story,
+    tell: &mut Writer<'_>,
+) {
     let json = HeaderValue::from_static("application/json");
     let events = HeaderValue::from_static("text/event-stream");
     tell(&CONTENT_TYPE, &json);
     tell(&ACCEPT, if shape.streams { &events } else { &json });
-    tell(&USER_AGENT, &HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION"))));
-    if let Some(key) = &target.bearer {
-        tell(&AUTHORIZATION, key);
+    tell(&USER_AGENT, &OURSELVES);
+    target.credential.tell(interface, token, tell);
+    if matches!(interface, Interface::Talk(Dialect::Messages) | Interface::Count(Dialect::Messages)) {
+        tell(&names::ANTHROPIC_VERSION, &VERSION);
+        let of_client = story.betas.as_ref().filter(|_| interface == shape.interface);
+        let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
+        if let Some(betas) = of_client.or(login.then_some(&LOGIN)) {
+            tell(&names::ANTHROPIC_BETA, betas);
+        }
     }
-    tell(&names::REQUEST_ID, id.as_header());
+    tell(&names::REQUEST_ID, story.id.as_header());
 }

@@ -4,7 +4,7 @@
 //! counts as possible, because a wrong no is worse than a refusal by the provider, which is caught anyway. Only prefill counts
 //! as impossible unless known: a model that does not know it answers something else without saying so.
 
-use koboshi_config::gateway::{ModelConfig, Named};
+use koboshi_config::gateway::{ModelConfig, Named, ProviderKind};
 use koboshi_wire::chat::{JsonNeed, Needs};
 
 /// What a model can do.
@@ -51,34 +51,84 @@ const fn blind(context: u64, output: u64) -> Capability {
     Capability { images: false, ..sized(context, output) }
 }
 
-/// By the beginning of the model's name; the first that fits counts.
+/// By the beginning of the model's name; the first that fits counts. Where a window or a limit depends on more than the name, the larger
+/// one stands here.
 const KNOWN: &[(&str, Capability)] = &[
+    ("gpt-5-chat", sized(128_000, 16_384)),
+    ("gpt-5.1", thinking(400_000, 128_000)),
+    ("gpt-5.2", thinking(400_000, 128_000)),
+    ("gpt-5.3", thinking(400_000, 128_000)),
+    ("gpt-5.", thinking(1_050_000, 128_000)),
     ("gpt-5", thinking(400_000, 128_000)),
+    ("gpt-oss", Capability { reasoning: true, ..blind(131_072, 131_072) }),
+    ("gpt-4.5", sized(128_000, 16_384)),
     ("gpt-4.1", sized(1_047_576, 32_768)),
     ("gpt-4o", sized(128_000, 16_384)),
+    ("chatgpt-4o", sized(128_000, 16_384)),
     ("gpt-4-turbo", sized(128_000, 4096)),
+    ("gpt-4-1106", sized(128_000, 4096)),
+    ("gpt-4-0125", sized(128_000, 4096)),
+    ("gpt-4-vision", sized(128_000, 4096)),
+    ("gpt-4-32k", blind(32_768, 32_768)),
     ("gpt-4", blind(8192, 8192)),
     ("gpt-3.5", blind(16_385, 4096)),
     ("o1", thinking(200_000, 100_000)),
     ("o3", thinking(200_000, 100_000)),
     ("o4", thinking(200_000, 100_000)),
     ("codex-", thinking(200_000, 100_000)),
-    ("claude-", Capability { reasoning: true, ..sized(200_000, 64_000) }),
-    ("gemini-2.5", thinking(1_048_576, 65_536)),
-    ("gemini-3", thinking(1_048_576, 65_536)),
-    ("gemini-", sized(1_048_576, 8192)),
+    ("gemini-1.5-pro", sized(2_097_152, 8192)),
+    ("gemini-1", sized(1_048_576, 8192)),
+    ("gemini-2.0", sized(1_048_576, 8192)),
+    // From 2.5 on all of them think.
+    ("gemini-", thinking(1_048_576, 65_536)),
+    ("gemma-3", sized(131_072, 8192)),
     ("deepseek-reasoner", Capability { reasoning: true, ..blind(128_000, 64_000) }),
+    ("deepseek-v4", Capability { reasoning: true, ..blind(1_048_576, 393_216) }),
     ("deepseek-", blind(128_000, 8192)),
-    ("grok-", sized(131_072, 131_072)),
+    ("grok-2", sized(131_072, 131_072)),
+    ("grok-3", sized(131_072, 131_072)),
+    ("grok-", sized(2_000_000, 2_000_000)),
 ];
+
+/// A Claude, by its version, which every platform writes into the name in its own way (`claude-3-5-haiku-20241022`, `claude-opus-4.6`,
+/// `claude-sonnet-4@20250514`). One without a version is a new one.
+fn claude(model: &str) -> Option<Capability> {
+    let mut words =
+        model.split(|letter: char| !letter.is_ascii_alphanumeric()).skip_while(|word| *word != "claude");
+    words.next()?;
+    let words: Vec<&str> = words.collect();
+    let number = |word: &&str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
+    let at = words.iter().position(|word| number(word).is_some());
+    let version = at.map(|at| {
+        let part = |at: usize| words.get(at).and_then(number).unwrap_or(0);
+        (part(at), part(at + 1))
+    });
+    let is = |family| words.contains(&family);
+    let old = |capability| Capability { prefill: true, ..capability };
+    Some(match version {
+        Some(version) if version < (3, 0) => old(Capability { tools: false, ..blind(200_000, 4096) }),
+        Some(version) if version < (3, 5) => old(sized(200_000, 4096)),
+        Some(version) if version < (3, 7) => old(sized(200_000, 8192)),
+        Some(version) if version < (4, 0) => old(thinking(200_000, 128_000)),
+        Some(version) if version < (4, 6) => old(match version {
+            _ if is("sonnet") => thinking(1_000_000, 64_000),
+            (4, 5) => thinking(200_000, 64_000),
+            _ => thinking(200_000, 32_000),
+        }),
+        // They refuse the beginning of an answer.
+        _ => thinking(1_000_000, 128_000),
+    })
+}
 
 impl Capability {
     /// What is known of a model of a provider.
-    pub(crate) fn of(provider: &str, model: &str, told: &Named<ModelConfig>) -> Self {
+    pub(crate) fn of(provider: &str, kind: ProviderKind, model: &str, told: &Named<ModelConfig>) -> Self {
         // Relays put the vendor before the name.
         let bare = model.rsplit('/').next().unwrap_or(model);
-        let mut known =
-            KNOWN.iter().find(|(start, _)| bare.starts_with(start)).map_or(ANY, |(_, known)| *known);
+        let listed = || KNOWN.iter().find(|(start, _)| bare.starts_with(start)).map(|(_, known)| *known);
+        let mut known = claude(bare).or_else(listed).unwrap_or(ANY);
+        // Whether a relay hands on the beginning of an answer as it is meant is not known.
+        known.prefill &= kind == ProviderKind::Anthropic;
         if provider == "sim" {
             known = Capability { prefill: !model.contains("prefill=refuse"), ..ANY };
         }
@@ -176,22 +226,72 @@ mod tests {
             "openai/gpt-4o-mini".to_owned(),
             ModelConfig { prefill: Some(true), ..ModelConfig::default() },
         );
-        assert_eq!(Capability::of("openai", "gpt-4o", &told).context, Some(10));
-        let mini = Capability::of("openai", "gpt-4o-mini", &told);
+        assert_eq!(Capability::of("openai", ProviderKind::Openai, "gpt-4o", &told).context, Some(10));
+        let mini = Capability::of("openai", ProviderKind::Openai, "gpt-4o-mini", &told);
         assert_eq!((mini.context, mini.prefill), (Some(128_000), true));
-        assert_eq!(Capability::of("x", "never-heard-of", &told), ANY);
+        assert_eq!(Capability::of("x", ProviderKind::Openai, "never-heard-of", &told), ANY);
+    }
+
+    #[test]
+    fn a_claude_is_known_by_its_version() {
+        let of = |kind, model: &str| Capability::of("p", kind, model, &Named::new());
+        for (model, context, output, thinks, prefills) in [
+            ("claude-2.1", 200_000, 4096, false, true),
+            ("claude-3-opus-20240229", 200_000, 4096, false, true),
+            ("claude-3-5-haiku-latest", 200_000, 8192, false, true),
+            ("claude-3-7-sonnet-20250219", 200_000, 128_000, true, true),
+            ("claude-sonnet-4-20250514", 1_000_000, 64_000, true, true),
+            ("claude-opus-4@20250514", 200_000, 32_000, true, true),
+            ("claude-opus-4-1", 200_000, 32_000, true, true),
+            ("claude-haiku-4-5-20251001", 200_000, 64_000, true, true),
+            ("anthropic/claude-sonnet-4.5", 1_000_000, 64_000, true, true),
+            ("claude-opus-4-6", 1_000_000, 128_000, true, false),
+            ("anthropic.claude-sonnet-4-6-v1:0", 1_000_000, 128_000, true, false),
+            ("claude-sonnet-5", 1_000_000, 128_000, true, false),
+            ("claude-next", 1_000_000, 128_000, true, false),
+        ] {
+            let can = of(ProviderKind::Anthropic, model);
+            assert_eq!((can.context, can.output), (Some(context), Some(output)), "{model}");
+            assert_eq!((can.reasoning, can.prefill), (thinks, prefills), "{model}");
+            assert!(!of(ProviderKind::Openai, model).prefill, "of a relay it is not known");
+        }
+        assert_eq!(of(ProviderKind::Anthropic, "my-claudette"), ANY);
+    }
+
+    #[test]
+    fn no_model_of_a_vendor_is_taken_for_a_smaller_one() {
+        let of = |model: &str| Capability::of("p", ProviderKind::Openai, model, &Named::new());
+        for (model, context, thinks) in [
+            ("gpt-4.5-preview", 128_000, false),
+            ("gpt-4-0125-preview", 128_000, false),
+            ("gpt-4", 8192, false),
+            ("gpt-5-mini", 400_000, true),
+            ("gpt-5.1-codex", 400_000, true),
+            ("gpt-5.5", 1_050_000, true),
+            ("gpt-5-chat-latest", 128_000, false),
+            ("gemini-1.5-pro-002", 2_097_152, false),
+            ("gemini-2.0-flash", 1_048_576, false),
+            ("gemini-3-pro-preview", 1_048_576, true),
+            ("gemini-flash-latest", 1_048_576, true),
+            ("grok-4-fast", 2_000_000, false),
+        ] {
+            assert_eq!((of(model).context, of(model).reasoning), (Some(context), thinks), "{model}");
+        }
     }
 
     #[test]
     fn only_what_is_surely_impossible_is_refused() {
         let needs = Needs { input_tokens: 9000, images: true, ..Needs::default() };
-        assert_eq!(Capability::of("openai", "gpt-4", &Named::new()).lacks(&needs), Some(Lack::Images));
+        assert_eq!(
+            Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&needs),
+            Some(Lack::Images)
+        );
         let long = Needs { input_tokens: 20_000, ..Needs::default() };
-        let lack = Capability::of("openai", "gpt-4", &Named::new()).lacks(&long);
+        let lack = Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&long);
         assert_eq!(lack, Some(Lack::Context(20_000, 8192)));
         let near = Needs { input_tokens: 9000, ..Needs::default() };
         assert_eq!(
-            Capability::of("openai", "gpt-4", &Named::new()).lacks(&near),
+            Capability::of("openai", ProviderKind::Openai, "gpt-4", &Named::new()).lacks(&near),
             None,
             "an estimate is no proof"
         );

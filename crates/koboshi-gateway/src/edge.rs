@@ -247,6 +247,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         trace: Trace::default(),
         dialect: Dialect::Chat,
         list: false,
+        betas: crate::story::betas(headers),
     }
 }
 

@@ -7,9 +7,10 @@ use koboshi::fault::{Fault, Kind};
 use koboshi::remedy::Remedy;
 use koboshi_wire::chat::embeddings;
 
-use crate::attempt::{Interface, Shape};
+use crate::attempt::Shape;
 use crate::core::Core;
 use crate::flow::Tap;
+use crate::interface::Interface;
 use crate::journey::Journey;
 use crate::reply::{self, Disclosure};
 use crate::talk::{Intake, send_error};
@@ -40,10 +41,14 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         let told = reply::refuse(world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
         return send_error(&core, &tap, told).await;
     };
-    let targets = match &own_key {
+    let mut targets = match &own_key {
         Some(own_key) => chain.borrowed(world, &plan, own_key),
         None => chain.targets(world),
     };
+    // Some vendors have none; if nobody has, the first one says so.
+    if targets.iter().any(|target| target.embeds()) {
+        targets.retain(|target| target.embeds());
+    }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
     let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);

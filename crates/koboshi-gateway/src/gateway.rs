@@ -123,7 +123,7 @@ impl Gateway {
         if !listen.ip().is_loopback() && setup.config.keys.is_empty() {
             return Err(StartError::Open(listen));
         }
-        let plan = plan(setup.config, &setup.zones, &*setup.lookup)?;
+        let plan = plan(setup.config, &setup.zones, &*setup.lookup, None)?;
         let log = match setup.log {
             Some(out) => {
                 let format = plan.config.log.format.unwrap_or(setup.log_format);
@@ -209,7 +209,7 @@ impl Gateway {
         if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
             return Err(StartError::Open(config.serve.listen));
         }
-        let plan = plan(config, &self.world.zones, &*self.lookup)?;
+        let plan = plan(config, &self.world.zones, &*self.lookup, Some(&self.world.plan()))?;
         self.world.adopt(plan);
         if let Err(error) = self.world.trace_to() {
             self.world.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
@@ -269,6 +269,7 @@ fn plan(
     config: Config,
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
+    before: Option<&Plan>,
 ) -> Result<Plan, StartError> {
     let mut texts = Vec::new();
     for path in &config.rules {
@@ -280,7 +281,7 @@ fn plan(
         Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
         None => Answers::default(),
     };
-    Ok(Plan::compile(config, classifier, answers, lookup)?)
+    Ok(Plan::compile(config, classifier, answers, lookup, before)?)
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -18,8 +18,9 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
 use tokio::time::sleep;
 
-use crate::attempt::{Limits, Shape};
+use crate::attempt::{Limits, Sent, Shape};
 use crate::core::Core;
+use crate::credential::Credential;
 use crate::learn::{self, Resting};
 use crate::plan::Plan;
 use crate::run::Run;
@@ -156,7 +157,7 @@ impl<'j> Journey<'j> {
             let stake = Stake::new(reservation, &target, &self.story.trace);
             match self.send(&target, shape, body, stake).await {
                 Ok(sent) => {
-                    let (answer, limits, mut stake, began, wall) = sent;
+                    let Sent { answer, limits, mut stake, began, wall, token: issued } = sent;
                     let Answered { status, head, body } = answer;
                     stake.seen(status.is_success());
                     let open = Open { target, place, head, body, limits, attempt, stake, began, wall };
@@ -164,7 +165,10 @@ impl<'j> Journey<'j> {
                         learn::from_headers(&self.core.world, &open.target, &open.head);
                         return Ok(open);
                     }
-                    let (open, fault) = Box::pin(self.refusal(open, status.as_u16())).await;
+                    let (open, mut fault) = Box::pin(self.refusal(open, status.as_u16())).await;
+                    if let (Credential::Token(token), Some(issued)) = (&open.target.credential, &issued) {
+                        fault = token.judge(issued, fault);
+                    }
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));

@@ -2,6 +2,9 @@
 
 use http::HeaderName;
 
+pub(crate) static ANTHROPIC_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+pub(crate) static ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+pub(crate) static AZURE_KEY: HeaderName = HeaderName::from_static("api-key");
 pub(crate) static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub(crate) static GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -2,19 +2,19 @@
 //!
 //! A plan never changes; a reload makes a new one. Requests that have begun keep theirs.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use http::HeaderValue;
 use koboshi::classify::Classifier;
 use koboshi::guard::{DigestCache, Guard, GuardPolicy};
 use koboshi_config::Config;
-use koboshi_config::gateway::{
-    CacheMode, Commit, GuardMode, Named, ProviderConfig, ProviderKind, RouteConfig, Timeouts,
-};
+use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind, RouteConfig};
 
-use crate::auth::{Keys, fingerprint};
+use crate::auth::Keys;
 use crate::capability::fits;
-use crate::upstream::{Origin, OriginError, Trust};
+pub(crate) use crate::provider::{KeyUse, Provider};
+use crate::token::account::Account;
+use crate::upstream::OriginError;
 use crate::well_known;
 
 /// Tool calls that the guard need not read again: a long turn sends all of them with every request.
@@ -38,26 +38,6 @@ pub(crate) struct Plan {
     routes: Vec<(String, Arc<RouteConfig>)>,
 }
 
-/// Whom to ask.
-#[derive(Debug)]
-pub(crate) struct Provider {
-    pub(crate) name: Arc<str>,
-    pub(crate) kind: ProviderKind,
-    /// None for the built-in one.
-    pub(crate) origin: Option<Origin>,
-    pub(crate) keys: Vec<KeyUse>,
-    pub(crate) timeouts: Timeouts,
-}
-
-/// A key of ours at a provider.
-#[derive(Debug, Clone)]
-pub(crate) struct KeyUse {
-    /// What stands in `Authorization`; none where no key is needed.
-    pub(crate) bearer: Option<HeaderValue>,
-    pub(crate) fingerprint: String,
-    pub(crate) account: String,
-}
-
 /// Why a config cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlanError {
@@ -67,6 +47,10 @@ pub(crate) enum PlanError {
     Key(String),
     #[error("providers.{0}.ca_file: {1}")]
     Trust(String, String),
+    #[error("providers.{0}.credentials_file: {1}")]
+    Credentials(String, String),
+    #[error("providers.{0}.{1} is missing: a provider of this kind cannot do without")]
+    Lacks(String, &'static str),
     #[error("routes.{0}: {1:?} names no provider that is known here")]
     Unknown(String, String),
 }
@@ -83,22 +67,27 @@ pub(crate) struct Route {
 }
 
 impl Plan {
-    /// Compiles a config. Without providers the environment's are taken, without those the built-in one.
+    /// Compiles a config. Without providers the environment's are taken, without those the built-in one. What the plan before it has
+    /// fetched for a provider is kept.
     pub(crate) fn compile(
         mut config: Config,
         classifier: Arc<Classifier>,
         answers: crate::degrade::Answers,
         lookup: &dyn Fn(&str) -> Option<String>,
+        before: Option<&Self>,
     ) -> Result<Self, PlanError> {
         if config.providers.is_empty() {
-            config.providers = well_known::from_environment(lookup);
+            config.providers = well_known::from_environment(lookup, config.serve.listen);
+            // That variable is for all of Google's programs: credentials of another kind are no mistake of anybody's.
+            config.providers.retain(|_, one| one.credentials_file.as_deref().is_none_or(is_service_account));
         }
         let simulated = config.providers.is_empty();
         let mut providers = Named::new();
         for (name, provider) in &config.providers {
-            providers.insert(name.clone(), Arc::new(compile_provider(name, provider)?));
+            let before = before.and_then(|before| before.providers.get(name)).map(|before| &**before);
+            providers.insert(name.clone(), Arc::new(Provider::compile(name, provider, before)?));
         }
-        providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(built_in("sim", "sim")));
+        providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(Provider::built_in("sim", "sim")));
         let mut routes: Vec<_> =
             config.routes.iter().map(|(pattern, route)| (pattern.clone(), Arc::new(route.clone()))).collect();
         // The most specific pattern first: the one with the most letters that are no star.
@@ -195,7 +184,7 @@ impl Plan {
         if self.simulated {
             return Some((Arc::clone(self.providers.get("sim")?), "ok".to_owned()));
         }
-        let owner = well_known::of_model(model).and_then(|name| self.providers.get(name));
+        let owner = well_known::owners_of(model).find_map(|name| self.providers.get(name));
         let mut real = self.providers.values().filter(|provider| provider.kind != ProviderKind::Sim);
         let mut only = || real.next().filter(|_| real.next().is_none());
         let provider = match owner {
@@ -220,58 +209,6 @@ impl Plan {
     }
 }
 
-fn compile_provider(name: &str, config: &ProviderConfig) -> Result<Provider, PlanError> {
-    if config.kind == ProviderKind::Sim {
-        let account = config.account.as_deref().unwrap_or(name);
-        return Ok(Provider { timeouts: config.timeouts, ..built_in(name, account) });
-    }
-    let usual = well_known::find(name).map(|known| known.base_url).or(match config.kind {
-        ProviderKind::Ollama => Some("http://127.0.0.1:11434/v1"),
-        ProviderKind::Deepseek => Some("https://api.deepseek.com/v1"),
-        _ => Some("https://api.openai.com/v1"),
-    });
-    let address = config.base_url.as_deref().or(usual).unwrap_or_default();
-    let mut origin = Origin::parse(address).map_err(|error| PlanError::Address(name.to_owned(), error))?;
-    if let Some(path) = &config.ca_file {
-        let trust = Trust::read(path).map_err(|error| PlanError::Trust(name.to_owned(), error))?;
-        origin = origin.trusting(trust);
-    }
-    let many = config.keys.len() > 1;
-    let mut keys = Vec::new();
-    for (number, key) in (1..).zip(&config.keys) {
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
-            .ok()
-            .filter(|_| !key.expose().is_empty())
-            .ok_or_else(|| PlanError::Key(name.to_owned()))?;
-        bearer.set_sensitive(true);
-        // Several keys of one provider are several accounts unless the config says that they share one.
-        let account = match &config.account {
-            Some(account) => account.clone(),
-            None if many => format!("{name}#{number}"),
-            None => name.to_owned(),
-        };
-        keys.push(KeyUse { bearer: Some(bearer), fingerprint: fingerprint(key.expose()), account });
-    }
-    if keys.is_empty() {
-        let account = config.account.clone().unwrap_or_else(|| name.to_owned());
-        keys.push(KeyUse { bearer: None, fingerprint: "none".to_owned(), account });
-    }
-    Ok(Provider {
-        name: name.into(),
-        kind: config.kind,
-        origin: Some(origin),
-        keys,
-        timeouts: config.timeouts,
-    })
-}
-
-/// The built-in provider. Under several names it is several providers: what rests one leaves the others alone.
-fn built_in(name: &str, account: &str) -> Provider {
-    Provider {
-        name: name.into(),
-        kind: ProviderKind::Sim,
-        origin: None,
-        keys: vec![KeyUse { bearer: None, fingerprint: "none".to_owned(), account: account.to_owned() }],
-        timeouts: Timeouts::default(),
-    }
+fn is_service_account(path: &Path) -> bool {
+    Account::read(path).is_ok()
 }

@@ -41,6 +41,8 @@ pub(crate) struct Story {
     pub(crate) dialect: Dialect,
     /// A stream is to be one JSON list, as Gemini's clients may want it.
     pub(crate) list: bool,
+    /// What a client that speaks Anthropic's dialect wants of its newer parts: without it they are refused there.
+    pub(crate) betas: Option<HeaderValue>,
 }
 
 /// The name of a request: fit for a header, for a journal and for a log.
@@ -101,6 +103,12 @@ pub(crate) fn own_id() -> RequestId {
     let _ = write!(rest, "{process}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed));
     let length = LONGEST_ID - rest.len();
     RequestId::of(room.get(..length).unwrap_or_default()).unwrap_or_else(RequestId::unknown)
+}
+
+/// The newer parts of Anthropic's dialect that a client uses.
+pub(crate) fn betas(headers: &Fields) -> Option<HeaderValue> {
+    // Copied: a part of the client's head would keep all of it.
+    HeaderValue::from_str(headers.text(&names::ANTHROPIC_BETA)?).ok()
 }
 
 /// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`.

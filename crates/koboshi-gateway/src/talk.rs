@@ -11,13 +11,14 @@ use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
 use koboshi_wire::any::Request;
 
-use crate::attempt::{Interface, Shape};
+use crate::attempt::Shape;
 use crate::capability::Lack;
 use crate::chains::{Asked, Chain};
 use crate::core::Core;
 use crate::degrade;
 use crate::flow::Tap;
 use crate::guard;
+use crate::interface::Interface;
 use crate::journey::Ended;
 use crate::plan::Plan;
 use crate::relay::{Relayed, Stream};

@@ -9,17 +9,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::HeaderValue;
+use http::uri::PathAndQuery;
 use koboshi::breaker::Breaker;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
 use koboshi::key::{Rung, ScopeKey};
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
-
 use koboshi_wire::Dialect;
 use koboshi_wire::any::To;
 
 use crate::capability::{Capability, told_of};
+use crate::credential::Credential;
+use crate::interface::{Interface, Paths};
 use crate::meters::TargetMeters;
 use crate::plan::{KeyUse, Plan, Provider};
 use crate::timers::Timers;
@@ -36,7 +38,9 @@ pub(crate) struct Target {
     pub(crate) name: Arc<str>,
     pub(crate) provider: Arc<Provider>,
     pub(crate) model: Arc<str>,
-    pub(crate) bearer: Option<HeaderValue>,
+    /// What tells the provider who asks.
+    pub(crate) credential: Credential,
+    paths: Paths,
     /// The key is the client's own: nothing that is learned with it is filed under ours.
     pub(crate) is_borrowed: bool,
     pub(crate) breaker: Arc<Breaker>,
@@ -123,6 +127,37 @@ impl Scopes {
 }
 
 impl Target {
+    /// What it is spoken to for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
+    pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
+        self.provider.speaks(client)
+    }
+
+    /// For whom a request of such a client is written.
+    pub(crate) fn to(&self, client: Dialect) -> To {
+        To {
+            dialect: self.speaks(client),
+            openai: self.provider.is_openai(),
+            vertex: self.provider.kind == ProviderKind::Vertex,
+            prefill: self.prefills(),
+            thinks: self.can.reasoning,
+        }
+    }
+
+    /// The same question in its own dialect, and where it goes; none where it has no such interface, or needs no path.
+    pub(crate) fn asks(&self, interface: Interface, streams: bool) -> (Interface, Option<&PathAndQuery>) {
+        let spoken = match interface {
+            Interface::Talk(client) => Interface::Talk(self.speaks(client)),
+            Interface::Count(client) => Interface::Count(self.speaks(client)),
+            Interface::Embeddings => Interface::Embeddings,
+        };
+        (spoken, self.paths.path(spoken, streams))
+    }
+
+    /// Whether it makes embeddings.
+    pub(crate) fn embeds(&self) -> bool {
+        self.provider.origin.is_none() || self.paths.path(Interface::Embeddings, false).is_some()
+    }
+
     /// The provider has no such model: not asked again for a while.
     pub(crate) fn is_absent_until(&self, until: Moment) {
         self.absent_until.store(until.nanos(), Ordering::Relaxed);
@@ -142,22 +177,6 @@ impl Target {
         }
         self.learned.store(now.nanos().max(1), Ordering::Relaxed);
         true
-    }
-
-    /// What it speaks with a client of this dialect.
-    pub(crate) fn speaks(&self, _client: Dialect) -> Dialect {
-        Dialect::Chat
-    }
-
-    /// How requests are written for it.
-    pub(crate) fn to(&self, client: Dialect) -> To {
-        To {
-            dialect: self.speaks(client),
-            openai: false,
-            vertex: false,
-            prefill: self.prefills(),
-            thinks: self.can.reasoning,
-        }
     }
 
     /// Whether it goes on with a text that it is given.
@@ -207,7 +226,8 @@ impl Targets {
         own_key: &HeaderValue,
     ) -> Arc<Target> {
         let scopes = Scopes::borrowed(&provider.name, model);
-        let target = make(world, plan, provider, model, Some(own_key.clone()), scopes, None);
+        let credential = Credential::borrowed(provider.kind, own_key);
+        let target = make(world, plan, provider, model, credential, scopes, None);
         Arc::new(Target { is_borrowed: true, ..target })
     }
 
@@ -256,7 +276,7 @@ impl Targets {
         if provider.kind == ProviderKind::Sim {
             scopes.stand_alone(&format!("{}/{model}", provider.name));
         }
-        let made = make(world, plan, provider, model, key.bearer.clone(), scopes, before.as_deref());
+        let made = make(world, plan, provider, model, key.credential.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
         if known.len() < MOST_TARGETS || before.is_some() {
             known.insert(id, Arc::clone(&target));
@@ -270,12 +290,12 @@ fn make(
     plan: &Plan,
     provider: &Arc<Provider>,
     model: &str,
-    bearer: Option<HeaderValue>,
+    credential: Credential,
     scopes: Scopes,
     before: Option<&Target>,
 ) -> Target {
     let name: Arc<str> = format!("{}/{model}", provider.name).into();
-    let can = Capability::of(&provider.name, model, &plan.config.models);
+    let can = Capability::of(&provider.name, provider.kind, model, &plan.config.models);
     let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
     let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
     let breaker =
@@ -286,7 +306,8 @@ fn make(
         name,
         provider: Arc::clone(provider),
         model: model.into(),
-        bearer,
+        credential,
+        paths: provider.paths(model),
         is_borrowed: false,
         breaker,
         gate,

@@ -72,7 +72,7 @@ mod tests {
     use koboshi_config::gateway::Named;
 
     fn of(provider: &str, kind: ProviderKind, model: &str) -> Timers {
-        let can = Capability::of(provider, model, &Named::new());
+        let can = Capability::of(provider, kind, model, &Named::new());
         Timers::of(provider, kind, &can, &Timeouts::default(), None)
     }
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_model_beats_the_provider_beats_the_usual() {
-        let can = Capability::of("x", "y", &Named::new());
+        let can = Capability::of("x", ProviderKind::Openai, "y", &Named::new());
         let provider = Timeouts {
             first: Some(Duration::from_secs(1)),
             idle: Some(Duration::from_secs(2)),

@@ -5,6 +5,7 @@
 
 mod body;
 mod connect;
+mod errand;
 mod link;
 mod origin;
 mod pool;
@@ -18,27 +19,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, StatusCode};
 use hyper_util::client::proxy::matcher::Matcher;
 use koboshi::fault::Fault;
 use rustls::ClientConfig;
 
 pub(crate) use body::Body;
+pub(crate) use errand::Errand;
 pub(crate) use origin::{Origin, OriginError};
 pub(crate) use trust::{Trust, tls_config};
 
 pub(crate) use connect::Connector;
 use pool::{Ask, Pool};
 
+use crate::interface::Interface;
 use koboshi_wire::http1::Fields;
+
+/// What we call ourselves.
+pub(crate) static OURSELVES: HeaderValue =
+    HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION")));
 
 /// Where a request goes.
 #[derive(Clone, Copy)]
 pub(crate) enum Way<'a> {
-    /// To a server.
-    Server(&'a Origin),
+    /// To a server, under this path.
+    Server(&'a Origin, &'a PathAndQuery),
     /// To the built-in provider, with this model; perhaps because no other is known, and nobody has asked for it.
-    Sim { model: &'a str, stands_in: bool },
+    Sim {
+        model: &'a str,
+        stands_in: bool,
+        /// In the dialect that it is spoken to.
+        interface: Interface,
+        /// Gemini's dialect does not say it in the body.
+        #[allow(dead_code, reason = "for a simulated provider that speaks it")]
+        streams: bool,
+    },
 }
 
 /// Writes down a header that it is told.
@@ -54,8 +70,6 @@ pub(crate) struct Answered {
 /// A request to a provider.
 pub(crate) struct Post<'a> {
     pub(crate) way: Way<'a>,
-    /// Such as `/chat/completions`.
-    pub(crate) interface: &'static str,
     /// Tells the headers to whoever writes them down.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: Bytes,
@@ -66,11 +80,19 @@ pub(crate) struct Post<'a> {
 pub(crate) struct Upstream {
     pool: Rc<Pool>,
     sim: Arc<sim::Stage>,
+    errand: Rc<Errand>,
 }
 
 impl Upstream {
     pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>, sim: Arc<sim::Stage>) -> Self {
-        Self { pool: Pool::new(Connector::new(tls, proxies)), sim }
+        let pool = Pool::new(Connector::new(tls, proxies));
+        let errand = Rc::new(Errand::new(Rc::clone(&pool)));
+        Self { pool, sim, errand }
+    }
+
+    /// For questions of our own.
+    pub(crate) fn errand(&self) -> &Rc<Errand> {
+        &self.errand
     }
 
     /// Lets go of connections that nobody has used for long.
@@ -80,16 +102,17 @@ impl Upstream {
 
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
     pub(crate) async fn send(&self, post: Post<'_>) -> Result<Answered, Box<Fault>> {
-        let origin = match post.way {
-            Way::Server(origin) => origin,
-            Way::Sim { model, stands_in } => {
-                return self.sim.play(model, stands_in, post.interface, &post.body).await;
+        let (origin, path) = match post.way {
+            Way::Server(origin, path) => (origin, path),
+            Way::Sim { model, stands_in, interface, streams: _ } => {
+                let interface = match interface {
+                    Interface::Embeddings => "/embeddings",
+                    Interface::Talk(_) | Interface::Count(_) => "/chat/completions",
+                };
+                return self.sim.play(model, stands_in, interface, &post.body).await;
             }
         };
-        let Some(path) = origin.path(post.interface) else {
-            return Err(trouble::cut("the address of the provider makes no path"));
-        };
         let Post { headers, body, connect_limit, .. } = post;
-        self.pool.send(&Ask { origin, path: &path, headers, body, connect_limit }).await
+        self.pool.send(&Ask { origin, path, headers, body, connect_limit }).await
     }
 }

@@ -8,8 +8,6 @@ use http::{HeaderValue, Uri};
 
 use super::trust::Trust;
 
-const CHAT: &str = "/chat/completions";
-
 /// The address of a provider, checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
@@ -33,8 +31,6 @@ struct Inner {
     authority: HeaderValue,
     /// Path before every interface, without a slash at its end.
     prefix: String,
-    /// The path that nearly every request goes to.
-    chat: Option<PathAndQuery>,
     /// The authority of its own, if it has one.
     trust: Option<Trust>,
 }
@@ -77,7 +73,6 @@ impl Origin {
             host,
             port: authority.port_u16().unwrap_or(if secure { 443 } else { 80 }),
             authority: HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?,
-            chat: PathAndQuery::try_from(format!("{prefix}{CHAT}")).ok(),
             prefix,
             trust: None,
         };
@@ -87,14 +82,13 @@ impl Origin {
     /// The same address, with an authority of its own.
     #[must_use]
     pub(crate) fn trusting(self, trust: Trust) -> Self {
-        let Inner { secure, host, port, authority, prefix, chat, .. } = &*self.inner;
+        let Inner { secure, host, port, authority, prefix, .. } = &*self.inner;
         let inner = Inner {
             secure: *secure,
             host: host.clone(),
             port: *port,
             authority: authority.clone(),
             prefix: prefix.clone(),
-            chat: chat.clone(),
             trust: Some(trust),
         };
         Self { inner: Arc::new(inner) }
@@ -126,11 +120,8 @@ impl Origin {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// The path of an interface, such as `/chat/completions`.
+    /// The path of an interface, such as `/chat/completions`. Made anew each time: who asks often keeps it.
     pub(crate) fn path(&self, interface: &str) -> Option<PathAndQuery> {
-        if interface == CHAT {
-            return self.inner.chat.clone();
-        }
         PathAndQuery::try_from(format!("{}{interface}", self.inner.prefix)).ok()
     }
 

@@ -57,6 +57,14 @@ pub(crate) fn cut(detail: &str) -> Box<Fault> {
     fault
 }
 
+/// The provider has no such interface: only another one can help.
+pub(crate) fn not_served() -> Box<Fault> {
+    let mut fault = boxed(Kind::InvalidRequest, "gateway.interface");
+    (fault.sub, fault.advice.other) = (Some(Sub::Capability), true);
+    "the provider has no interface for this".clone_into(&mut fault.detail);
+    fault
+}
+
 enum Cause {
     Certificate,
     Handshake,

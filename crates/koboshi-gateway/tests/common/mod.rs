@@ -42,12 +42,9 @@ pub fn config() -> Config {
 /// A provider at this address.
 pub fn provider(url: String) -> ProviderConfig {
     ProviderConfig {
-        kind: ProviderKind::Openai,
         base_url: Some(url),
         keys: vec![Secret::new("sk-own")],
-        account: None,
-        ca_file: None,
-        timeouts: Timeouts::default(),
+        ..ProviderConfig::new(ProviderKind::Openai)
     }
 }
 

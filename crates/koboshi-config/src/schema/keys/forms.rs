@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 
 use super::super::Form;
+use crate::gateway::ProviderDialect;
 
 /// Characters that cannot be seen: controls, marks of direction, spaces without width.
 macro_rules! unseen {
@@ -243,4 +244,59 @@ pub(super) const KEY: Form = Form {
         text if text.contains(char::is_whitespace) => Some("there is a space or a line break in it"),
         _ => None,
     },
+};
+
+/// What a provider speaks.
+pub(super) const DIALECT: Form = Form {
+    said: "`chat`, `responses`, `messages` or `gemini`",
+    pattern: "^(chat|responses|messages|gemini)$",
+    holds: |text| ProviderDialect::from_name(text).is_some(),
+    hint: |text| match text {
+        "openai" | "completions" | "chat_completions" => Some("write `chat`, or `responses`"),
+        "anthropic" | "claude" => Some("write `messages`"),
+        "google" | "vertex" => Some("write `gemini`"),
+        _ => None,
+    },
+};
+
+/// A version of Azure's interface: it goes into the query.
+pub(super) const API_VERSION: Form = Form {
+    said: "a version such as `2024-10-21`",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    holds: |text| is_word(text, 64, "._-"),
+    hint: no_hint,
+};
+
+/// A project of Google's cloud: it goes into the path.
+pub(super) const PROJECT: Form = Form {
+    said: "the id of a project such as `my-project-1`",
+    pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$",
+    holds: |text| is_word(text, 100, "._:-"),
+    hint: no_hint,
+};
+
+/// A region of Google's cloud: it goes into the host and the path.
+pub(super) const LOCATION: Form = Form {
+    said: "a region such as `europe-west1`, or `global`",
+    pattern: "^[a-z][a-z0-9-]{0,62}$",
+    holds: |text| {
+        is_word(text, 63, "-")
+            && text.starts_with(|c: char| c.is_ascii_lowercase())
+            && !text.contains(|c: char| c.is_ascii_uppercase())
+    },
+    hint: |text| text.contains(char::is_uppercase).then_some("write it in small letters"),
+};
+
+fn is_word(text: &str, most: usize, also: &str) -> bool {
+    (1..=most).contains(&text.len())
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))
+}
+
+/// A part of a command.
+pub(super) const ARGUMENT: Form = Form {
+    said: "1 to 4096 characters without line breaks",
+    pattern: r"^[^\u0000-\u001f\u007f]{1,4096}$",
+    holds: |text| has_length(text, 4096) && !text.contains(|c: char| c.is_ascii_control()),
+    hint: no_hint,
 };

@@ -1,9 +1,9 @@
 //! `providers` and `models`: whom to ask, and what they can do.
 
 use super::super::{Field, Key, Range, Shape};
-use super::build::{always_of_entry, count, entries, flag, of_entry, section, text, timeouts, word};
-use super::forms::{KEY, MODELS, NAME, PROVIDER, URL};
-use crate::gateway::{ModelConfig, ProviderConfig, ProviderKind};
+use super::build::{always_of_entry, count, entries, flag, of_entry, section, text, texts, timeouts, word};
+use super::forms::{API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, MODELS, NAME, PROJECT, PROVIDER, URL};
+use crate::gateway::{ModelConfig, ProviderConfig, ProviderDialect, ProviderKind};
 
 /// Tokens: a number that must fit into what the dialects can say.
 const TOKENS: Range<u64> = Range::of(1, u32::MAX as u64);
@@ -45,9 +45,29 @@ pub(super) fn providers() -> Vec<Key> {
             "providers.*.base_url",
             URL,
             of_entry!(providers, base_url),
-            "Where it is, up to what comes before `/chat/completions`",
+            "Where it is, up to what comes before `/chat/completions`, `/messages` or `/models`",
         )
         .unset("the vendor's usual address"),
+        texts(
+            "providers.*.dialects",
+            DIALECT,
+            Range::of(1, 4),
+            Field {
+                get: |c, name| {
+                    let spoken = &c.providers.get(name)?.dialects;
+                    (!spoken.is_empty()).then(|| spoken.iter().map(|one| one.name().to_owned()).collect())
+                },
+                set: |c, name, words| {
+                    if let Some(one) = c.providers.get_mut(name) {
+                        let words = words.unwrap_or_default();
+                        one.dialects =
+                            words.iter().filter_map(|word| ProviderDialect::from_name(word)).collect();
+                    }
+                },
+            },
+            "What it speaks at that address, best first",
+        )
+        .unset("by kind"),
         Key {
             path: "providers.*.keys",
             shape: Shape::Secrets {
@@ -58,6 +78,50 @@ pub(super) fn providers() -> Vec<Key> {
             meaning: "Its keys, used in turn; take them from variables",
             unset: "none",
         },
+        texts(
+            "providers.*.token_command",
+            ARGUMENT,
+            Range::of(1, 64),
+            Field {
+                get: |c, name| {
+                    let command = &c.providers.get(name)?.token_command;
+                    (!command.is_empty()).then(|| command.clone())
+                },
+                set: |c, name, words| {
+                    if let Some(one) = c.providers.get_mut(name) {
+                        one.token_command = words.unwrap_or_default();
+                    }
+                },
+            },
+            "A program and its arguments that print a bearer token, in place of `keys`",
+        ),
+        Key {
+            path: "providers.*.credentials_file",
+            shape: Shape::Path { field: of_entry!(providers, credentials_file) },
+            meaning: "`vertex`: the key file of a service account (JSON), or `token_command`",
+            unset: "none",
+        },
+        text(
+            "providers.*.project",
+            PROJECT,
+            of_entry!(providers, project),
+            "`vertex`: the project that is billed",
+        )
+        .unset("that of `credentials_file`"),
+        text(
+            "providers.*.location",
+            LOCATION,
+            of_entry!(providers, location),
+            "`vertex`: where the models run",
+        )
+        .unset("`global`"),
+        text(
+            "providers.*.api_version",
+            API_VERSION,
+            of_entry!(providers, api_version),
+            "`azure`: a dated version, for deployments in the path",
+        )
+        .unset("the interface without dates, `/openai/v1`"),
         text(
             "providers.*.account",
             NAME,

@@ -3,12 +3,14 @@
 //! Only what the file itself can answer. What a policy of the core has to say about its values is asked in
 //! [`policy`](crate::policy). A complaint that only follows from a value that could not be read is not made.
 
+mod providers;
+
 use std::collections::BTreeMap;
 
 use crate::at::At;
 use crate::check::{MOST, Problem};
 use crate::config::{Config, StorePlace};
-use crate::gateway::{ProviderKind, SIM, WELL_KNOWN};
+use crate::gateway::{SIM, WELL_KNOWN};
 use crate::load::{Given, Walk};
 use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
@@ -21,7 +23,7 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>) -> Vec<Problem> {
     found.extend(rate_without_length(walk));
     found.extend(open_to_everybody(config, walk));
     found.extend(hashes_twice(config, walk));
-    found.extend(providers(config, walk));
+    found.extend(providers::check(config, walk));
     found.extend(targets(config, walk));
     found.extend(models(config, walk));
     found
@@ -98,32 +100,6 @@ fn hashes_twice(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
         let message = format!("`{late}` is the same key as `{early}` in line {line}");
         let hint = Some("give each its own key, so that one can be taken back alone".to_owned());
         found.push(walk.problem(&given.at, given.spot, message, hint));
-    }
-    found
-}
-
-/// What a provider has, but cannot use.
-fn providers(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    let mut found = Vec::new();
-    for (at, _) in walk.entries("providers.*") {
-        let name = at.entry.as_str();
-        let Some(provider) = config.providers.get(name) else { continue };
-        let (kind, url) = (walk.given("providers.*.kind", name), walk.given("providers.*.base_url", name));
-        let is_sim = kind.is_some() && provider.kind == ProviderKind::Sim;
-        if let (SIM, Some(kind), false) = (name, kind, is_sim) {
-            let message = format!("`{SIM}` is the name of the built-in provider, so its kind is `{SIM}`");
-            let hint = Some("choose another name for this provider".to_owned());
-            found.push(walk.problem(&kind.at, kind.spot, message, hint));
-        }
-        for given in [url, walk.given("providers.*.keys", name)].into_iter().flatten().filter(|_| is_sim) {
-            let message = format!("`{}` is not read for the kind `{SIM}`", given.at.shown);
-            found.push(walk.problem(&given.at, given.spot, message, Some("take it out".to_owned())));
-        }
-        let whole = provider.base_url.as_deref().map(|url| url.trim_end_matches('/'));
-        if let (Some(given), Some(true)) = (url, whole.map(|url| url.ends_with("/chat/completions"))) {
-            let message = format!("`{}` goes too far: `/chat/completions` is added to it", given.at.shown);
-            found.push(walk.problem(&given.at, given.spot, message, Some("leave it out".to_owned())));
-        }
     }
     found
 }
