@@ -204,11 +204,30 @@ fn headers(
     target.credential.tell(interface, token, tell);
     if matches!(interface, Interface::Talk(Dialect::Messages) | Interface::Count(Dialect::Messages)) {
         tell(&names::ANTHROPIC_VERSION, &VERSION);
-        let of_client = story.betas.as_ref().filter(|_| interface == shape.interface);
         let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
-        if let Some(betas) = of_client.or(login.then_some(&LOGIN)) {
+        if let Some(betas) = betas(story.betas.as_ref(), interface == shape.interface, login) {
             tell(&names::ANTHROPIC_BETA, betas);
         }
     }
     tell(&names::REQUEST_ID, story.id.as_header());
+}
+
+/// Newer parts of Anthropic's dialect: those that the client uses, if it speaks it and its body goes out as it came.
+fn betas(of_client: Option<&HeaderValue>, speaks_it: bool, login: bool) -> Option<&HeaderValue> {
+    of_client.filter(|_| speaks_it).or(login.then_some(&LOGIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_the_dialect_is_heard_on_its_newer_parts() {
+        let asked = HeaderValue::from_static("context-1m-2025-08-07,oauth-2025-04-20");
+        assert_eq!(betas(Some(&asked), true, false), Some(&asked));
+        assert_eq!(betas(Some(&asked), true, true), Some(&asked), "who logs in says so itself");
+        assert_eq!(betas(Some(&asked), false, false), None, "the body was written by us");
+        assert_eq!(betas(None, true, true), Some(&LOGIN));
+        assert_eq!(betas(None, true, false), None);
+    }
 }
