@@ -23,7 +23,7 @@ pub(crate) fn ask(data: &[u8]) {
     };
     for nth in [0, 1, 6] {
         let tally = Tally { nth, elapsed: Duration::from_secs(nth * 17), wall: 1_790_000_000 };
-        let ask = Ask { model: &name, body, tally };
+        let ask = Ask { model: &name, body, tally, ..Ask::default() };
         keeps_promises(&ask, play);
         keeps_promises(&ask, embed);
     }
