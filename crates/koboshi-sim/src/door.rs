@@ -87,7 +87,8 @@ fn by_verb(path: &str) -> Option<Door<'_>> {
     let before = path.get(..at)?;
     let model = match before.rsplit_once("/models/") {
         Some((_, model)) => model,
-        None => before.rsplit_once('/')?.1,
+        // A verb alone leaves it to whoever asks.
+        None => before.rsplit_once('/').map_or(before, |(_, model)| model),
     };
     // Counting for Anthropic's models has a name in place of a model.
     let counts = *dialect == Dialect::Messages && model == "count-tokens";
@@ -98,7 +99,7 @@ fn by_verb(path: &str) -> Option<Door<'_>> {
         // Anthropic says it in the body too.
         stream: (*dialect == Dialect::Gemini).then_some(*streams),
         list: *dialect == Dialect::Gemini && *streams && !is_sse,
-        model: (!counts).then(|| decoded(model)),
+        model: Some(model).filter(|model| !counts && !model.is_empty()).map(decoded),
     })
 }
 
@@ -163,6 +164,7 @@ mod tests {
                 "/v1/projects/p/locations/us/publishers/google/models/ok:streamGenerateContent?key=k&alt=sse",
                 google(true, false),
             ),
+            (":streamGenerateContent?alt=sse", (Dialect::Gemini, What::Answer, Some(true), false, None)),
             ("/v1/models/ok:countTokens", (Dialect::Gemini, What::Count, Some(false), false, model())),
             (
                 "/v1/projects/p/locations/us/publishers/anthropic/models/ok:streamRawPredict",
@@ -179,7 +181,7 @@ mod tests {
         ] {
             assert_eq!(told(path), door, "{path}");
         }
-        for path in ["/v1/models", "", "/v1beta/models/ok:generateContentX", ":generateContent", "/v1/messagesx"] {
+        for path in ["/v1/models", "", "/v1beta/models/ok:generateContentX", "/v1/messagesx"] {
             assert_eq!(door(path), None, "{path}");
         }
     }
