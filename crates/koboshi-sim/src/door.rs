@@ -51,7 +51,8 @@ pub fn door(path: &str) -> Option<Door<'_>> {
         return Some(door);
     }
     let path = path.split('?').next().unwrap_or_default();
-    let (dialect, what) = ENDS.iter().find_map(|(end, dialect, what)| path.ends_with(end).then_some((*dialect, *what)))?;
+    let (dialect, what) =
+        ENDS.iter().find_map(|(end, dialect, what)| path.ends_with(end).then_some((*dialect, *what)))?;
     Some(Door { dialect, what, stream: None, list: false, model: deployment(path) })
 }
 

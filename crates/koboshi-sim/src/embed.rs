@@ -65,7 +65,10 @@ struct Request {
 
 impl Request {
     fn read(body: &[u8]) -> Result<Self, Problem> {
-        let wrong = |says: &str, param: Option<&str>| Problem::Request { says: says.to_owned(), param: param.map(str::to_owned) };
+        let wrong = |says: &str, param: Option<&str>| Problem::Request {
+            says: says.to_owned(),
+            param: param.map(str::to_owned),
+        };
         let request: Self = serde_json::from_slice(body).map_err(|error| {
             let why = excerpt(&error.to_string(), 200);
             wrong(&format!("We could not parse the JSON body of your request: {why}."), None)
@@ -80,10 +83,7 @@ impl Request {
             return Err(wrong(&says, Some("dimensions")));
         }
         if inputs.saturating_mul(request.size()) > MOST_NUMBERS {
-            return Err(wrong(
-                "Invalid 'input': fewer texts, or fewer dimensions.",
-                Some("input"),
-            ));
+            return Err(wrong("Invalid 'input': fewer texts, or fewer dimensions.", Some("input")));
         }
         Ok(request)
     }

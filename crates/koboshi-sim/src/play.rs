@@ -164,9 +164,10 @@ impl<'a> Stage<'a> {
                 match read(self.ask, made) {
                     Ok(request) => return Ok(request),
                     Err(Unread::Wrong(problem)) => problem,
-                    Err(Unread::NoModel) => {
-                        Problem::Request { says: "you must provide a model parameter".to_owned(), param: Some("model".to_owned()) }
-                    }
+                    Err(Unread::NoModel) => Problem::Request {
+                        says: "you must provide a model parameter".to_owned(),
+                        param: Some("model".to_owned()),
+                    },
                 }
             }
         };

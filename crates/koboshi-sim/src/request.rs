@@ -75,7 +75,12 @@ impl<'a> Request<'a> {
         let streams = ask.stream.unwrap_or_else(|| request.stream());
         // Calls in the old form are not made: whoever offers tools so is answered in words.
         let offers = !request.is_legacy();
-        Ok(Self { thinks, streams, wants_usage: request.include_usage(), ..Self::of(form, ask.dialect, offers) })
+        Ok(Self {
+            thinks,
+            streams,
+            wants_usage: request.include_usage(),
+            ..Self::of(form, ask.dialect, offers)
+        })
     }
 
     /// Reads what is to be counted.
@@ -213,7 +218,11 @@ fn arguments<'c>(call: &'c form::Call<'_>) -> Cow<'c, str> {
         return Cow::Owned(free_text::wrapped(&call.arguments));
     }
     let text = call.arguments.trim();
-    if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+    if text.contains(['\n', '\r']) {
+        Cow::Owned(text.replace(['\n', '\r'], " "))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Why a body was not read.
@@ -251,7 +260,10 @@ fn check(chat: &koboshi_wire::chat::ChatRequest<'_>) -> Result<(), Unread> {
         Err(Unread::Wrong(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
     };
     if chat.messages().is_empty() {
-        return wrong("Invalid 'messages': empty array. Expected an array with minimum length 1.", "messages");
+        return wrong(
+            "Invalid 'messages': empty array. Expected an array with minimum length 1.",
+            "messages",
+        );
     }
     if chat.n() != 1 {
         return wrong("Invalid 'n': the simulated provider gives one choice.", "n");
@@ -281,7 +293,10 @@ fn tokens_of(turn: &form::Turn<'_>) -> usize {
     for part in &turn.parts {
         match part {
             form::Part::Outcome(outcome) => {
-                let texts = outcome.parts.iter().map(|part| if let form::Part::Text(text) = part { text.len() } else { 0 });
+                let texts = outcome
+                    .parts
+                    .iter()
+                    .map(|part| if let form::Part::Text(text) = part { text.len() } else { 0 });
                 results += texts.sum::<usize>() / 4 + 4;
             }
             form::Part::Text(text) => (spoken, speaks) = (spoken + text.len(), true),
@@ -298,10 +313,12 @@ fn asked_in_words<'a>(system: &mut Vec<Cow<'a, str>>) -> Shape<'a> {
     const SCHEMA: &str = "Answer with one JSON value that follows this JSON schema, and nothing else:";
     let shape = match system.last() {
         Some(last) if last.trim() == OBJECT => Shape::Object,
-        Some(last) => match last.strip_prefix(SCHEMA).map(|schema| RawValue::from_string(schema.trim().to_owned())) {
-            Some(Ok(schema)) => Shape::Schema(Cow::Owned(schema)),
-            _ => return Shape::Text,
-        },
+        Some(last) => {
+            match last.strip_prefix(SCHEMA).map(|schema| RawValue::from_string(schema.trim().to_owned())) {
+                Some(Ok(schema)) => Shape::Schema(Cow::Owned(schema)),
+                _ => return Shape::Text,
+            }
+        }
         None => return Shape::Text,
     };
     system.pop();

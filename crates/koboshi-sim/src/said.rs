@@ -69,7 +69,9 @@ impl<'a> Said<'a> {
         };
         match text {
             // An object may be carried as such, and then nothing stands around it.
-            Cow::Borrowed(text) if self.role == Role::Tool && text.starts_with('{') => Cow::Borrowed(text.trim_end()),
+            Cow::Borrowed(text) if self.role == Role::Tool && text.starts_with('{') => {
+                Cow::Borrowed(text.trim_end())
+            }
             text => text,
         }
     }
@@ -121,7 +123,9 @@ fn take<'a>(all: &mut Vec<Said<'a>>, role: Role, part: Part<'a>) {
 /// A result stands before what the user says beside it.
 fn place_of_result(all: &[Said<'_>]) -> usize {
     match all {
-        [.., before, last] if last.role == Role::User && matches!(before.role, Role::Tool | Role::Assistant) => {
+        [.., before, last]
+            if last.role == Role::User && matches!(before.role, Role::Tool | Role::Assistant) =>
+        {
             all.len() - 1
         }
         _ => all.len(),

@@ -121,7 +121,9 @@ fn step(text: &str) -> Option<Step<'_>> {
         return call_of(call);
     }
     if let Some(command) = text.strip_prefix("run ") {
-        return Some(unquoted(command)).filter(|command| !command.is_empty()).map(|command| Step::Run { command });
+        return Some(unquoted(command))
+            .filter(|command| !command.is_empty())
+            .map(|command| Step::Run { command });
     }
     let (file, text) = text.strip_prefix("write ")?.split_once(" with ")?;
     let file = unquoted(file);
@@ -137,15 +139,16 @@ fn call_of(call: &str) -> Option<Step<'_>> {
 /// Without the quotes around it.
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
-    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote));
+    let inside =
+        |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote));
     ['`', '"', '\''].into_iter().find_map(inside).unwrap_or(text)
 }
 
 /// Names under which agents offer these tools, in small letters and without what stands between words.
 const WRITES: [&str; 6] = ["write", "writefile", "createfile", "writetofile", "filewrite", "savefile"];
 const RUNS: [&str; 12] = [
-    "bash", "runshellcommand", "execcommand", "shellcommand", "shell", "runcommand", "executecommand", "exec",
-    "terminal", "runterminalcmd", "run", "localshell",
+    "bash", "runshellcommand", "execcommand", "shellcommand", "shell", "runcommand", "executecommand",
+    "exec", "terminal", "runterminalcmd", "run", "localshell",
 ];
 /// Names of the fields.
 const FILES: [&str; 7] = ["file_path", "filePath", "path", "absolute_path", "filename", "file_name", "file"];
@@ -172,15 +175,22 @@ impl Step<'_> {
 }
 
 /// The tools on offer with one of these names, in the order of the names.
-fn named<'r, 'a>(request: &'r Request<'a>, names: &'static [&'static str]) -> impl Iterator<Item = &'r Tool<'a>> {
-    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+fn named<'r, 'a>(
+    request: &'r Request<'a>,
+    names: &'static [&'static str],
+) -> impl Iterator<Item = &'r Tool<'a>> {
+    let plain = |name: &str| {
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+    };
     names.iter().flat_map(move |name| request.tools().iter().filter(move |tool| plain(&tool.name) == *name))
 }
 
 fn run(request: &Request<'_>, command: &str) -> Option<Made> {
     named(request, &RUNS).find_map(|tool| {
         let schema = schema_of(tool)?;
-        let is_list = COMMANDS.iter().any(|field| schema.pointer(&format!("/properties/{field}/type")) == Some(&json!("array")));
+        let is_list = COMMANDS
+            .iter()
+            .any(|field| schema.pointer(&format!("/properties/{field}/type")) == Some(&json!("array")));
         let command = if is_list { json!(["bash", "-lc", command]) } else { json!(command) };
         filled(tool, &[(&COMMANDS[..], command)])
     })
@@ -214,7 +224,8 @@ fn filled(tool: &Tool<'_>, values: &[(&[&str], Value)]) -> Option<Made> {
         fields.insert((*name).to_owned(), value.clone());
     }
     let made_up = example(&schema, Print::new().add(&tool.name).seed());
-    let demanded = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let demanded =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for name in demanded {
         if !fields.contains_key(name) {
             fields.insert(name.to_owned(), made_up.get(name).cloned().unwrap_or_default());
@@ -251,7 +262,10 @@ mod tests {
             line("koboshi: call done, then write 'a b' with \"\""),
             [Step::Call { name: "done", arguments: "{}" }, Step::Write { file: "a b", text: "" }]
         );
-        for other in ["koboshi: nothing of that", "koboshi:", "write a with b", "koboshi: run ", "koboshi: write a, then run b"] {
+        for other in [
+            "koboshi: nothing of that", "koboshi:", "write a with b", "koboshi: run ",
+            "koboshi: write a, then run b",
+        ] {
             assert_eq!(line(other), [], "{other}");
         }
     }

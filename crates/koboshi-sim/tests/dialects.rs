@@ -21,7 +21,11 @@ enum Way {
 }
 
 fn ways(dialect: Dialect) -> Vec<Way> {
-    if dialect == Dialect::Gemini { vec![Way::Whole, Way::Stream, Way::List] } else { vec![Way::Whole, Way::Stream] }
+    if dialect == Dialect::Gemini {
+        vec![Way::Whole, Way::Stream, Way::List]
+    } else {
+        vec![Way::Whole, Way::Stream]
+    }
 }
 
 /// What comes for a body in this dialect.
@@ -66,24 +70,54 @@ fn conversations() -> Vec<(&'static str, Value)> {
     let schema = json!({"type": "object", "properties": {
         "name": {"type": "string"}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2},
     }, "required": ["name", "tags"], "additionalProperties": false});
-    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
     let asked = json!({"role": "user", "content": "How is the weather?"});
     vec![
         ("plain", user("hello")),
         ("japanese", user("こんにちは")),
-        ("system", messages(json!([{"role": "system", "content": "Be brief."}, {"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]))),
-        ("developer", messages(json!([{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "hi"}]))),
+        (
+            "system",
+            messages(
+                json!([{"role": "system", "content": "Be brief."}, {"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]),
+            ),
+        ),
+        (
+            "developer",
+            messages(
+                json!([{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "hi"}]),
+            ),
+        ),
         (
             "turns",
-            messages(json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b\n\nc"}, {"role": "user", "content": "d\ne"}])),
+            messages(
+                json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b\n\nc"}, {"role": "user", "content": "d\ne"}]),
+            ),
         ),
         (
             "neighbours",
-            messages(json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": "c"}, {"role": "assistant", "content": "d"}, {"role": "user", "content": "e"}])),
+            messages(
+                json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}, {"role": "assistant", "content": "c"}, {"role": "assistant", "content": "d"}, {"role": "user", "content": "e"}]),
+            ),
         ),
-        ("middle", messages(json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "system", "content": "now"}, {"role": "user", "content": "c"}]))),
-        ("parts", messages(json!([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]))),
-        ("picture", messages(json!([{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture(), picture()]}]))),
+        (
+            "middle",
+            messages(
+                json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "system", "content": "now"}, {"role": "user", "content": "c"}]),
+            ),
+        ),
+        (
+            "parts",
+            messages(
+                json!([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]),
+            ),
+        ),
+        (
+            "picture",
+            messages(
+                json!([{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture(), picture()]}]),
+            ),
+        ),
         ("object", with(user("hello"), json!({"response_format": {"type": "json_object"}}))),
         ("schema", with(user("hello"), json!({"response_format": format}))),
         ("tool", with(messages(json!([asked])), weather())),
@@ -116,8 +150,18 @@ fn conversations() -> Vec<(&'static str, Value)> {
                 two(),
             ),
         ),
-        ("tools are gone", messages(json!([asked, {"role": "assistant", "tool_calls": [call("c1", "first", "{}")]}, {"role": "tool", "tool_call_id": "c1", "content": "x"}]))),
-        ("begun", messages(json!([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "After each"}]))),
+        (
+            "tools are gone",
+            messages(
+                json!([asked, {"role": "assistant", "tool_calls": [call("c1", "first", "{}")]}, {"role": "tool", "tool_call_id": "c1", "content": "x"}]),
+            ),
+        ),
+        (
+            "begun",
+            messages(
+                json!([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "After each"}]),
+            ),
+        ),
         ("limited", with(user("hello"), json!({"max_tokens": 17}))),
         ("script", with(user("koboshi-sim: call second {\"a\": 2}"), two())),
     ]
@@ -158,14 +202,19 @@ fn schemas_are_followed_in_every_dialect() {
         for way in ways(dialect) {
             let told = said("ok", dialect, way, &with(user("How is the weather?"), weather()));
             let (name, arguments) = told.read_calls().pop().unwrap();
-            assert!(name == "get_weather" && jsonschema::is_valid(&schema, &arguments), "{dialect:?} {arguments}");
+            assert!(
+                name == "get_weather" && jsonschema::is_valid(&schema, &arguments),
+                "{dialect:?} {arguments}"
+            );
         }
     }
 }
 
 /// Turns of a conversation, with everything that can stand in one. The user begins: where nobody does, translators make something up.
 fn any_chat() -> impl Strategy<Value = Value> {
-    let words = prop::sample::select(vec!["hello", "a\nb", "  b ", "日本語", "parallel", "{\"a\": 1}", "use second", "\n", "koboshi: run x"]);
+    let words = prop::sample::select(vec![
+        "hello", "a\nb", "  b ", "日本語", "parallel", "{\"a\": 1}", "use second", "\n", "koboshi: run x",
+    ]);
     let turn = (words.clone(), words.clone(), 0..6_u8);
     prop::collection::vec(turn, 0..5).prop_flat_map(move |turns| (Just(turns), words.clone())).prop_map(|(turns, last)| {
         let mut messages = vec![json!({"role": "user", "content": "First."})];
@@ -207,10 +256,13 @@ fn any_conversation_gets_the_same_words() {
 fn thinking(dialect: Dialect) -> Value {
     match dialect {
         Dialect::Chat => with(user("hello"), json!({"model": "m", "reasoning_effort": "high"})),
-        Dialect::Messages => {
-            with(user("hello"), json!({"model": "m", "max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}))
+        Dialect::Messages => with(
+            user("hello"),
+            json!({"model": "m", "max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        ),
+        Dialect::Responses => {
+            json!({"model": "m", "input": "hello", "reasoning": {"effort": "high", "summary": "auto"}})
         }
-        Dialect::Responses => json!({"model": "m", "input": "hello", "reasoning": {"effort": "high", "summary": "auto"}}),
         Dialect::Gemini => json!({
             "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
             "generationConfig": {"thinkingConfig": {"thinkingBudget": 512, "includeThoughts": true}},
@@ -234,13 +286,20 @@ fn thoughts_come_where_they_are_asked_for_and_are_sealed() {
             assert!(seal.starts_with("sim") && seal.len() % 4 == 0, "base64, for those who decode it");
             let usage = told.usage.unwrap();
             assert_eq!(usage.output, words_of(&told.text) + words_of(&told.thought), "{dialect:?} {way:?}");
-            let plain = read(dialect, way, &got("ok", dialect, way, &body(dialect, &with(user("hello"), json!({"model": "m"})))));
+            let plain = read(
+                dialect,
+                way,
+                &got("ok", dialect, way, &body(dialect, &with(user("hello"), json!({"model": "m"})))),
+            );
             assert!(plain.thought.is_empty() && plain.seals.is_empty(), "{dialect:?} {way:?}");
         }
     }
     let quiet = json!({"model": "m", "input": "hello", "reasoning": {"effort": "high"}});
     let told = read(Dialect::Responses, Way::Stream, &got("ok", Dialect::Responses, Way::Stream, &quiet));
-    assert!(told.thought.is_empty() && told.seals.len() == 1, "no summary, but what is to come back: {told:?}");
+    assert!(
+        told.thought.is_empty() && told.seals.len() == 1,
+        "no summary, but what is to come back: {told:?}"
+    );
 }
 
 /// Pieces of a text: words, and the stops behind them.
@@ -259,7 +318,11 @@ fn a_sealed_call_of_gemini_comes_back_as_it_was() {
     let mut contents = asked["contents"].as_array().unwrap().clone();
     contents.push(first["candidates"][0]["content"].clone());
     contents.push(json!({"role": "user", "parts": [{"functionResponse": {"name": "first", "response": {"output": "done"}}}]}));
-    let told = read(Dialect::Gemini, Way::Stream, &got("ok", Dialect::Gemini, Way::Stream, &with(asked, json!({"contents": contents}))));
+    let told = read(
+        Dialect::Gemini,
+        Way::Stream,
+        &got("ok", Dialect::Gemini, Way::Stream, &with(asked, json!({"contents": contents}))),
+    );
     assert!(told.text.starts_with("first answered: done."), "{told:?}");
 }
 
@@ -271,7 +334,10 @@ fn free_text_tools_are_called_with_text() {
         for way in ways(dialect) {
             let told = read(dialect, way, &got("ok", dialect, way, &body));
             assert_eq!(told.calls[0].0, "note");
-            assert!(serde_json::from_str::<Value>(&told.calls[0].1).is_err() && !told.calls[0].1.is_empty(), "{told:?}");
+            assert!(
+                serde_json::from_str::<Value>(&told.calls[0].1).is_err() && !told.calls[0].1.is_empty(),
+                "{told:?}"
+            );
         }
     }
 }
@@ -283,14 +349,21 @@ fn tokens_are_counted_for_whoever_asks() {
     };
     let chat = json!({"model": "m", "messages": [{"role": "user", "content": "hello there"}]});
     let tokens = said("ok", Dialect::Messages, Way::Whole, &chat).usage.unwrap().input;
-    assert_eq!(counted(Dialect::Messages, &body(Dialect::Messages, &chat)).json(), json!({"input_tokens": tokens}));
+    assert_eq!(
+        counted(Dialect::Messages, &body(Dialect::Messages, &chat)).json(),
+        json!({"input_tokens": tokens})
+    );
     let gemini = body(Dialect::Gemini, &chat);
     assert_eq!(counted(Dialect::Gemini, &gemini).json()["totalTokens"], tokens);
-    assert_eq!(counted(Dialect::Gemini, &format!("{{\"generateContentRequest\":{gemini}}}")).json()["totalTokens"], tokens);
+    assert_eq!(
+        counted(Dialect::Gemini, &format!("{{\"generateContentRequest\":{gemini}}}")).json()["totalTokens"],
+        tokens
+    );
     assert_eq!(counted(Dialect::Responses, &body(Dialect::Responses, &chat)).json()["input_tokens"], tokens);
     assert_eq!(counted(Dialect::Chat, &chat.to_string()).status, 400);
     let text = chat.to_string();
-    let failing = Ask { model: "overloaded", dialect: Dialect::Messages, body: text.as_bytes(), ..Ask::default() };
+    let failing =
+        Ask { model: "overloaded", dialect: Dialect::Messages, body: text.as_bytes(), ..Ask::default() };
     assert_eq!(perform(count(&failing)).status, 529);
 }
 
@@ -305,21 +378,31 @@ fn streams_are_what_the_vendors_send() {
             ("error", "in-band-error?after=15", thinking(dialect)),
         ] {
             let told = got(model, dialect, Way::Stream, &body);
-            let headers: String = told.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            let headers: String =
+                told.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
             let text = format!("{}\n{headers}\n{}", told.status, told.body.replace("\r\n", "\n"));
             golden(&format!("{}-{name}.txt", dialect.name()), &text);
         }
     }
-    golden("gemini-list.txt", &got("ok?chunks=2", Dialect::Gemini, Way::List, &thinking(Dialect::Gemini)).body.replace("\r\n", "\n"));
+    golden(
+        "gemini-list.txt",
+        &got("ok?chunks=2", Dialect::Gemini, Way::List, &thinking(Dialect::Gemini))
+            .body
+            .replace("\r\n", "\n"),
+    );
 }
 
 fn tools_of(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     match dialect {
-        Dialect::Chat => json!({"tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}]}),
+        Dialect::Chat => {
+            json!({"tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}]})
+        }
         Dialect::Messages => json!({"tools": [{"name": "look", "input_schema": schema}]}),
         Dialect::Responses => json!({"tools": [{"type": "function", "name": "look", "parameters": schema}]}),
-        Dialect::Gemini => json!({"tools": [{"functionDeclarations": [{"name": "look", "parametersJsonSchema": schema}]}]}),
+        Dialect::Gemini => {
+            json!({"tools": [{"functionDeclarations": [{"name": "look", "parametersJsonSchema": schema}]}]})
+        }
     }
 }
 

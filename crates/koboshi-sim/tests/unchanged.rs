@@ -28,7 +28,8 @@ fn questions() -> Vec<(&'static str, Value)> {
     let schema = json!({"type": "object", "properties": {
         "name": {"type": "string"}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2},
     }, "required": ["name", "tags"], "additionalProperties": false});
-    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
     let two = json!({"tools": [
         {"type": "function", "function": {"name": "first"}},
         {"type": "function", "function": {"name": "second", "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}},
@@ -40,7 +41,10 @@ fn questions() -> Vec<(&'static str, Value)> {
         ("plain", user("hello")),
         ("japanese", user("こんにちは")),
         ("parts", json!({"messages": [{"role": "user", "content": parts}]})),
-        ("system", json!({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]})),
+        (
+            "system",
+            json!({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]}),
+        ),
         (
             "turns",
             json!({"messages": [
@@ -55,7 +59,16 @@ fn questions() -> Vec<(&'static str, Value)> {
         ("tool", with(user("How is the weather?"), weather())),
         ("two", with(user("use second"), two.clone())),
         ("parallel", with(user("both in parallel"), two.clone())),
-        ("forced", with(user("go"), with(two.clone(), json!({"tool_choice": {"type": "function", "function": {"name": "second"}}})))),
+        (
+            "forced",
+            with(
+                user("go"),
+                with(
+                    two.clone(),
+                    json!({"tool_choice": {"type": "function", "function": {"name": "second"}}}),
+                ),
+            ),
+        ),
         ("none", with(user("go"), with(two.clone(), json!({"tool_choice": "none"})))),
         ("result", with(called(&Value::Null, "sunny, 21 degrees"), weather())),
         ("said", with(called(&json!("Let me look."), "{\"sky\": \"grey\"}"), weather())),
@@ -65,9 +78,8 @@ fn questions() -> Vec<(&'static str, Value)> {
 
 /// FNV-1a.
 fn hash(text: &[u8]) -> u64 {
-    text.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn line(model: &str, name: &str, body: &Value) -> String {
@@ -91,8 +103,14 @@ fn line(model: &str, name: &str, body: &Value) -> String {
 fn chat_answers_are_the_bytes_they_were() {
     let mut all = String::new();
     let mut models: Vec<&str> = names().iter().map(|name| name.example).collect();
-    models.extend(["ok?tools=no", "ok?say=4", "ok?chunks=7", "cut?after=2&bytes=9", "broken-tool-args?form=truncated", "fail-404", "fail-418"]);
-    models.extend(["quota?retry_after=none", "no-such", "cut?aftr=1", "ok?prefill=refuse", "context?limit=20", "in-band-error?after=0"]);
+    models.extend([
+        "ok?tools=no", "ok?say=4", "ok?chunks=7", "cut?after=2&bytes=9", "broken-tool-args?form=truncated",
+        "fail-404", "fail-418",
+    ]);
+    models.extend([
+        "quota?retry_after=none", "no-such", "cut?aftr=1", "ok?prefill=refuse", "context?limit=20",
+        "in-band-error?after=0",
+    ]);
     for model in models {
         for (name, body) in questions() {
             all.write_str(&line(model, name, &body)).unwrap();

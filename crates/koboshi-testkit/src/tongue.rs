@@ -88,8 +88,7 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
     let text = Bytes::from(chat.to_string());
     let request = Request::parse(Dialect::Chat, &text, None).unwrap();
     let model = request.model().to_owned();
-    let edits =
-        Edits { model: &model, include_usage: false, note: None, close: false, turn: Turn::Plain };
+    let edits = Edits { model: &model, include_usage: false, note: None, close: false, turn: Turn::Plain };
     let to = To { dialect, prefill: true, thinks: true, ..To::default() };
     let written = request.write(&text, to, &edits);
     assert!(written.lacks().is_none(), "{:?}", written.left);
@@ -142,7 +141,8 @@ fn stream(dialect: Dialect, body: &[u8]) -> Told {
         frames.push(frame.unwrap());
     }
     // A bare error has no blank line behind it.
-    frames.extend(framer.finish().filter(|frame| dialect == Dialect::Gemini && frame.raw().starts_with(b"{")));
+    frames
+        .extend(framer.finish().filter(|frame| dialect == Dialect::Gemini && frame.raw().starts_with(b"{")));
     for frame in frames {
         let mut read = || -> Result<(), Malformed> {
             if let Some(data) = events.data(&frame)? {

@@ -32,7 +32,7 @@ pub(super) fn failure(problem: &Problem, scene: Scene<'_>) -> Failure {
             let (status, kind, says) = instead(*trouble);
             let mut failure = new(status, kind, says);
             match trouble {
-                Trouble::Rate => failure.headers = requests(50, 0, scene.wall, *wait),
+                Trouble::Rate if wait.is_some() => failure.headers = requests(50, 0, scene.wall, *wait),
                 Trouble::Overloaded => failure.headers.push(("x-should-retry", "true".to_owned())),
                 _ => {}
             }

@@ -24,12 +24,15 @@ pub(super) fn failure(problem: &Problem) -> Failure {
             new(404, &says, Vec::new())
         }
         Problem::Param { says } => new(400, &format!("* GenerateContentRequest.model: {says}"), Vec::new()),
-        Problem::Prefill => {
-            new(400, "Please ensure that multiturn requests end with a user role: prefill is not supported.", Vec::new())
-        }
+        Problem::Prefill => new(
+            400,
+            "Please ensure that multiturn requests end with a user role: prefill is not supported.",
+            Vec::new(),
+        ),
         Problem::Context { tokens, limit } => {
-            let says =
-                format!("The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit}).");
+            let says = format!(
+                "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit})."
+            );
             new(400, &says, Vec::new())
         }
         Problem::Trouble { trouble, wait, model } => instead(*trouble, *wait, model),
@@ -85,7 +88,9 @@ fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
 
 fn says(status: u16) -> &'static str {
     match status {
-        401 => "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.",
+        401 => {
+            "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."
+        }
         403 => "The caller does not have permission",
         404 => "Requested entity was not found.",
         408 | 504 => "Deadline expired before operation could complete.",
@@ -94,7 +99,9 @@ fn says(status: u16) -> &'static str {
         400..500 => "Request contains an invalid argument.",
         502 | 503 => "The service is currently unavailable.",
         529 => "The model is overloaded. Please try again later.",
-        _ => "An internal error has occurred. Please retry or report in https://developers.generativeai.google/guide/troubleshooting",
+        _ => {
+            "An internal error has occurred. Please retry or report in https://developers.generativeai.google/guide/troubleshooting"
+        }
     }
 }
 

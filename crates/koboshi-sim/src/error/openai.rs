@@ -56,92 +56,87 @@ fn with_wait(mut failure: Failure, wait: Option<Duration>) -> Failure {
 
 /// An error that comes instead of an answer.
 fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
-        match trouble {
-            Trouble::Status(status) => by_status(status),
-            Trouble::Rate => limit(model, "requests per min (RPM)", 500, "requests", wait),
-            Trouble::Quota => limit(model, "requests per day (RPD)", 10_000, "requests", wait),
-            Trouble::Billing => new(
-                429,
-                "You exceeded your current quota, please check your plan and billing details. For more information on \
+    match trouble {
+        Trouble::Status(status) => by_status(status),
+        Trouble::Rate => limit(model, "requests per min (RPM)", 500, "requests", wait),
+        Trouble::Quota => limit(model, "requests per day (RPD)", 10_000, "requests", wait),
+        Trouble::Billing => new(
+            429,
+            "You exceeded your current quota, please check your plan and billing details. For more information on \
                  this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
-                "insufficient_quota",
-                None,
-                "insufficient_quota",
-            ),
-            Trouble::Overloaded => Failure::of(
-                529,
-                &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-            ),
-            Trouble::Auth => new(
-                401,
-                "Incorrect API key provided: sk-sim-****************0000. You can find your API key at \
+            "insufficient_quota",
+            None,
+            "insufficient_quota",
+        ),
+        Trouble::Overloaded => Failure::of(
+            529,
+            &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        ),
+        Trouble::Auth => new(
+            401,
+            "Incorrect API key provided: sk-sim-****************0000. You can find your API key at \
                  https://platform.openai.com/account/api-keys.",
-                "invalid_request_error",
-                None,
-                "invalid_api_key",
-            ),
-            Trouble::Filter => filter(),
-        }
+            "invalid_request_error",
+            None,
+            "invalid_api_key",
+        ),
+        Trouble::Filter => filter(),
+    }
 }
 
-    fn by_status(status: u16) -> Failure {
-        let edge = |says: &str, kind: &str| new(status, says, kind, None, status);
-        match status {
-            401 => instead(Trouble::Auth, None, ""),
-            403 => new(
-                403, "You do not have permission to do this.", "invalid_request_error", None,
-                "permission_denied",
-            ),
-            404 => new(404, "Not Found", "invalid_request_error", None, Value::Null),
-            408 => new(408, "Request timed out.", "invalid_request_error", None, "timeout"),
-            413 => new(413, "Request entity too large.", "invalid_request_error", None, Value::Null),
-            429 => new(429, "Too Many Requests", "requests", None, "rate_limit_exceeded"),
-            400..500 => new(
-                status,
-                "The request could not be served.",
-                "invalid_request_error",
-                None,
-                Value::Null,
-            ),
-            502 => edge("Bad gateway.", "cf_bad_gateway"),
-            503 => edge("Service unavailable.", "cf_service_unavailable"),
-            504 => edge("Gateway timeout.", "cf_gateway_timeout"),
-            529 => instead(Trouble::Overloaded, None, ""),
-            _ => new(
-                status,
-                "The server had an error while processing your request. Sorry about that!",
-                "server_error",
-                None,
-                Value::Null,
-            ),
+fn by_status(status: u16) -> Failure {
+    let edge = |says: &str, kind: &str| new(status, says, kind, None, status);
+    match status {
+        401 => instead(Trouble::Auth, None, ""),
+        403 => new(
+            403, "You do not have permission to do this.", "invalid_request_error", None, "permission_denied",
+        ),
+        404 => new(404, "Not Found", "invalid_request_error", None, Value::Null),
+        408 => new(408, "Request timed out.", "invalid_request_error", None, "timeout"),
+        413 => new(413, "Request entity too large.", "invalid_request_error", None, Value::Null),
+        429 => new(429, "Too Many Requests", "requests", None, "rate_limit_exceeded"),
+        400..500 => {
+            new(status, "The request could not be served.", "invalid_request_error", None, Value::Null)
         }
+        502 => edge("Bad gateway.", "cf_bad_gateway"),
+        503 => edge("Service unavailable.", "cf_service_unavailable"),
+        504 => edge("Gateway timeout.", "cf_gateway_timeout"),
+        529 => instead(Trouble::Overloaded, None, ""),
+        _ => new(
+            status,
+            "The server had an error while processing your request. Sorry about that!",
+            "server_error",
+            None,
+            Value::Null,
+        ),
     }
+}
 
-    fn limit(model: &str, limit: &str, most: u64, kind: &str, wait: Option<Duration>) -> Failure {
-        let again = wait.map_or_else(String::new, |wait| format!(" Please try again in {}.", spelled(wait)));
-        let says = format!(
-            "Rate limit reached for {model} in organization org-sim on {limit}: Limit {most}, Used {most}, Requested 1.{again} \
+fn limit(model: &str, limit: &str, most: u64, kind: &str, wait: Option<Duration>) -> Failure {
+    let again = wait.map_or_else(String::new, |wait| format!(" Please try again in {}.", spelled(wait)));
+    let says = format!(
+        "Rate limit reached for {model} in organization org-sim on {limit}: Limit {most}, Used {most}, Requested 1.{again} \
              Visit https://platform.openai.com/account/rate-limits to learn more."
-        );
-        let mut failure = new(429, &says, kind, None, "rate_limit_exceeded");
-        if let Some(wait) = wait {
-            failure.headers = rate_headers(most, 0, &spelled(wait));
-        }
-        failure
+    );
+    let mut failure = new(429, &says, kind, None, "rate_limit_exceeded");
+    if let Some(wait) = wait {
+        failure.headers = rate_headers(most, 0, &spelled(wait));
     }
+    failure
+}
 
-    fn filter() -> Failure {
-        let says = "The response was filtered due to the prompt triggering the content management policy. Please modify \
+fn filter() -> Failure {
+    let says = "The response was filtered due to the prompt triggering the content management policy. Please modify \
                     your prompt and retry.";
-        let found = json!({
-            "hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": true, "severity": "high"},
-        });
-        let inner = json!({"code": "ResponsibleAIPolicyViolation", "content_filter_result": found});
-        let body = json!({"error": {
-            "message": says, "type": null, "param": "prompt", "code": "content_filter", "status": 400, "innererror": inner,
-        }});
-        Failure::of(400, &body)
-    }
+    let found = json!({
+        "hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": true, "severity": "high"},
+    });
+    let inner = json!({"code": "ResponsibleAIPolicyViolation", "content_filter_result": found});
+    let body = json!({"error": {
+        "message": says, "type": null, "param": "prompt", "code": "content_filter", "status": 400, "innererror": inner,
+    }});
+    Failure::of(400, &body)
+}
 
 /// What OpenAI says of its limits with every good answer.
 pub(super) fn limits() -> Vec<(&'static str, String)> {

@@ -109,7 +109,8 @@ impl Voice {
     }
 
     fn chunk(&mut self, part: &str, finish: Option<&str>) -> String {
-        let finish = finish.map_or_else(String::new, |word| format!(",\"finishReason\":\"{word}\"{}", explained(word)));
+        let finish = finish
+            .map_or_else(String::new, |word| format!(",\"finishReason\":\"{word}\"{}", explained(word)));
         let candidate =
             format!("{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}{finish},\"index\":0}}");
         let json = answer(&self.stamp, &format!("\"candidates\":[{candidate}],"), self.spent);

@@ -34,7 +34,8 @@ impl Voice {
             }
             Act::Thought(piece) => {
                 let start = self.begin(Block::Thought, r#"{"type":"thinking","thinking":"","signature":""}"#);
-                start + &self.delta(&format!("{{\"type\":\"thinking_delta\",\"thinking\":{}}}", quoted(&piece)))
+                start
+                    + &self.delta(&format!("{{\"type\":\"thinking_delta\",\"thinking\":{}}}", quoted(&piece)))
             }
             Act::Seal(seal) => {
                 let start = self.begin(Block::Thought, r#"{"type":"thinking","thinking":"","signature":""}"#);

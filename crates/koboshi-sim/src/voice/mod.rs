@@ -57,7 +57,9 @@ impl Voice {
     pub(crate) fn error(&mut self) -> String {
         match self {
             Self::Chat(_) => format!("data: {}\n\n", crate::error::in_band(Dialect::Chat)),
-            Self::Messages(_) => format!("event: error\ndata: {}\n\n", crate::error::in_band(Dialect::Messages)),
+            Self::Messages(_) => {
+                format!("event: error\ndata: {}\n\n", crate::error::in_band(Dialect::Messages))
+            }
             Self::Responses(voice) => voice.failed(),
             Self::Gemini(voice) => voice.failed(),
         }

@@ -88,7 +88,8 @@ impl Voice {
             words.push_str(piece);
         } else {
             out += &self.at("response.output_item.added", json!({"item": thought(&id, "", None)}));
-            let part = json!({"item_id": id, "summary_index": 0, "part": {"type": "summary_text", "text": ""}});
+            let part =
+                json!({"item_id": id, "summary_index": 0, "part": {"type": "summary_text", "text": ""}});
             out += &self.at("response.reasoning_summary_part.added", part);
             self.open = Some(Item::Thought(piece.to_owned()));
         }
