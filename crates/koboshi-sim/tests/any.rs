@@ -116,10 +116,10 @@ fn monsters_are_survived() {
         user(&again("koboshi-sim: call f\\n", 20_000)),
         user(&again("koboshi: run a, then ", 20_000)),
         user(&again("koboshi: run a\\n", 20_000)),
-        format!("{{\"contents\":[{}{{}}]}}", again("{\"parts\":[{\"text\":\"a\"}]},", 20_000)),
+        format!("{{\"contents\":[{}{{}}]}}", again("{\"parts\":[{\"text\":\"a\"}]},", 5000)),
         format!(
             "{{\"input\":[{}{{\"role\":\"user\"}}]}}",
-            again("{\"type\":\"function_call\",\"name\":\"f\"},", 20_000)
+            again("{\"type\":\"function_call\",\"name\":\"f\"},", 5000)
         ),
         format!("{{\"messages\":[{}{{\"role\":\"user\"}}]}}", again("{\"role\":\"user\"},", 20_000)),
         tool(&format!("{{\"properties\":{{{properties}\"z\":{{}}}},\"required\":[{required}\"z\"]}}")),
