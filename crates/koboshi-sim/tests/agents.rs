@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const PROMPT: &str = "koboshi: write notes/a.txt with It's done, then run `cat notes/a.txt`";
 
-fn object(required: &[&str], properties: Value) -> Value {
+fn object(required: &[&str], properties: &Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -33,11 +33,11 @@ struct Agent {
 impl Agent {
     fn claude() -> Self {
         let tools = json!([
-            {"name": "Task", "input_schema": object(&["prompt"], json!({"prompt": text()}))},
-            {"name": "Bash", "description": "Runs it", "input_schema": object(&["command"], json!({"command": text(), "timeout": {"type": "number"}, "description": text()}))},
-            {"name": "Read", "input_schema": object(&["file_path"], json!({"file_path": text()}))},
-            {"name": "Write", "input_schema": object(&["file_path", "content"], json!({"file_path": text(), "content": text()}))},
-            {"name": "TodoWrite", "input_schema": object(&["todos"], json!({"todos": {"type": "array", "items": {}}}))},
+            {"name": "Task", "input_schema": object(&["prompt"], &json!({"prompt": text()}))},
+            {"name": "Bash", "description": "Runs it", "input_schema": object(&["command"], &json!({"command": text(), "timeout": {"type": "number"}, "description": text()}))},
+            {"name": "Read", "input_schema": object(&["file_path"], &json!({"file_path": text()}))},
+            {"name": "Write", "input_schema": object(&["file_path", "content"], &json!({"file_path": text(), "content": text()}))},
+            {"name": "TodoWrite", "input_schema": object(&["todos"], &json!({"todos": {"type": "array", "items": {}}}))},
         ]);
         let body = json!({
             "model": "claude-sonnet-5", "max_tokens": 32000, "stream": true, "thinking": {"type": "enabled", "budget_tokens": 31999},
@@ -70,9 +70,9 @@ impl Agent {
 
     fn gemini() -> Self {
         let declared = json!([
-            {"name": "list_directory", "parametersJsonSchema": object(&["dir_path"], json!({"dir_path": text()}))},
-            {"name": "write_file", "parametersJsonSchema": object(&["file_path", "content"], json!({"file_path": text(), "content": text()}))},
-            {"name": "run_shell_command", "parametersJsonSchema": object(&["command"], json!({"command": text(), "description": text()}))},
+            {"name": "list_directory", "parametersJsonSchema": object(&["dir_path"], &json!({"dir_path": text()}))},
+            {"name": "write_file", "parametersJsonSchema": object(&["file_path", "content"], &json!({"file_path": text(), "content": text()}))},
+            {"name": "run_shell_command", "parametersJsonSchema": object(&["command"], &json!({"command": text(), "description": text()}))},
         ]);
         let body = json!({
             "contents": [
@@ -217,8 +217,8 @@ fn gemini_cli_writes_and_runs() {
 #[test]
 fn codex_patches_and_runs_with_whichever_tool_it_has() {
     let patch = "*** Begin Patch\n*** Add File: notes/a.txt\n+It's done\n*** End Patch\n";
-    let exec = json!({"type": "function", "name": "exec_command", "strict": false, "parameters": object(&["cmd"], json!({"cmd": text(), "yield_time_ms": {"type": "number"}}))});
-    let shell = json!({"type": "function", "name": "shell", "parameters": object(&["command"], json!({"command": {"type": "array", "items": text()}, "workdir": text()}))});
+    let exec = json!({"type": "function", "name": "exec_command", "strict": false, "parameters": object(&["cmd"], &json!({"cmd": text(), "yield_time_ms": {"type": "number"}}))});
+    let shell = json!({"type": "function", "name": "shell", "parameters": object(&["command"], &json!({"command": {"type": "array", "items": text()}, "workdir": text()}))});
     let list = json!({"command": ["bash", "-lc", "cat notes/a.txt"]});
     for (tool, run) in [
         (&exec, called("exec_command", &json!({"cmd": "cat notes/a.txt"}))),
@@ -253,7 +253,7 @@ fn broken_arguments_of_a_script_are_mended_by_asking_again() {
 fn without_a_tool_for_it_there_are_words() {
     let mut agent = Agent::claude();
     agent.body["tools"] =
-        json!([{"name": "Read", "input_schema": object(&["file_path"], json!({"file_path": text()}))}]);
+        json!([{"name": "Read", "input_schema": object(&["file_path"], &json!({"file_path": text()}))}]);
     assert!(
         agent.ask("ok", Dialect::Messages).0.calls.is_empty(),
         "a scripted agent does nothing that nobody wrote"

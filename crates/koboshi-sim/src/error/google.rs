@@ -14,36 +14,38 @@ pub(super) fn failure(problem: &Problem) -> Failure {
             let violation = param.as_ref().map(|field| {
                 json!({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{"field": field, "description": says}]})
             });
-            new(400, says, violation.into_iter().collect())
+            new(400, says, violation.as_slice())
         }
         Problem::Unknown { model } => {
             let says = format!(
                 "models/{model} is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see \
                  the list of available models and their supported methods."
             );
-            new(404, &says, Vec::new())
+            new(404, &says, &[])
         }
-        Problem::Param { says } => new(400, &format!("* GenerateContentRequest.model: {says}"), Vec::new()),
+        Problem::Param { says } => new(400, &format!("* GenerateContentRequest.model: {says}"), &[]),
         Problem::Prefill => new(
             400,
             "Please ensure that multiturn requests end with a user role: prefill is not supported.",
-            Vec::new(),
+            &[],
         ),
         Problem::Context { tokens, limit } => {
             let says = format!(
                 "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit})."
             );
-            new(400, &says, Vec::new())
+            new(400, &says, &[])
         }
         Problem::Trouble { trouble, wait, model } => instead(*trouble, *wait, model),
     }
 }
 
-fn new(status: u16, message: &str, details: Vec<Value>) -> Failure {
-    let mut error = json!({"code": status, "message": message, "status": word_of(status)});
-    if !details.is_empty() {
-        error["details"] = Value::Array(details);
-    }
+fn new(status: u16, message: &str, details: &[Value]) -> Failure {
+    let word = word_of(status);
+    let error = if details.is_empty() {
+        json!({"code": status, "message": message, "status": word})
+    } else {
+        json!({"code": status, "message": message, "status": word, "details": details})
+    };
     Failure::of(status, &json!({"error": error}))
 }
 
@@ -65,22 +67,22 @@ fn word_of(status: u16) -> &'static str {
 
 fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
     match trouble {
-        Trouble::Status(status) => new(status, says(status), retry(wait)),
+        Trouble::Status(status) => new(status, says(status), &retry(wait)),
         Trouble::Rate => quota(model, "PerMinute", 10, wait),
         Trouble::Quota => quota(model, "PerDay", 250, wait),
         Trouble::Billing => new(
             429,
             "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project \
              and billing.",
-            Vec::new(),
+            &[],
         ),
-        Trouble::Overloaded => new(503, "The model is overloaded. Please try again later.", retry(wait)),
+        Trouble::Overloaded => new(503, "The model is overloaded. Please try again later.", &retry(wait)),
         Trouble::Auth => {
             let info = json!({
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com",
                 "metadata": {"service": "generativelanguage.googleapis.com"},
             });
-            new(401, "API key not valid. Please pass a valid API key.", vec![info])
+            new(401, "API key not valid. Please pass a valid API key.", &[info])
         }
         Trouble::Filter => Failure::of(200, &blocked(model)),
     }
@@ -120,7 +122,7 @@ fn quota(model: &str, window: &str, limit: u64, wait: Option<Duration>) -> Failu
     let mut details =
         vec![json!({"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]})];
     details.extend(retry(wait));
-    new(429, &message, details)
+    new(429, &message, &details)
 }
 
 fn retry(wait: Option<Duration>) -> Vec<Value> {

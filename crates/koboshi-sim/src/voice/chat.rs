@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted};
+use super::{Stamp, Told, quoted, with};
 use crate::acts::{Act, Head, Spent};
 
 /// Writes the chunks of a stream.
@@ -44,8 +44,7 @@ impl Voice {
             Act::Text(piece) => self.chunk(format_args!("{{\"content\":{}}}", quoted(&piece)), None),
             Act::Call(head) => {
                 self.call = (head.index, head.free_text);
-                let mut call = called(&head, "");
-                call["index"] = json!(head.index);
+                let call = with(called(&head, ""), "index", json!(head.index));
                 self.chunk(json!({"tool_calls": [call]}), None)
             }
             Act::Piece(piece) => {

@@ -9,6 +9,7 @@ mod messages;
 mod responses;
 
 use koboshi_wire::Dialect;
+use serde_json::Value;
 
 use crate::acts::{Act, Head, Spent};
 use crate::answer::Answer;
@@ -145,6 +146,14 @@ pub(crate) fn failed(dialect: Dialect, stamp: &Stamp) -> String {
         Dialect::Responses => responses::failed(stamp),
         other => crate::error::in_band(other).to_string(),
     }
+}
+
+/// An object with one more field.
+fn with(mut object: Value, name: &str, field: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.insert(name.to_owned(), field);
+    }
+    object
 }
 
 /// A text as JSON.

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted};
+use super::{Stamp, Told, quoted, with};
 use crate::acts::{Act, Head, Spent};
 use crate::error;
 use koboshi_wire::Dialect;
@@ -39,7 +39,7 @@ impl Voice {
     pub(super) fn say(&mut self, act: Act) -> String {
         match act {
             Act::Open { .. } => {
-                let response = response(&self.stamp, "in_progress", &[], None);
+                let response = response(&self.stamp, "in_progress", &[], &Value::Null);
                 self.event("response.created", &json!({"response": response}))
                     + &self.event("response.in_progress", &json!({"response": response}))
             }
@@ -76,8 +76,7 @@ impl Voice {
 
     /// The end of a stream that failed.
     pub(super) fn failed(&mut self) -> String {
-        let mut response = response(&self.stamp, "failed", &self.output, None);
-        response["error"] = fault();
+        let response = with(response(&self.stamp, "failed", &self.output, &Value::Null), "error", fault());
         self.event("response.failed", &json!({"response": response}))
     }
 
@@ -173,8 +172,8 @@ impl Voice {
     }
 
     /// An event about the item that is under way.
-    fn at(&mut self, kind: &str, mut fields: Value) -> String {
-        fields["output_index"] = json!(self.output.len());
+    fn at(&mut self, kind: &str, fields: Value) -> String {
+        let fields = with(fields, "output_index", json!(self.output.len()));
         self.event(kind, &fields)
     }
 
@@ -234,7 +233,7 @@ fn call(head: &Head, arguments: &str, status: &str, id: &str) -> Value {
 }
 
 /// A response object.
-fn response(stamp: &Stamp, status: &str, output: &[Value], usage: Option<Value>) -> Value {
+fn response(stamp: &Stamp, status: &str, output: &[Value], usage: &Value) -> Value {
     json!({
         "id": stamp.id, "object": "response", "created_at": stamp.created, "status": status, "background": false,
         "error": null, "incomplete_details": null, "instructions": null, "max_output_tokens": null, "model": stamp.model,
@@ -253,18 +252,16 @@ fn ended(stamp: &Stamp, output: &[Value], reason: &str, spent: Spent) -> Value {
         "total_tokens": stamp.prompt.saturating_add(spent.output()),
     });
     if is_whole(reason) {
-        return response(stamp, "completed", output, Some(usage));
+        return response(stamp, "completed", output, &usage);
     }
     let why = if reason == "length" { "max_output_tokens" } else { reason };
-    let mut response = response(stamp, "incomplete", output, Some(usage));
-    response["incomplete_details"] = json!({"reason": why});
-    response
+    with(response(stamp, "incomplete", output, &usage), "incomplete_details", json!({"reason": why}))
 }
 
 /// What a response says that failed.
 fn fault() -> Value {
     let told = error::in_band(Dialect::Responses);
-    json!({"code": "server_error", "message": told["error"]["message"]})
+    json!({"code": "server_error", "message": told.pointer("/error/message")})
 }
 
 pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
@@ -285,7 +282,5 @@ pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
 
 /// The body of a response that failed.
 pub(super) fn failed(stamp: &Stamp) -> String {
-    let mut response = response(stamp, "failed", &[], None);
-    response["error"] = fault();
-    response.to_string()
+    with(response(stamp, "failed", &[], &Value::Null), "error", fault()).to_string()
 }
