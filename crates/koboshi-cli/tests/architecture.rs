@@ -1,4 +1,4 @@
-//! Dependencies point down only: cli → gateway, supervisor → wire, store, config, report → koboshi.
+//! Dependencies point down only: cli → gateway, supervisor → sim → wire, store, config, report → koboshi.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -14,11 +14,13 @@ use serde_json::Value;
 fn floor(name: &str) -> Option<u8> {
     Some(match name {
         "koboshi" => 0,
-        "koboshi-wire" | "koboshi-sim" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
-        "koboshi-gateway" | "koboshi-supervisor" => 2,
-        "koboshi-cli" => 3,
+        "koboshi-wire" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
+        // It plays what the wire reads.
+        "koboshi-sim" => 2,
+        "koboshi-gateway" | "koboshi-supervisor" => 3,
+        "koboshi-cli" => 4,
         // For tests only: anyone may use it there, nobody may ship it.
-        "koboshi-testkit" => 2,
+        "koboshi-testkit" => 3,
         _ => return None,
     })
 }

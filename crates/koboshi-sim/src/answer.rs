@@ -1,8 +1,10 @@
 //! What a healthy provider says: words, an object, or tool calls; and how it ends.
 
+use koboshi_wire::Dialect;
+
 use crate::chance::Print;
-use crate::fall::{Fall, Manner};
-use crate::request::{Request, Shape, parsed};
+use crate::fall::{Fall, Form, Manner};
+use crate::request::{Request, Shape, Thinks, parsed};
 use crate::schema::example;
 use crate::talk::{Talk, pieces};
 use crate::tool::{self, Call};
@@ -10,14 +12,32 @@ use crate::words::Tongue;
 
 /// Characters of a piece of JSON.
 const PIECE: usize = 8;
+/// Pieces of a thought.
+const THOUGHT: u64 = 12;
+
+/// Gemini's reason for an answer whose call nobody can read.
+pub(crate) const MALFORMED: &str = "MALFORMED_FUNCTION_CALL";
 
 /// What is said.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
+    /// What was thought before.
+    pub(crate) thought: Option<Thought>,
     pub(crate) speech: Speech,
     pub(crate) calls: Vec<InPieces>,
     /// The calls were cut by the limit of tokens.
     calls_cut: bool,
+    /// A call was so broken that the vendor tells only that there was one.
+    is_malformed: bool,
+}
+
+/// What is shown of the thinking.
+#[derive(Debug, Clone)]
+pub(crate) struct Thought {
+    /// Its words; none where only the seal is shown.
+    pub(crate) words: Speech,
+    /// What proves that it is this provider's.
+    pub(crate) seal: String,
 }
 
 /// A call whose arguments come in pieces.
@@ -26,6 +46,7 @@ pub(crate) struct InPieces {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: Vec<String>,
+    pub(crate) free_text: bool,
 }
 
 /// Words, piece by piece, up to the limit of tokens.
@@ -42,32 +63,42 @@ enum Source {
 }
 
 impl Answer {
-    pub(crate) fn of(request: &Request<'_>, manner: &Manner, fall: Fall) -> Self {
+    pub(crate) fn of(request: &Request<'_>, dialect: Dialect, manner: &Manner, fall: Fall) -> Self {
         let print = request.print();
         let most = request.most().unwrap_or(u64::MAX);
         let broken = match fall {
             Fall::BrokenArgs { form, always } if always || request.is_first_ask() => Some(form),
             _ => None,
         };
-        let calls = tool::calls(request, print, broken, manner.makes_up_calls);
+        let nothing = Self {
+            thought: None,
+            speech: Speech::of(Vec::new(), most),
+            calls: Vec::new(),
+            calls_cut: false,
+            is_malformed: false,
+        };
         if fall == Fall::Empty {
-            return Self { speech: Speech::of(Vec::new(), most), calls: Vec::new(), calls_cut: false };
+            return nothing;
         }
+        let calls = tool::calls(request, print, broken, manner.makes_up_calls);
+        let thought = thought(request, dialect, print);
         if calls.is_empty() {
-            return Self {
-                speech: words(request, print, manner.chunks, most, manner.makes_up_calls),
-                calls: Vec::new(),
-                calls_cut: false,
-            };
+            let speech = words(request, print, manner.chunks, most, manner.makes_up_calls);
+            return Self { thought, speech, ..nothing };
         }
         let speech = words(request, print, Some(manner.say), most, manner.makes_up_calls);
+        let is_malformed = dialect == Dialect::Gemini && broken == Some(Form::Truncated);
+        if is_malformed {
+            return Self { thought, speech, is_malformed, ..nothing };
+        }
         let (calls, calls_cut) = within(calls, most.saturating_sub(manner.say));
-        Self { speech, calls, calls_cut }
+        Self { thought, speech, calls, calls_cut, is_malformed }
     }
 
-    /// How it ends, once everything is said.
-    pub(crate) fn finish(calls: bool, calls_cut: bool, speech: &Speech) -> &'static str {
-        match (calls, calls_cut) {
+    /// How it ends, once everything is said. `speech` is what is left of the words.
+    pub(crate) fn finish(&self, speech: &Speech) -> &'static str {
+        match (!self.calls.is_empty(), self.calls_cut) {
+            _ if self.is_malformed => MALFORMED,
             (_, true) => "length",
             (true, false) => "tool_calls",
             (false, false) if speech.is_cut() => "length",
@@ -75,14 +106,12 @@ impl Answer {
         }
     }
 
-    pub(crate) const fn calls_cut(&self) -> bool {
-        self.calls_cut
-    }
-
     /// Pieces of words and arguments.
     pub(crate) fn size(&self) -> u64 {
         let arguments: usize = self.calls.iter().map(|call| call.arguments.len() + 1).sum();
-        (self.speech.clone().count() as u64).saturating_add(arguments as u64)
+        let thought = self.thought.as_ref().map_or(0, |thought| thought.words.clone().count());
+        let words = self.speech.clone().count().saturating_add(thought);
+        (words as u64).saturating_add(arguments as u64)
     }
 }
 
@@ -113,25 +142,51 @@ impl Iterator for Speech {
     }
 }
 
+/// What is thought before the answer, in other words than it.
+fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thought> {
+    let print = print.add("thought");
+    let tongue = Tongue::of(&request.last_user());
+    let words = Speech {
+        source: Source::Talk(Box::new(Talk::new(print.seed(), tongue, "", Some(THOUGHT)))),
+        left: match request.thinks() {
+            Thinks::No => return None,
+            Thinks::Silently => 0,
+            Thinks::Aloud => u64::MAX,
+        },
+    };
+    // Four letters and sixteen digits: base64 to those who decode it.
+    let whose = match dialect {
+        Dialect::Chat => "simC",
+        Dialect::Responses => "simR",
+        Dialect::Messages => "simM",
+        Dialect::Gemini => "simG",
+    };
+    Some(Thought { words, seal: format!("{whose}{:016x}", print.value()) })
+}
+
 fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, makes_up: bool) -> Speech {
+    let prefill = request.prefill();
     let object = match request.shape() {
         Shape::Text => None,
         Shape::Object => Some(example(&parsed_text(OBJECT), print.seed())),
         Shape::Schema(schema) => Some(example(&parsed(Some(schema)), print.seed())),
     };
     if let Some(object) = object.map(|object| object.to_string()) {
-        let rest = request.prefill().and_then(|begun| object.strip_prefix(begun)).unwrap_or(&object);
+        let rest = prefill.as_deref().and_then(|begun| object.strip_prefix(begun)).unwrap_or(&object);
         return Speech::of(pieces(rest, PIECE), most);
     }
-    let tongue = Tongue::of(request.last_user());
+    let tongue = Tongue::of(&request.last_user());
     let lead = if tool::holds_back(request, makes_up) {
         tongue.no_call().to_owned()
     } else {
-        tool::mention(request)
+        match request.pictures() {
+            0 => tool::mention(request),
+            count => tongue.pictures(count),
+        }
     };
     let talk = || Talk::new(print.seed(), tongue, &lead, chunks);
-    let talk = match request.prefill() {
-        Some(begun) => talk().after(begun).unwrap_or_else(talk),
+    let talk = match prefill {
+        Some(begun) => talk().after(&begun).unwrap_or_else(talk),
         None => talk(),
     };
     Speech { source: Source::Talk(Box::new(talk)), left: most }
@@ -149,13 +204,13 @@ fn parsed_text(schema: &str) -> serde_json::Value {
 /// As much of the calls as the limit allows, and whether it cut them.
 fn within(calls: Vec<Call>, mut left: u64) -> (Vec<InPieces>, bool) {
     let mut kept = Vec::new();
-    for Call { id, name, arguments } in calls {
+    for Call { id, name, arguments, free_text } in calls {
         let mut arguments = pieces(&arguments, PIECE.min(arguments.chars().count().div_ceil(3).max(1)));
         let room = usize::try_from(left).unwrap_or(usize::MAX);
         let cut = arguments.len() > room;
         arguments.truncate(room);
         left = left.saturating_sub(arguments.len() as u64);
-        kept.push(InPieces { id, name, arguments });
+        kept.push(InPieces { id, name, arguments, free_text });
         if cut {
             return (kept, true);
         }

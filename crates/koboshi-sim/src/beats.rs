@@ -1,15 +1,15 @@
 //! The pieces of a body, made one by one, and where they go wrong.
 //!
-//! A stream is healthy frames with one thing done to them. Every fall of a stream happens before its finish at the
+//! A stream is healthy acts, each written as the dialect writes it, with one thing done to them. Every fall of a stream happens before its finish at the
 //! latest, however long it was told to wait: a fall that never comes would be no fall.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::error::in_band;
-use crate::frames::{Frames, Part};
+use crate::acts::{Act, Acts};
 use crate::play::Beat;
+use crate::voice::Voice;
 
 /// The pieces of a body, made one by one.
 #[derive(Debug)]
@@ -51,13 +51,16 @@ pub(crate) enum Spoil {
     NoDone,
 }
 
-/// Frames, and what is done to them.
+/// Acts, who writes them, and what is done to them.
 #[derive(Debug)]
 struct Stream {
-    frames: Frames,
+    acts: Acts,
+    voice: Voice,
     spoil: Spoil,
     /// A frame that comes after a broken one.
     held: Option<String>,
+    /// Acts so far, whether the dialect has anything to say to them or not.
+    played: u64,
     sent: u64,
     first: Duration,
     gap: Duration,
@@ -73,8 +76,8 @@ impl Beats {
         Self::from(vec![Beat { after: Duration::ZERO, bytes: body }])
     }
 
-    pub(crate) fn stream(frames: Frames, spoil: Spoil, first: Duration, gap: Duration) -> Self {
-        let stream = Stream { frames, spoil, held: None, sent: 0, first, gap, over: false };
+    pub(crate) fn stream(acts: Acts, voice: Voice, spoil: Spoil, first: Duration, gap: Duration) -> Self {
+        let stream = Stream { acts, voice, spoil, held: None, played: 0, sent: 0, first, gap, over: false };
         Self(Source::Stream(Box::new(stream)))
     }
 }
@@ -93,7 +96,8 @@ impl Iterator for Beats {
         match &mut self.0 {
             Source::Made(beats) => beats.next(),
             Source::Stream(stream) => {
-                let bytes = stream.next_frame().filter(|bytes| !bytes.is_empty())?;
+                // A piece of nothing would end a body that is sent in chunks.
+                let bytes = std::iter::from_fn(|| stream.next_frame()).find(|bytes| !bytes.is_empty())?;
                 let after = if stream.sent == 0 { stream.first } else { stream.gap };
                 stream.sent = stream.sent.saturating_add(1);
                 Some(Beat { after, bytes })
@@ -103,6 +107,7 @@ impl Iterator for Beats {
 }
 
 impl Stream {
+    /// What is sent for the next act; perhaps nothing.
     fn next_frame(&mut self) -> Option<Bytes> {
         if self.over {
             return None;
@@ -110,45 +115,65 @@ impl Stream {
         if let Some(held) = self.held.take() {
             return Some(Bytes::from(held));
         }
-        let (part, text) = self.frames.next()?;
-        let is_due = |after: u64| self.sent >= after || part == Part::Finish;
+        let act = self.acts.next()?;
+        let is_last = matches!(act, Act::Finish { .. });
+        let is_due = |after: u64| act.counts() && self.played >= after || is_last;
         match self.spoil {
             Spoil::Break { after, bytes } if is_due(after) => {
                 self.over = true;
+                let text = self.voice.say(act);
                 let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(text.len().saturating_sub(1));
                 let mut begun = Bytes::from(text);
                 begun.truncate(most);
                 Some(begun)
             }
-            Spoil::BreakCall { pieces: 0 } if matches!(part, Part::CallPiece | Part::Finish) => {
+            Spoil::BreakCall { pieces: 0 } if matches!(act, Act::Piece(_) | Act::CallEnd) || is_last => {
                 self.over = true;
-                None
+                Some(Bytes::from(self.voice.begun()))
             }
-            Spoil::BreakCall { pieces } if part == Part::CallPiece => {
+            Spoil::BreakCall { pieces } if matches!(act, Act::Piece(_)) => {
                 self.spoil = Spoil::BreakCall { pieces: pieces.saturating_sub(1) };
-                Some(Bytes::from(text))
+                Some(self.say(act))
             }
-            Spoil::BreakCall { .. } if part == Part::Finish => {
+            Spoil::BreakCall { .. } if is_last => {
                 self.over = true;
                 None
             }
             Spoil::Frame { after, extra } if is_due(after) => {
                 self.spoil = Spoil::Nothing;
-                let broken = text.get(..text.floor_char_boundary(text.len() * 3 / 5)).unwrap_or("data: {");
-                let broken = format!("{broken}\n\n");
-                self.held = (extra || part == Part::Finish).then_some(text);
+                self.played = self.played.saturating_add(1);
+                let text = self.voice.say(act);
+                let broken = broken(&text);
+                self.held = (extra || is_last).then_some(text);
                 Some(Bytes::from(broken))
             }
             Spoil::Error { after } if is_due(after) => {
                 self.over = true;
-                Some(Bytes::from(format!("data: {}\n\n", in_band())))
+                Some(Bytes::from(self.voice.error()))
             }
             Spoil::Filter { after } if is_due(after) => {
                 self.spoil = Spoil::Nothing;
-                Some(Bytes::from(self.frames.finish_as("content_filter")))
+                let finish = self.acts.finish_as("content_filter");
+                Some(self.say(finish))
             }
-            Spoil::NoDone if part == Part::Done => None,
-            _ => Some(Bytes::from(text)),
+            Spoil::NoDone if act == Act::Done => None,
+            _ => Some(self.say(act)),
         }
     }
+
+    fn say(&mut self, act: Act) -> Bytes {
+        self.played = self.played.saturating_add(u64::from(act.counts()));
+        Bytes::from(self.voice.say(act))
+    }
+}
+
+/// The same with its last frame broken in the middle.
+fn broken(text: &str) -> String {
+    if text.is_empty() {
+        return "data: {\"candidates\": [{\"content\": {\"parts\": [{\"te\n\n".to_owned();
+    }
+    let from = text.trim_end().rfind("\n\n").map_or(0, |at| at + 2);
+    let (before, last) = text.split_at(from);
+    let begun = last.get(..last.floor_char_boundary(last.len() * 3 / 5)).unwrap_or("data: {");
+    format!("{before}{begun}\n\n")
 }

@@ -8,7 +8,9 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use crate::chance::Print;
-use crate::error::{Failure, excerpt};
+use koboshi_wire::Dialect;
+
+use crate::error::{Problem, excerpt};
 use crate::fall::Fall;
 use crate::play::{Ask, Play, Stage};
 
@@ -24,6 +26,8 @@ const DIMENSIONS: usize = 256;
 /// a body that is no stream can.
 #[must_use]
 pub fn embed(ask: &Ask<'_>) -> Play {
+    // Only OpenAI's are spoken here.
+    let ask = &Ask { dialect: Dialect::Chat, ..*ask };
     let stage = Stage::of(ask);
     let plan = match stage.plan() {
         Ok(plan) => plan,
@@ -35,15 +39,15 @@ pub fn embed(ask: &Ask<'_>) -> Play {
     };
     let request = match Request::read(ask.body) {
         Ok(request) => request,
-        Err(failure) => return stage.failure(failure, latency),
+        Err(problem) => return stage.failure(&problem, latency),
     };
     if let Fall::Context { limit } = plan.fall
         && limit.is_none_or(|limit| request.tokens() > limit)
     {
-        return stage.failure(Failure::context(request.tokens(), limit), latency);
+        return stage.failure(&Problem::context(request.tokens(), limit), latency);
     }
     let body = match plan.fall {
-        Fall::InBand { .. } => crate::error::in_band().to_string(),
+        Fall::InBand { .. } => crate::error::in_band(Dialect::Chat).to_string(),
         Fall::Empty => request.body(ask.model, &[]),
         _ => request.body(ask.model, &request.input.0),
     };
@@ -60,25 +64,26 @@ struct Request {
 }
 
 impl Request {
-    fn read(body: &[u8]) -> Result<Self, Failure> {
+    fn read(body: &[u8]) -> Result<Self, Problem> {
+        let wrong = |says: &str, param: Option<&str>| Problem::Request {
+            says: says.to_owned(),
+            param: param.map(str::to_owned),
+        };
         let request: Self = serde_json::from_slice(body).map_err(|error| {
             let why = excerpt(&error.to_string(), 200);
-            Failure::request(&format!("We could not parse the JSON body of your request: {why}."), None)
+            wrong(&format!("We could not parse the JSON body of your request: {why}."), None)
         })?;
         let inputs = request.input.0.len();
         if inputs == 0 || inputs > MOST_INPUTS {
             let says = format!("Invalid 'input': give 1 to {MOST_INPUTS} texts.");
-            return Err(Failure::request(&says, Some("input")));
+            return Err(wrong(&says, Some("input")));
         }
         if request.dimensions.is_some_and(|count| count == 0 || count > MOST_DIMENSIONS) {
             let says = format!("Invalid 'dimensions': give a number from 1 to {MOST_DIMENSIONS}.");
-            return Err(Failure::request(&says, Some("dimensions")));
+            return Err(wrong(&says, Some("dimensions")));
         }
         if inputs.saturating_mul(request.size()) > MOST_NUMBERS {
-            return Err(Failure::request(
-                "Invalid 'input': fewer texts, or fewer dimensions.",
-                Some("input"),
-            ));
+            return Err(wrong("Invalid 'input': fewer texts, or fewer dimensions.", Some("input")));
         }
         Ok(request)
     }
@@ -204,7 +209,7 @@ mod tests {
 
     fn asked(model: &str, body: &Value) -> (Play, Value) {
         let body = body.to_string();
-        let ask = Ask { model, body: body.as_bytes(), tally: crate::Tally::default() };
+        let ask = Ask { model, body: body.as_bytes(), ..Ask::default() };
         let mut play = embed(&ask);
         let bytes: Vec<u8> = play.beats.by_ref().flat_map(|beat| beat.bytes).collect();
         (play, serde_json::from_slice(&bytes).unwrap_or(Value::Null))

@@ -7,20 +7,29 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use koboshi_wire::Dialect;
+
+use crate::acts::Acts;
 use crate::answer::Answer;
 use crate::beats::{Beats, Spoil};
 use crate::chance::Print;
-use crate::error::{Failure, PAGE, excerpt, in_band, rate_headers};
-use crate::fall::{Fall, Manner, Place, Plan};
-use crate::frames::{Frames, Stamp};
-use crate::request::Request;
+use crate::error::{self, Failure, PAGE, Problem, Scene, excerpt};
+use crate::fall::{Fall, Manner, Place, Plan, Trouble};
+use crate::request::{Request, Unread, with_model};
+use crate::voice::{self, Stamp, Told, Voice};
 use crate::whole;
 
 /// A request to the simulated provider.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Ask<'a> {
     /// The model without `sim/`, such as `ok` or `rate-429?retry_after=2`.
     pub model: &'a str,
+    /// What the request is written in, and the answer will be.
+    pub dialect: Dialect,
+    /// Whether a stream is asked for, where the path says it, as Gemini's does; else the body says it.
+    pub stream: Option<bool>,
+    /// Gemini without `alt=sse`: the stream is one JSON list.
+    pub list: bool,
     /// The body of the request.
     pub body: &'a [u8],
     /// What happened before.
@@ -90,7 +99,9 @@ pub enum End {
     Stall,
 }
 
-/// What the provider sends for this request to its chat completions.
+/// What the provider sends for this request for an answer.
+///
+/// The same conversation gets the same words in every dialect.
 #[must_use]
 pub fn play(ask: &Ask<'_>) -> Play {
     let stage = Stage::of(ask);
@@ -116,13 +127,16 @@ impl<'a> Stage<'a> {
     /// What the name asks for; a play at once where no request needs to be read.
     pub(crate) fn plan(&self) -> Result<Plan, Play> {
         let Plan { manner, fall } = Plan::read(self.ask.model, self.ask.tally)
-            .map_err(|wrong| self.failure(Failure::name(&wrong, self.ask.model), Duration::ZERO))?;
+            .map_err(|wrong| self.failure(&Problem::name(wrong, self.ask.model), Duration::ZERO))?;
         let nothing = |head| Err(Play { head, beats: Beats::none(), end: End::Clean });
         match fall {
             Fall::Reset => nothing(Head::Reset { after: manner.latency }),
             Fall::Silence => nothing(Head::Silence),
+            Fall::Error { trouble: Trouble::Filter, .. } if self.ask.dialect == Dialect::Gemini => {
+                Err(self.blocked(manner.latency))
+            }
             Fall::Error { trouble, wait } => {
-                Err(self.failure(Failure::trouble(trouble, wait, self.ask.model), manner.latency))
+                Err(self.failure(&Problem::trouble(trouble, wait, self.ask.model), manner.latency))
             }
             Fall::Html => {
                 let page = Bytes::from_static(PAGE.as_bytes());
@@ -132,30 +146,54 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Reads the request; a play at once where it cannot be read. `made` is where a body is kept that had to be changed for that.
+    pub(crate) fn read<'r>(
+        &self,
+        read: fn(&Ask<'r>, &'r [u8]) -> Result<Request<'r>, Unread>,
+        made: &'r mut Vec<u8>,
+        latency: Duration,
+    ) -> Result<Request<'r>, Play>
+    where
+        'a: 'r,
+    {
+        let problem = match read(self.ask, self.ask.body) {
+            Ok(request) => return Ok(request),
+            Err(Unread::Wrong(problem)) => problem,
+            Err(Unread::NoModel) => {
+                *made = with_model(self.ask.body);
+                match read(self.ask, made) {
+                    Ok(request) => return Ok(request),
+                    Err(Unread::Wrong(problem)) => problem,
+                    Err(Unread::NoModel) => Problem::Request {
+                        says: "you must provide a model parameter".to_owned(),
+                        param: Some("model".to_owned()),
+                    },
+                }
+            }
+        };
+        Err(self.failure(&problem, latency))
+    }
+
     fn chat(&self, plan: &Plan) -> Play {
         let Manner { latency, gap, refuses_prefill, .. } = plan.manner;
-        let request = match Request::read(self.ask.body) {
+        let mut made = Vec::new();
+        let request = match self.read(Request::read, &mut made, latency) {
             Ok(request) => request,
-            Err(failure) => return self.failure(failure, latency),
+            Err(play) => return play,
         };
-        let tokens = request.tokens();
         if refuses_prefill && request.prefill().is_some() {
-            return self.failure(Failure::prefill(), latency);
+            return self.failure(&Problem::Prefill, latency);
         }
+        let tokens = request.tokens();
         if let Fall::Context { limit } = plan.fall
             && limit.is_none_or(|limit| tokens > limit)
         {
-            return self.failure(Failure::context(tokens, limit), latency);
+            return self.failure(&Problem::context(tokens, limit), latency);
         }
-        let stamp = Stamp {
-            id: format!("chatcmpl-sim{:016x}", self.print.value() ^ request.print().value()),
-            model: excerpt(self.ask.model, 1000),
-            created: self.ask.tally.wall,
-            prompt: tokens,
-        };
-        let answer = Answer::of(&request, &plan.manner, plan.fall);
+        let stamp = self.stamp(&request);
+        let answer = Answer::of(&request, self.ask.dialect, &plan.manner, plan.fall);
         if !request.streams() {
-            return self.in_one(plan, &stamp, answer);
+            return self.in_one(plan, &stamp, &answer);
         }
         let (head, first) = match plan.fall {
             Fall::SlowFirst { after, late_head: true } => (latency.saturating_add(after), Duration::ZERO),
@@ -163,25 +201,52 @@ impl<'a> Stage<'a> {
             _ => (latency, Duration::ZERO),
         };
         let (spoil, end) = spoiled(plan.fall, &answer);
-        let frames = Frames::new(&stamp, answer, request.wants_usage());
-        self.answer(head, "text/event-stream; charset=utf-8", Beats::stream(frames, spoil, first, gap), end)
+        // Chat alone says the cost in a frame of its own, and only if asked for.
+        let usage = self.ask.dialect == Dialect::Chat && request.wants_usage();
+        let voice = Voice::new(self.ask.dialect, stamp, usage, self.ask.list);
+        let beats = Beats::stream(Acts::new(answer, usage), voice, spoil, first, gap);
+        self.answer(head, self.kind_of_stream(), beats, end)
+    }
+
+    fn stamp(&self, request: &Request<'_>) -> Stamp {
+        let number = self.print.value() ^ request.print().value();
+        let id = match self.ask.dialect {
+            Dialect::Chat => format!("chatcmpl-sim{number:016x}"),
+            Dialect::Messages => format!("msg_sim{number:016x}"),
+            Dialect::Responses => format!("resp_sim{number:016x}"),
+            Dialect::Gemini => format!("sim{number:016x}"),
+        };
+        Stamp {
+            id,
+            model: excerpt(self.ask.model, 1000),
+            created: self.ask.tally.wall,
+            prompt: request.tokens(),
+        }
+    }
+
+    const fn kind_of_stream(&self) -> &'static str {
+        match self.ask.dialect {
+            Dialect::Gemini if self.ask.list => "application/json; charset=utf-8",
+            Dialect::Gemini => "text/event-stream",
+            _ => "text/event-stream; charset=utf-8",
+        }
     }
 
     /// An answer that is no stream.
-    fn in_one(&self, plan: &Plan, stamp: &Stamp, answer: Answer) -> Play {
+    fn in_one(&self, plan: &Plan, stamp: &Stamp, answer: &Answer) -> Play {
         let latency = match plan.fall {
             Fall::SlowFirst { after, .. } => plan.manner.latency.saturating_add(after),
             _ => plan.manner.latency,
         };
         let filtered = match plan.fall {
-            // The first frame of a stream has no text: the same words come before the filter either way.
+            // The first act of a stream has no text: the same words come before the filter either way.
             Fall::Filter { after } => Some(after.saturating_sub(1)),
             _ => None,
         };
         let body = match plan.fall {
-            Fall::InBand { .. } => in_band().to_string(),
-            Fall::Empty => whole::empty(stamp),
-            _ => whole::body(stamp, answer, filtered),
+            Fall::InBand { .. } => voice::failed(self.ask.dialect, stamp),
+            Fall::Empty => voice::empty(self.ask.dialect, stamp),
+            _ => voice::whole(self.ask.dialect, stamp, &Told::of(answer, filtered)),
         };
         self.json(latency, body, plan.fall)
     }
@@ -199,31 +264,33 @@ impl<'a> Stage<'a> {
         self.answer(latency, "application/json", Beats::whole(bytes), end)
     }
 
+    /// A prompt that Google does not let through. What kind of answer is wanted is told by the path.
+    fn blocked(&self, latency: Duration) -> Play {
+        let body = error::blocked(&excerpt(self.ask.model, 1000)).to_string();
+        if !self.ask.stream.unwrap_or(false) {
+            return self.answer(latency, "application/json", Beats::whole(Bytes::from(body)), End::Clean);
+        }
+        let frame = if self.ask.list { format!("[{body}]") } else { format!("data: {body}\r\n\r\n") };
+        self.answer(latency, self.kind_of_stream(), Beats::whole(Bytes::from(frame)), End::Clean)
+    }
+
     fn answer(&self, after: Duration, kind: &'static str, beats: Beats, end: End) -> Play {
-        let mut headers = self.headers(kind);
-        headers.extend(rate_headers(10_000, 9_999, "6ms"));
-        headers.extend([
-            ("x-ratelimit-limit-tokens", "30000000".to_owned()),
-            ("x-ratelimit-remaining-tokens", "29999000".to_owned()),
-            ("x-ratelimit-reset-tokens", "2ms".to_owned()),
-        ]);
+        let mut headers = error::headers(self.ask.dialect, kind, &self.request_id());
+        headers.extend(error::limits(self.ask.dialect, self.ask.tally.wall));
         Play { head: Head::Answer { after, status: 200, headers }, beats, end }
     }
 
-    pub(crate) fn failure(&self, failure: Failure, after: Duration) -> Play {
-        let Failure { status, headers: own, body } = failure;
-        let mut headers = self.headers("application/json");
+    pub(crate) fn failure(&self, problem: &Problem, after: Duration) -> Play {
+        let id = self.request_id();
+        let scene = Scene { wall: self.ask.tally.wall, request: &id };
+        let Failure { status, headers: own, body } = problem.told(self.ask.dialect, scene);
+        let mut headers = error::headers(self.ask.dialect, "application/json", &id);
         headers.extend(own);
         Play { head: Head::Answer { after, status, headers }, beats: Beats::whole(body), end: End::Clean }
     }
 
-    fn headers(&self, kind: &'static str) -> Vec<(&'static str, String)> {
-        vec![
-            ("content-type", kind.to_owned()),
-            ("x-request-id", format!("req_sim{:016x}", self.print.value())),
-            ("openai-version", "2020-10-01".to_owned()),
-            ("openai-organization", "org-sim".to_owned()),
-        ]
+    fn request_id(&self) -> String {
+        format!("req_sim{:016x}", self.print.value())
     }
 }
 

@@ -1,107 +1,38 @@
-//! A chat request, as far as the simulated provider reads it.
+//! A request, as far as the simulated provider reads it: who said what, in no dialect.
 //!
-//! Strings are borrowed where JSON allows it, schemas stay raw until one is needed, and everything that no answer
-//! depends on is skipped. What is wrong is said in a sentence with the name of the field.
+//! It is read by `koboshi-wire` into the form that all dialects share, and then told in one way: what one side says until the other speaks is one
+//! entry, results of tools come before the user's own words, blank texts and thoughts are left out. Whoever carries a conversation from one
+//! dialect to another may do all of that, and it must stay the same conversation, because the words of the answer are drawn from it.
+//!
+//! *Not here*: what no answer depends on. What is wrong is said in a sentence with the name of the field.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use koboshi_wire::any;
+use koboshi_wire::form::{self, Form, Output, Thinking, ToolInput, free_text};
+use koboshi_wire::{Dialect, IntakeError, gemini};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::chance::Print;
-use crate::error::{Failure, excerpt};
+use crate::error::{Problem, excerpt};
+use crate::play::Ask;
+use crate::said::{Role, Said, told};
 
-/// A chat request.
-#[derive(Debug, Deserialize)]
+/// A request.
+#[derive(Debug)]
 pub(crate) struct Request<'a> {
-    #[serde(borrow)]
-    pub(crate) messages: Vec<Message<'a>>,
-    #[serde(default)]
-    stream: Option<bool>,
-    #[serde(default)]
-    stream_options: Option<StreamOptions>,
-    #[serde(default)]
-    n: Option<u64>,
-    #[serde(default)]
-    max_tokens: Option<u64>,
-    #[serde(default)]
-    max_completion_tokens: Option<u64>,
-    #[serde(borrow, default)]
-    tools: Option<Vec<Tool<'a>>>,
-    #[serde(default)]
-    tool_choice: Option<Value>,
-    #[serde(default)]
-    parallel_tool_calls: Option<bool>,
-    #[serde(borrow, default)]
-    response_format: Option<Format<'a>>,
+    said: Vec<Said<'a>>,
+    tools: Vec<form::Tool<'a>>,
+    choice: form::Choice<'a>,
+    shape: Shape<'a>,
+    tokens: u64,
+    streams: bool,
+    wants_usage: bool,
+    most: Option<u64>,
+    parallel: bool,
+    thinks: Thinks,
 }
-
-/// One message of the conversation.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Message<'a> {
-    #[serde(borrow)]
-    pub(crate) role: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(crate) content: Content<'a>,
-    #[serde(borrow, default)]
-    pub(crate) tool_calls: Option<Vec<Called<'a>>>,
-    #[serde(borrow, default)]
-    pub(crate) tool_call_id: Option<Cow<'a, str>>,
-}
-
-/// A tool call of an earlier answer.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Called<'a> {
-    #[serde(borrow, default)]
-    pub(crate) id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) function: Option<Function<'a>>,
-}
-
-/// What was called, or what can be.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Function<'a> {
-    #[serde(borrow)]
-    pub(crate) name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    arguments: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    pub(crate) parameters: Option<&'a RawValue>,
-}
-
-/// A tool on offer.
-#[derive(Debug, Deserialize)]
-struct Tool<'a> {
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct StreamOptions {
-    #[serde(default)]
-    include_usage: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Format<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    json_schema: Option<Named<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Named<'a> {
-    #[serde(borrow, default)]
-    schema: Option<&'a RawValue>,
-}
-
-/// The text of a message: a string, or the text of its parts.
-#[derive(Debug, Default)]
-pub(crate) struct Content<'a>(pub(crate) Cow<'a, str>);
 
 /// What the caller says about tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,189 +44,317 @@ pub(crate) enum Choice<'r> {
 }
 
 /// What the answer must be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Shape<'a> {
     Text,
     Object,
-    Schema(&'a RawValue),
+    Schema(Cow<'a, RawValue>),
+}
+
+/// What is shown of the thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thinks {
+    /// Nobody asked for any.
+    No,
+    /// The seal alone.
+    Silently,
+    /// Words and seal.
+    Aloud,
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Failure> {
-        let request: Self = serde_json::from_slice(body).map_err(|error| {
-            let why = excerpt(&error.to_string(), 200);
-            Failure::request(&format!("We could not parse the JSON body of your request: {why}."), None)
-        })?;
-        if request.messages.is_empty() {
-            return Err(Failure::request(
-                "Invalid 'messages': empty array. Expected an array with minimum length 1.",
-                Some("messages"),
-            ));
+    /// Reads the body of an ask, or what [`with_model`] made of it.
+    pub(crate) fn read(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, Unread> {
+        let named = Some((ask.model, ask.stream.unwrap_or(false)));
+        let request = any::Request::parse(ask.dialect, body, named)?;
+        if let any::Request::Chat(chat) = &request {
+            check(chat)?;
         }
-        if request.n.is_some_and(|n| n != 1) {
-            return Err(Failure::request("Invalid 'n': the simulated provider gives one choice.", Some("n")));
+        let form = request.form().into_owned();
+        let thinks = thinks(ask.dialect, &form, body);
+        let streams = ask.stream.unwrap_or_else(|| request.stream());
+        // Calls in the old form are not made: whoever offers tools so is answered in words.
+        let offers = !request.is_legacy();
+        Ok(Self {
+            thinks,
+            streams,
+            wants_usage: request.include_usage(),
+            ..Self::of(form, ask.dialect, offers)
+        })
+    }
+
+    /// Reads what is to be counted.
+    pub(crate) fn read_count(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, Unread> {
+        match ask.dialect {
+            Dialect::Gemini => {
+                let request = gemini::count::parse(ask.model, body)?;
+                Ok(Self::of(request.form().clone(), ask.dialect, true))
+            }
+            _ => Self::read(ask, body),
         }
-        Ok(request)
+    }
+
+    fn of(mut form: Form<'a>, dialect: Dialect, offers: bool) -> Self {
+        let shape = match std::mem::take(&mut form.output) {
+            Output::Text if dialect == Dialect::Messages => asked_in_words(&mut form.system),
+            Output::Text => Shape::Text,
+            Output::Json => Shape::Object,
+            Output::Schema { schema, .. } => Shape::Schema(schema),
+        };
+        if !offers {
+            form.tools.clear();
+        }
+        Self {
+            tokens: tokens(&form),
+            said: told(form.system, form.turns),
+            tools: form.tools,
+            choice: form.choice,
+            shape,
+            streams: form.stream,
+            wants_usage: true,
+            most: form.max_output,
+            parallel: form.parallel.unwrap_or(true),
+            thinks: Thinks::No,
+        }
     }
 
     pub(crate) fn streams(&self) -> bool {
-        self.stream.unwrap_or(false)
+        self.streams
     }
 
     pub(crate) fn wants_usage(&self) -> bool {
-        self.stream_options.as_ref().and_then(|options| options.include_usage).unwrap_or(false)
+        self.wants_usage
     }
 
     /// How many tokens the answer may have.
     pub(crate) fn most(&self) -> Option<u64> {
-        self.max_completion_tokens.or(self.max_tokens)
+        self.most
     }
 
     pub(crate) fn parallel(&self) -> bool {
-        self.parallel_tool_calls.unwrap_or(true)
+        self.parallel
     }
 
-    pub(crate) fn tools(&self) -> impl Iterator<Item = &Function<'a>> {
-        self.tools.iter().flatten().filter_map(|tool| tool.function.as_ref())
+    pub(crate) fn thinks(&self) -> Thinks {
+        self.thinks
+    }
+
+    pub(crate) fn tools(&self) -> &[form::Tool<'a>] {
+        &self.tools
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&form::Tool<'a>> {
+        self.tools.iter().find(|tool| tool.name == name)
     }
 
     pub(crate) fn choice(&self) -> Choice<'_> {
-        let named = |choice: &'_ Value| -> Option<()> { choice.pointer("/function/name").map(drop) };
-        match &self.tool_choice {
-            _ if self.tools().next().is_none() => Choice::None,
-            Some(Value::String(word)) if word == "none" => Choice::None,
-            Some(Value::String(word)) if word == "required" => Choice::Required,
-            Some(choice) if named(choice).is_some() => {
-                choice.pointer("/function/name").and_then(Value::as_str).map_or(Choice::Auto, Choice::Named)
-            }
-            _ => Choice::Auto,
+        match &self.choice {
+            _ if self.tools.is_empty() => Choice::None,
+            form::Choice::Never => Choice::None,
+            form::Choice::Any => Choice::Required,
+            form::Choice::Tool(name) => Choice::Named(name),
+            form::Choice::Unsaid | form::Choice::Auto => Choice::Auto,
         }
     }
 
-    pub(crate) fn shape(&self) -> Shape<'a> {
-        let Some(format) = &self.response_format else { return Shape::Text };
-        match (&*format.kind, format.json_schema.as_ref().and_then(|named| named.schema)) {
-            ("json_schema", Some(schema)) => Shape::Schema(schema),
-            ("json_schema" | "json_object", _) => Shape::Object,
-            _ => Shape::Text,
-        }
+    pub(crate) fn shape(&self) -> &Shape<'a> {
+        &self.shape
     }
 
     /// The words with which the conversation ends, if they are the assistant's: the answer goes on from there.
-    pub(crate) fn prefill(&self) -> Option<&str> {
-        let last = self.messages.last()?;
-        (last.role == "assistant" && last.tool_calls.is_none()).then_some(&*last.content.0)
+    pub(crate) fn prefill(&self) -> Option<String> {
+        let last = self.said.last()?;
+        (last.role == Role::Assistant && last.calls.is_empty()).then(|| last.texts.concat())
     }
 
     /// Without the words to go on from.
-    pub(crate) fn conversation(&self) -> &[Message<'a>] {
-        match self.messages.split_last() {
+    pub(crate) fn conversation(&self) -> &[Said<'a>] {
+        match self.said.split_last() {
             Some((_, before)) if self.prefill().is_some() => before,
-            _ => &self.messages,
+            _ => &self.said,
         }
     }
 
     /// What the words of the answer depend on.
     pub(crate) fn print(&self) -> Print {
-        self.conversation().iter().fold(Print::new(), |print, message| {
-            let print = print.add(&message.role).add(&message.content.0);
-            let calls = message.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
-            calls.fold(print, |print, call| {
-                print.add(&call.name).add(call.arguments.as_deref().unwrap_or_default())
-            })
+        self.conversation().iter().fold(Print::new(), |print, said| {
+            let print = print.add(said.role.name()).add(&said.text());
+            said.calls.iter().fold(print, |print, call| print.add(&call.name).add(&arguments(call)))
         })
     }
 
     /// About how many tokens the conversation has: four bytes each.
     pub(crate) fn tokens(&self) -> u64 {
-        let texts: usize = self.messages.iter().map(|message| message.content.0.len() / 4 + 4).sum();
-        let schema = |tool: &Function<'_>| tool.parameters.map_or(0, |schema| schema.get().len());
-        let tools: usize = self.tools().map(|tool| (tool.name.len() + schema(tool)) / 4 + 8).sum();
-        u64::try_from(texts.saturating_add(tools)).unwrap_or(u64::MAX).saturating_add(3)
+        self.tokens
     }
 
-    pub(crate) fn last_user(&self) -> &str {
-        let mut users = self.messages.iter().rev().filter(|message| message.role == "user");
-        users.next().map_or("", |message| &message.content.0)
+    fn last_of_user(&self) -> Option<&Said<'a>> {
+        self.said.iter().rev().find(|said| said.role == Role::User)
+    }
+
+    pub(crate) fn last_user(&self) -> Cow<'_, str> {
+        self.last_of_user().map_or(Cow::Borrowed(""), Said::text)
+    }
+
+    /// A user has asked, and waits for words or calls.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.said.last().is_some_and(|last| last.role == Role::User)
+    }
+
+    /// How many pictures and files came with what the user asks.
+    pub(crate) fn pictures(&self) -> usize {
+        self.conversation().last().filter(|last| last.role == Role::User).map_or(0, |last| last.pictures)
     }
 
     /// Nothing was answered in this conversation yet.
     pub(crate) fn is_first_ask(&self) -> bool {
-        !self.conversation().iter().any(|message| message.role == "assistant")
+        !self.conversation().iter().any(|said| said.role == Role::Assistant)
     }
 }
 
-impl Function<'_> {
-    /// The schema of its arguments.
-    pub(crate) fn schema(&self) -> Value {
-        parsed(self.parameters)
+/// The arguments of an earlier call as every dialect can say them: on one line, and free text as the object that stands for it elsewhere.
+fn arguments<'c>(call: &'c form::Call<'_>) -> Cow<'c, str> {
+    if call.free_text {
+        return Cow::Owned(free_text::wrapped(&call.arguments));
     }
+    let text = call.arguments.trim();
+    if text.contains(['\n', '\r']) {
+        Cow::Owned(text.replace(['\n', '\r'], " "))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Why a body was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It does not name its model, which is told besides.
+    NoModel,
+    /// It is wrong.
+    Wrong(Problem),
+}
+
+impl From<IntakeError> for Unread {
+    fn from(error: IntakeError) -> Self {
+        match error {
+            IntakeError::Missing("model") => Self::NoModel,
+            error => {
+                let why = excerpt(&error.to_string(), 200);
+                let says = format!("We could not parse the JSON body of your request: {why}.");
+                Self::Wrong(Problem::Request { says, param: error.param().map(Cow::into_owned) })
+            }
+        }
+    }
+}
+
+/// A body that does not name its model, with one. The name of an ask is told besides, so nothing depends on it.
+pub(crate) fn with_model(body: &[u8]) -> Vec<u8> {
+    let inside = body.trim_ascii().strip_prefix(b"{").unwrap_or_default();
+    let comma: &[u8] = if inside.trim_ascii_start().starts_with(b"}") { b"" } else { b"," };
+    [b"{\"model\":\"sim\"", comma, inside].concat()
+}
+
+/// What OpenAI refuses and a gateway would let pass.
+fn check(chat: &koboshi_wire::chat::ChatRequest<'_>) -> Result<(), Unread> {
+    let wrong = |says: &str, param: &str| {
+        Err(Unread::Wrong(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
+    };
+    if chat.messages().is_empty() {
+        return wrong(
+            "Invalid 'messages': empty array. Expected an array with minimum length 1.",
+            "messages",
+        );
+    }
+    if chat.n() != 1 {
+        return wrong("Invalid 'n': the simulated provider gives one choice.", "n");
+    }
+    let mut contents = chat.messages().iter().filter_map(|message| message.content);
+    if contents.any(|raw| !raw.get().starts_with(['"', '['])) {
+        return wrong("Invalid 'content': expected a string, a list of parts or null.", "messages");
+    }
+    Ok(())
+}
+
+/// About how many tokens there are: four bytes each, and some for each message and tool.
+fn tokens(form: &Form<'_>) -> u64 {
+    let system: usize = form.system.iter().map(|text| text.len() / 4 + 4).sum();
+    let turns: usize = form.turns.iter().map(tokens_of).sum();
+    let schema = |tool: &form::Tool<'_>| match &tool.input {
+        ToolInput::Schema(Some(schema)) => schema.get().len(),
+        ToolInput::Schema(None) | ToolInput::FreeText => 0,
+    };
+    let tools: usize = form.tools.iter().map(|tool| (tool.name.len() + schema(tool)) / 4 + 8).sum();
+    let all = system.saturating_add(turns).saturating_add(tools);
+    u64::try_from(all).unwrap_or(u64::MAX).saturating_add(3)
+}
+
+fn tokens_of(turn: &form::Turn<'_>) -> usize {
+    let (mut results, mut spoken, mut speaks) = (0, 0, turn.parts.is_empty());
+    for part in &turn.parts {
+        match part {
+            form::Part::Outcome(outcome) => {
+                let texts = outcome
+                    .parts
+                    .iter()
+                    .map(|part| if let form::Part::Text(text) = part { text.len() } else { 0 });
+                results += texts.sum::<usize>() / 4 + 4;
+            }
+            form::Part::Text(text) => (spoken, speaks) = (spoken + text.len(), true),
+            _ => speaks = true,
+        }
+    }
+    results + if speaks { spoken / 4 + 4 } else { 0 }
+}
+
+/// Whoever cannot hold a model to a form asks for it in words, and a real model follows them. They are the last words of the program, and no part
+/// of the conversation.
+fn asked_in_words<'a>(system: &mut Vec<Cow<'a, str>>) -> Shape<'a> {
+    const OBJECT: &str = "Answer with one JSON object and nothing else.";
+    const SCHEMA: &str = "Answer with one JSON value that follows this JSON schema, and nothing else:";
+    let shape = match system.last() {
+        Some(last) if last.trim() == OBJECT => Shape::Object,
+        Some(last) => {
+            match last.strip_prefix(SCHEMA).map(|schema| RawValue::from_string(schema.trim().to_owned())) {
+                Some(Ok(schema)) => Shape::Schema(Cow::Owned(schema)),
+                _ => return Shape::Text,
+            }
+        }
+        None => return Shape::Text,
+    };
+    system.pop();
+    shape
+}
+
+fn thinks(dialect: Dialect, form: &Form<'_>, body: &[u8]) -> Thinks {
+    let asked = match form.thinking {
+        Thinking::Unsaid | Thinking::Off | Thinking::Budget(0) => false,
+        Thinking::Adaptive | Thinking::Effort(_) | Thinking::Budget(_) => true,
+    };
+    let is_left = |rule: &str| form.left.iter().any(|left| left.rule == rule);
+    let shown = match dialect {
+        // OpenAI does not show it there.
+        Dialect::Chat => return Thinks::No,
+        Dialect::Messages => true,
+        Dialect::Responses => is_left("drop_summary"),
+        Dialect::Gemini => includes_thoughts(body),
+    };
+    match (asked || is_left("drop_include_thoughts"), shown) {
+        (false, _) => Thinks::No,
+        (true, false) => Thinks::Silently,
+        (true, true) => Thinks::Aloud,
+    }
+}
+
+/// Whether a Gemini request wants to see the thoughts: the form has no place for that.
+fn includes_thoughts(body: &[u8]) -> bool {
+    let of = |value: &Value, camel: &str, snake: &str| value.get(camel).or_else(|| value.get(snake)).cloned();
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let config = of(&body, "generationConfig", "generation_config").unwrap_or_default();
+    let thinking = of(&config, "thinkingConfig", "thinking_config").unwrap_or_default();
+    of(&thinking, "includeThoughts", "include_thoughts") == Some(Value::Bool(true))
 }
 
 /// A schema, read; one that is nested too deeply is none.
 pub(crate) fn parsed(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null)
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string, a list of parts or null as 'content'")
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(text))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(text.to_owned()))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(""))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-                let mut joined = String::new();
-                while let Some(Part(text)) = parts.next_element::<Part<'de>>()? {
-                    joined.push_str(&text);
-                }
-                Ok(Cow::Owned(joined))
-            }
-        }
-        deserializer.deserialize_any(Text).map(Content)
-    }
-}
-
-/// The text of one part; pictures and sounds have none.
-struct Part<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a part of a message's content")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-                let mut text = Cow::Borrowed("");
-                while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
-                    if name == "text" {
-                        text = fields.next_value::<Content<'de>>()?.0;
-                    } else {
-                        fields.next_value::<de::IgnoredAny>()?;
-                    }
-                }
-                Ok(text)
-            }
-        }
-        deserializer.deserialize_map(Fields).map(Part)
-    }
 }

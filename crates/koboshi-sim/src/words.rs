@@ -24,6 +24,15 @@ impl Tongue {
         }
     }
 
+    /// What is said to pictures and files.
+    pub(crate) fn pictures(self, count: usize) -> String {
+        match (self, count) {
+            (Self::English, 1) => "I see the picture.".to_owned(),
+            (Self::English, count) => format!("I see the {count} pictures."),
+            (Self::Japanese, count) => format!("画像を{count}枚受け取りました。"),
+        }
+    }
+
     /// Where a sentence may come from, phrase by phrase.
     pub(crate) const fn phrases(self) -> &'static [&'static [&'static str]] {
         match self {

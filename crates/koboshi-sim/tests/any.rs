@@ -43,6 +43,22 @@ const PIECES: &[&str] = &[
     "\"input\":",
     "[[1,2],[3]]",
     "\"tool_choice\":\"required\"",
+    "{\"model\":\"m\",",
+    "\"input\":[",
+    "{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"f\",\"arguments\":\"{\"}",
+    "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"x\"}",
+    "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"x\"}]}",
+    "\"tools\":[{\"name\":\"f\",\"input_schema\":{\"type\":\"object\"}},{\"type\":\"custom\",\"name\":\"apply_patch\"}]",
+    "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":9}",
+    "\"reasoning\":{\"effort\":\"low\",\"summary\":\"auto\"}",
+    "{\"contents\":[",
+    "{\"role\":\"user\",\"parts\":[{\"text\":\"koboshi: write a with b, then run c\"}]}",
+    "{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"f\",\"args\":{}}}]}",
+    "\"tools\":[{\"functionDeclarations\":[{\"name\":\"f\"}]}]",
+    "\"generationConfig\":{\"thinkingConfig\":{\"thinkingBudget\":9,\"includeThoughts\":true},\"maxOutputTokens\":2}",
+    "/v1beta/models/",
+    ":generateContent",
+    "%3F",
     "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"enum\":[]}}}",
 ];
 
@@ -69,6 +85,9 @@ fn every_name_is_played() {
             format!("{{{MESSAGES},{TOOLS},\"stream\":true}}"),
             format!("{{{MESSAGES},{TOOLS},\"max_tokens\":2}}"),
             r#"{"input":["a","b"]}"#.to_owned(),
+            r#"{"model":"m","input":"parallel hello","stream":true,"tools":[{"type":"custom","name":"f"}]}"#.to_owned(),
+            r#"{"contents":[{"parts":[{"text":"parallel hello"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}]}"#.to_owned(),
+            format!("{{{MESSAGES},\"max_tokens\":2,\"stream\":true,\"thinking\":{{\"type\":\"adaptive\"}},\"tools\":[{{\"name\":\"f\"}}]}}"),
         ] {
             let mut data = vec![first];
             data.extend(format!("\n{body}").bytes());
@@ -95,6 +114,13 @@ fn monsters_are_survived() {
         again("{\"messages\":", 50_000),
         user(&again("a ", 200_000)),
         user(&again("koboshi-sim: call f\\n", 20_000)),
+        user(&again("koboshi: run a, then ", 20_000)),
+        user(&again("koboshi: run a\\n", 20_000)),
+        format!("{{\"contents\":[{}{{}}]}}", again("{\"parts\":[{\"text\":\"a\"}]},", 5000)),
+        format!(
+            "{{\"input\":[{}{{\"role\":\"user\"}}]}}",
+            again("{\"type\":\"function_call\",\"name\":\"f\"},", 5000)
+        ),
         format!("{{\"messages\":[{}{{\"role\":\"user\"}}]}}", again("{\"role\":\"user\"},", 20_000)),
         tool(&format!("{{\"properties\":{{{properties}\"z\":{{}}}},\"required\":[{required}\"z\"]}}")),
         tool(&format!("{}{{}}{}", again("{\"allOf\":[", 60), again("]}", 60))),

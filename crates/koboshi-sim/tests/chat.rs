@@ -256,7 +256,7 @@ fn wrong_requests_are_refused_with_the_reason() {
         let told = perform(koboshi_sim::play(&koboshi_sim::Ask {
             model: "ok",
             body: body.as_bytes(),
-            tally: Tally::default(),
+            ..koboshi_sim::Ask::default()
         }));
         assert_eq!(told.status, 400, "{body}");
         told.json()["error"]["message"].as_str().unwrap().to_owned()

@@ -12,6 +12,7 @@ mod client;
 mod proxy;
 mod redis;
 pub mod talk;
+pub mod tongue;
 mod upstream;
 mod wait;
 

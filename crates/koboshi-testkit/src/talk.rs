@@ -1,6 +1,6 @@
 //! Questions that a test asks, and whether what came back is the whole answer of a healthy provider.
 
-use koboshi_sim::{Ask, Tally};
+use koboshi_sim::Ask;
 use serde_json::{Value, json};
 
 use crate::client::Answer;
@@ -30,7 +30,7 @@ pub fn healthy(body: &Value) -> Value {
     let mut whole = body.clone();
     whole["stream"] = json!(false);
     let text = whole.to_string();
-    let play = koboshi_sim::play(&Ask { model: "ok", body: text.as_bytes(), tally: Tally::default() });
+    let play = koboshi_sim::play(&Ask { model: "ok", body: text.as_bytes(), ..Ask::default() });
     let answer: Vec<u8> = play.beats.flat_map(|beat| beat.bytes).collect();
     serde_json::from_slice::<Value>(&answer).unwrap()["choices"][0]["message"].clone()
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use http::StatusCode;
 use koboshi::fault::Fault;
 use koboshi::time::Moment;
-use koboshi_sim::{Ask, Head, Tally, play, without_made_up_calls};
+use koboshi_sim::{Ask, Head, Tally, What, count, door, embed, play, without_made_up_calls};
 use koboshi_store::{Clock, SystemClock};
 use tokio::time::sleep;
 
@@ -31,7 +31,7 @@ impl Stage {
         Self { begun: clock.moment(), clock, asked: Mutex::default() }
     }
 
-    /// Plays the answer to a request.
+    /// Plays the answer to a request. The interface is a path without model, such as `/messages` or `:streamGenerateContent?alt=sse`.
     pub(super) async fn play(
         &self,
         model: &str,
@@ -48,9 +48,17 @@ impl Stage {
         // it stays as it is where no tools can be on offer.
         let model = if stands_in && offers_tools(body) { without_made_up_calls(model) } else { model.into() };
         let model = &*model;
-        let play = match interface {
-            "/embeddings" => koboshi_sim::embed(&Ask { model, body, tally }),
-            _ => play(&Ask { model, body, tally }),
+        let asked = Ask { model, body, tally, ..Ask::default() };
+        let play = match door(interface) {
+            Some(door) => {
+                let ask = Ask { dialect: door.dialect, stream: door.stream, list: door.list, ..asked };
+                match door.what {
+                    What::Answer => play(&ask),
+                    What::Count => count(&ask),
+                    What::Embed => embed(&ask),
+                }
+            }
+            None => play(&asked),
         };
         match play.head {
             Head::Answer { after, status, headers } => {

@@ -419,7 +419,7 @@ fn whole_of(model: &str, body: &serde_json::Value) -> String {
     whole["stream"] = false.into();
     whole.as_object_mut().unwrap().remove("stream_options");
     let text = whole.to_string();
-    let ask = koboshi_sim::Ask { model, body: text.as_bytes(), tally: koboshi_sim::Tally::default() };
+    let ask = koboshi_sim::Ask { model, body: text.as_bytes(), ..koboshi_sim::Ask::default() };
     String::from_utf8(koboshi_sim::play(&ask).beats.flat_map(|beat| beat.bytes).collect()).unwrap()
 }
 

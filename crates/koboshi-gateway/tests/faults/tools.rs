@@ -70,7 +70,7 @@ fn stage_usage(body: &Value) -> u64 {
     let play = koboshi_sim::play(&koboshi_sim::Ask {
         model: "ok",
         body: text.as_bytes(),
-        tally: koboshi_sim::Tally::default(),
+        ..koboshi_sim::Ask::default()
     });
     let answer: Vec<u8> = play.beats.flat_map(|beat| beat.bytes).collect();
     serde_json::from_slice::<Value>(&answer).unwrap()["usage"]["prompt_tokens"].as_u64().unwrap()

@@ -28,7 +28,7 @@ pub(crate) fn perform(play: Play) -> Got {
 
 pub(crate) fn ask(model: &str, body: &Value, tally: Tally) -> Play {
     let body = body.to_string();
-    play(&Ask { model, body: body.as_bytes(), tally })
+    play(&Ask { model, body: body.as_bytes(), tally, ..Ask::default() })
 }
 
 pub(crate) fn got(model: &str, body: &Value) -> Got {

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use koboshi_sim::{Ask, Play, Tally};
+use koboshi_sim::{Ask, Door, Play, Tally};
+use koboshi_wire::Dialect;
 use serde_json::Value;
 
 use super::http::Request;
@@ -17,10 +18,14 @@ const KEPT: usize = 100_000;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Seen {
-    /// The model in the body, parameters included; empty if there is none.
+    /// The model in the path or the body, parameters included; empty if there is none.
     pub model: String,
-    /// The path that was asked for.
+    /// The path that was asked for, without its query.
     pub path: String,
+    /// The query, without its question mark; empty if there is none.
+    pub query: String,
+    /// The dialect that is spoken at this path.
+    pub dialect: Dialect,
     /// The `authorization` header.
     pub authorization: Option<String>,
     /// All headers in order, names in lower case.
@@ -90,9 +95,16 @@ impl Shared {
     }
 
     /// Counts a request, and says what happened before it.
-    pub(super) fn count(&self, request: &Request, connection: u64) -> (String, Tally, Option<Override>) {
+    pub(super) fn count(
+        &self,
+        request: &Request,
+        door: &Door<'_>,
+        connection: u64,
+    ) -> (String, Tally, Option<Override>) {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
-        let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let named = || body.get("model").and_then(Value::as_str).unwrap_or_default();
+        let model = door.model.as_deref().unwrap_or_else(named).to_owned();
+        let (path, query) = split(&request.path);
         // The real time: a provider on a real socket has no other.
         let wall = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
         let elapsed = self.begun.elapsed();
@@ -107,7 +119,9 @@ impl Shared {
         }
         counts.requests.push_back(Seen {
             model: model.clone(),
-            path: request.path.clone(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            dialect: door.dialect,
             authorization: request.header("authorization").map(str::to_owned),
             headers: request.headers.clone(),
             body,
@@ -144,6 +158,16 @@ impl Shared {
         let mut counts = self.lock();
         let idle = counts.idle.clone();
         counts.doomed.extend(idle);
+    }
+}
+
+/// Path and query. A model in the path may have a question mark of its own: the query is what comes last.
+fn split(path: &str) -> (&str, &str) {
+    let verb = path.rfind(':').filter(|at| path.get(*at..).is_some_and(|verb| !verb.contains('/')));
+    let from = verb.unwrap_or(0);
+    match path.get(from..).and_then(|rest| rest.find('?')) {
+        Some(at) => (&path[..from + at], &path[from + at + 1..]),
+        None => (path, ""),
     }
 }
 

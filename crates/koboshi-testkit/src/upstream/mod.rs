@@ -1,4 +1,4 @@
-//! A provider on a real socket: plays what `koboshi-sim` would, breaks anywhere, and counts what it is asked.
+//! A provider on a real socket: plays what `koboshi-sim` would in every dialect, breaks anywhere, and counts what it is asked.
 //!
 //! It has a thread and a port of its own, and its HTTP is written by hand, because a server library would never reset a
 //! connection in the middle of a chunk. An attempt is counted when its request has come in whole. Plays that have no
@@ -73,8 +73,14 @@ impl Upstream {
     /// Its base address, `http://127.0.0.1:…/v1`, or with `https`.
     #[must_use]
     pub fn url(&self) -> String {
+        format!("{}/v1", self.origin())
+    }
+
+    /// Its address without a path: every dialect is spoken under its own (`/v1/messages`, `/v1beta/models/…`), whatever stands before it.
+    #[must_use]
+    pub fn origin(&self) -> String {
         let scheme = if self.secure { "https" } else { "http" };
-        format!("{scheme}://127.0.0.1:{}/v1", self.port)
+        format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
     /// Its port.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use koboshi_sim::{Ask, Beat, End, Head, Play, embed, names, play};
+use koboshi_sim::{Ask, Beat, End, Head, Play, What, count, door, embed, names, play};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -143,17 +143,19 @@ async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64)
 
 /// What is played to a request.
 pub(super) fn choose(request: &Request, shared: &Shared, connection: u64) -> Play {
-    let path = request.path.split('?').next().unwrap_or_default();
-    let post = request.method == "POST";
-    if post && (path.ends_with("/chat/completions") || path.ends_with("/embeddings")) {
-        let (model, tally, other) = shared.count(request, connection);
-        let ask = Ask { model: &model, body: &request.body, tally };
-        return match other {
-            Some(other) => other(&ask),
-            None if path.ends_with("/embeddings") => embed(&ask),
-            None => play(&ask),
+    let door = door(&request.path).filter(|_| request.method == "POST");
+    if let Some(door) = door {
+        let (model, tally, other) = shared.count(request, &door, connection);
+        let (dialect, stream, list) = (door.dialect, door.stream, door.list);
+        let ask = Ask { model: &model, dialect, stream, list, body: &request.body, tally };
+        return match (other, door.what) {
+            (Some(other), _) => other(&ask),
+            (None, What::Answer) => play(&ask),
+            (None, What::Count) => count(&ask),
+            (None, What::Embed) => embed(&ask),
         };
     }
+    let path = request.path.split('?').next().unwrap_or_default();
     if request.method == "GET" && path.ends_with("/models") {
         let models: Vec<_> = names()
             .iter()
@@ -230,7 +232,12 @@ async fn body(
     beats: koboshi_sim::Beats,
     end: End,
 ) -> io::Result<bool> {
+    let mut beats = beats.peekable();
+    let first = beats.next();
     let streams = headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
+    // A list that comes in pieces is a stream too.
+    let streams = streams || beats.peek().is_some();
+    let beats = first.into_iter().chain(beats);
     if !streams && end == End::Clean {
         // A whole body goes out with its length, as servers do.
         let mut whole = Vec::new();

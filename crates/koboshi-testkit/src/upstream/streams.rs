@@ -102,7 +102,7 @@ async fn whole(request: http::Request<h2::RecvStream>) -> Option<Request> {
     let mut headers: Vec<_> =
         head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
     headers.extend(head.uri.authority().map(|place| (":authority".to_owned(), place.to_string())));
-    let path = head.uri.path().to_owned();
+    let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     Some(Request { method: head.method.to_string(), path, headers, body, keeps: true })
 }
 

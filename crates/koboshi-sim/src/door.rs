@@ -1,0 +1,195 @@
+//! What a path asks for: which dialect is spoken there, and what is wanted.
+//!
+//! The paths of the vendors themselves, and those under which Azure and Vertex offer the same: they are told by their ends, so that whatever
+//! prefix stands before them does not matter.
+
+use std::borrow::Cow;
+
+use koboshi_wire::Dialect;
+
+/// Where a request goes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Door<'a> {
+    /// What is spoken there.
+    pub dialect: Dialect,
+    /// What is wanted.
+    pub what: What,
+    /// Whether a stream is wanted, where the path says it.
+    pub stream: Option<bool>,
+    /// Gemini without `alt=sse`: a stream is one JSON list.
+    pub list: bool,
+    /// The model, where the path names it; else the body does.
+    pub model: Option<Cow<'a, str>>,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    /// An answer: [`play`](crate::play).
+    Answer,
+    /// A count of tokens: [`count`](crate::count).
+    Count,
+    /// Vectors: [`embed`](crate::embed).
+    Embed,
+}
+
+/// What this path, with its query, asks for; none where nobody is.
+///
+/// ```
+/// use koboshi_sim::{What, door};
+/// use koboshi_wire::Dialect;
+///
+/// let found = door("/v1beta/models/cut%3Fafter=3:streamGenerateContent?alt=sse").unwrap();
+/// assert_eq!((found.dialect, found.what, found.stream), (Dialect::Gemini, What::Answer, Some(true)));
+/// assert_eq!(found.model.as_deref(), Some("cut?after=3"));
+/// assert_eq!(door("/v1/messages/count_tokens?beta=true").unwrap().what, What::Count);
+/// assert!(door("/v1/models").is_none());
+/// ```
+#[must_use]
+pub fn door(path: &str) -> Option<Door<'_>> {
+    if let Some(door) = by_verb(path) {
+        return Some(door);
+    }
+    let path = path.split('?').next().unwrap_or_default();
+    let (dialect, what) =
+        ENDS.iter().find_map(|(end, dialect, what)| path.ends_with(end).then_some((*dialect, *what)))?;
+    Some(Door { dialect, what, stream: None, list: false, model: deployment(path) })
+}
+
+/// The ends of paths; one that is the end of another stands behind it.
+const ENDS: [(&str, Dialect, What); 6] = [
+    ("/chat/completions", Dialect::Chat, What::Answer),
+    ("/embeddings", Dialect::Chat, What::Embed),
+    ("/responses/input_tokens", Dialect::Responses, What::Count),
+    ("/responses", Dialect::Responses, What::Answer),
+    ("/messages/count_tokens", Dialect::Messages, What::Count),
+    ("/messages", Dialect::Messages, What::Answer),
+];
+
+/// Verbs behind a model in the path: Google's own, and Anthropic's models at Google.
+const VERBS: [(&str, Dialect, What, bool); 5] = [
+    (":generateContent", Dialect::Gemini, What::Answer, false),
+    (":streamGenerateContent", Dialect::Gemini, What::Answer, true),
+    (":countTokens", Dialect::Gemini, What::Count, false),
+    (":rawPredict", Dialect::Messages, What::Answer, false),
+    (":streamRawPredict", Dialect::Messages, What::Answer, true),
+];
+
+/// A name of ours may have a query of its own, so the verb is looked for first and what stands before it is the name.
+fn by_verb(path: &str) -> Option<Door<'_>> {
+    let places = VERBS.iter().filter_map(|verb| Some((path.rfind(verb.0)?, verb)));
+    let (at, (verb, dialect, what, streams)) = places.max_by_key(|(at, _)| *at)?;
+    let rest = path.get(at + verb.len()..)?;
+    let query = match rest.strip_prefix('?') {
+        Some(query) => query,
+        None if rest.is_empty() => "",
+        None => return None,
+    };
+    let before = path.get(..at)?;
+    let model = match before.rsplit_once("/models/") {
+        Some((_, model)) => model,
+        // A verb alone leaves it to whoever asks.
+        None => before.rsplit_once('/').map_or(before, |(_, model)| model),
+    };
+    // Counting for Anthropic's models has a name in place of a model.
+    let counts = *dialect == Dialect::Messages && model == "count-tokens";
+    let is_sse = query.split('&').any(|pair| pair == "alt=sse");
+    Some(Door {
+        dialect: *dialect,
+        what: if counts { What::Count } else { *what },
+        // Anthropic says it in the body too.
+        stream: (*dialect == Dialect::Gemini).then_some(*streams),
+        list: *dialect == Dialect::Gemini && *streams && !is_sse,
+        model: Some(model).filter(|model| !counts && !model.is_empty()).map(decoded),
+    })
+}
+
+/// Azure's name of a model.
+fn deployment(path: &str) -> Option<Cow<'_, str>> {
+    let (_, rest) = path.split_once("/deployments/")?;
+    rest.split('/').next().filter(|name| !name.is_empty()).map(decoded)
+}
+
+/// A part of a path with its escapes undone; one that is none stays.
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok()).filter(|_| *first == b'%');
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_vendors_path_has_its_door() {
+        let told = |path: &'static str| {
+            let door = door(path).unwrap_or_else(|| panic!("{path}"));
+            (door.dialect, door.what, door.stream, door.list, door.model.map(Cow::into_owned))
+        };
+        let plain = |dialect, what| (dialect, what, None, false, None);
+        let model = || Some("ok".to_owned());
+        let google = |stream, list| (Dialect::Gemini, What::Answer, Some(stream), list, model());
+        for (path, door) in [
+            ("/v1/chat/completions", plain(Dialect::Chat, What::Answer)),
+            ("/v1/responses?x=1", plain(Dialect::Responses, What::Answer)),
+            ("/openai/v1/responses", plain(Dialect::Responses, What::Answer)),
+            ("/v1/responses/input_tokens", plain(Dialect::Responses, What::Count)),
+            ("/v1/messages?beta=true", plain(Dialect::Messages, What::Answer)),
+            ("/v1/messages/count_tokens", plain(Dialect::Messages, What::Count)),
+            ("/v1/embeddings", plain(Dialect::Chat, What::Embed)),
+            (
+                "/openai/deployments/ok/chat/completions?api-version=2024-10-21",
+                (Dialect::Chat, What::Answer, None, false, model()),
+            ),
+            ("/v1beta/models/ok:generateContent", google(false, false)),
+            ("/v1beta/models/ok:streamGenerateContent", google(true, true)),
+            ("/v1beta/models/ok:streamGenerateContent?alt=sse", google(true, false)),
+            (
+                "/v1/projects/p/locations/us/publishers/google/models/ok:streamGenerateContent?key=k&alt=sse",
+                google(true, false),
+            ),
+            (":streamGenerateContent?alt=sse", (Dialect::Gemini, What::Answer, Some(true), false, None)),
+            ("/v1/models/ok:countTokens", (Dialect::Gemini, What::Count, Some(false), false, model())),
+            (
+                "/v1/projects/p/locations/us/publishers/anthropic/models/ok:streamRawPredict",
+                (Dialect::Messages, What::Answer, None, false, model()),
+            ),
+            (
+                "/v1/projects/p/locations/us/publishers/anthropic/models/count-tokens:rawPredict",
+                plain(Dialect::Messages, What::Count),
+            ),
+            (
+                "/v1beta/models/cut?after=3:generateContent",
+                (Dialect::Gemini, What::Answer, Some(false), false, Some("cut?after=3".to_owned())),
+            ),
+        ] {
+            assert_eq!(told(path), door, "{path}");
+        }
+        for path in ["/v1/models", "", "/v1beta/models/ok:generateContentX", "/v1/messagesx"] {
+            assert_eq!(door(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn escapes_are_undone_and_what_is_none_stays() {
+        assert_eq!(decoded("a%3Fb%3d%e5%BD%a2"), "a?b=形");
+        assert_eq!(decoded("100%%zz%4"), "100%%zz%4");
+    }
+}

@@ -1,0 +1,194 @@
+//! Questions and answers in every dialect, and what an answer says in no dialect.
+//!
+//! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and looks at what it is [`told`].
+
+use bytes::Bytes;
+use koboshi_sim::Ask;
+use koboshi_wire::any::{Edits, Events, Request, To, Turn, answer};
+use koboshi_wire::dialect::finish;
+use koboshi_wire::gemini::array;
+use koboshi_wire::sse::Framer;
+use koboshi_wire::step::{Step, Usage};
+use koboshi_wire::{Dialect, Malformed};
+use serde_json::Value;
+
+use crate::client::Answer;
+
+/// The longest frame of a stream.
+const LONGEST: usize = 1 << 24;
+
+/// What an answer says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    /// The visible words.
+    pub text: String,
+    /// The words of the thinking.
+    pub thought: String,
+    /// The provider's proofs of thoughts and calls, in order.
+    pub seals: Vec<String>,
+    /// The calls: name, and arguments as they were written.
+    pub calls: Vec<(String, String)>,
+    /// Why it ended, in the words of chat completions; none if it did not.
+    pub finish: Option<String>,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// There is an error object in it.
+    pub error: bool,
+    /// A stream has its terminal mark.
+    pub done: bool,
+    /// Something in it cannot be read.
+    pub malformed: bool,
+}
+
+impl Told {
+    /// Names and arguments of the calls, the arguments read.
+    pub fn read_calls(&self) -> Vec<(String, Value)> {
+        let read = |(name, text): &(String, String)| (name.clone(), serde_json::from_str(text).unwrap());
+        self.calls.iter().map(read).collect()
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        self.text.extend(step.text.as_deref());
+        self.thought.extend(step.thought.as_deref());
+        self.seals.extend(step.seal.as_deref().map(str::to_owned));
+        for piece in &step.calls {
+            let index = usize::try_from(piece.index).unwrap();
+            while self.calls.len() <= index {
+                self.calls.push((String::new(), String::new()));
+            }
+            self.calls[index].0.extend(piece.name.as_deref());
+            self.calls[index].1.extend(piece.arguments.as_deref());
+            self.seals.extend(piece.seal.as_deref().map(str::to_owned));
+        }
+        for (_, reason) in &step.finish {
+            assert_eq!(self.finish, None, "an answer ends once");
+            self.finish = Some(reason.to_string());
+        }
+        self.usage = step.usage.or(self.usage);
+        self.error |= step.error;
+        self.done |= step.done;
+    }
+}
+
+/// Where this dialect is spoken: a path of the vendor's own, for this model.
+pub fn path(dialect: Dialect, model: &str, stream: bool) -> String {
+    let encoded = model.replace('%', "%25").replace('?', "%3F").replace('/', "%2F");
+    match (dialect, stream) {
+        (Dialect::Chat, _) => "/v1/chat/completions".to_owned(),
+        (Dialect::Responses, _) => "/v1/responses".to_owned(),
+        (Dialect::Messages, _) => "/v1/messages".to_owned(),
+        (Dialect::Gemini, false) => format!("/v1beta/models/{encoded}:generateContent"),
+        (Dialect::Gemini, true) => format!("/v1beta/models/{encoded}:streamGenerateContent?alt=sse"),
+    }
+}
+
+/// A chat request, as [`talk`](crate::talk) makes them, in this dialect: the text that a gateway would send, because in another order or with
+/// other spaces it would be another conversation.
+pub fn body(dialect: Dialect, chat: &Value) -> String {
+    let text = Bytes::from(chat.to_string());
+    let request = Request::parse(Dialect::Chat, &text, None).unwrap();
+    let model = request.model().to_owned();
+    let edits = Edits { model: &model, include_usage: false, note: None, close: false, turn: Turn::Plain };
+    let to = To { dialect, prefill: true, thinks: true, ..To::default() };
+    let written = request.write(&text, to, &edits);
+    assert!(written.lacks().is_none(), "{:?}", written.left);
+    String::from_utf8(written.body.to_vec()).unwrap()
+}
+
+/// What an answer in this dialect says, whole or as a stream of either form.
+pub fn told(dialect: Dialect, answer: &Answer) -> Told {
+    told_by(dialect, answer.is_stream(), &answer.body)
+}
+
+/// What a body in this dialect says.
+pub fn told_by(dialect: Dialect, is_stream: bool, body: &[u8]) -> Told {
+    if is_stream {
+        return stream(dialect, body);
+    }
+    if dialect == Dialect::Gemini && body.starts_with(b"[") {
+        return list(body);
+    }
+    let mut told = Told::default();
+    let Ok(whole) = answer::read(dialect, body) else {
+        told.malformed = true;
+        return told;
+    };
+    told.error = whole.error;
+    told.usage = whole.usage;
+    for choice in whole.choices {
+        told.text.extend(choice.text.as_deref());
+        for thought in choice.thoughts {
+            told.thought.push_str(&thought.text);
+            told.seals.extend(thought.seal.map(|seal| seal.data.into_owned()));
+        }
+        for call in choice.calls {
+            let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
+            told.calls.push((text(call.name), call.arguments.into_owned()));
+            told.seals.extend(call.seal.map(|seal| seal.data.into_owned()));
+        }
+        told.finish = choice.finish.map(std::borrow::Cow::into_owned);
+    }
+    told
+}
+
+fn stream(dialect: Dialect, body: &[u8]) -> Told {
+    let mut framer = Framer::new(LONGEST);
+    framer.push(Bytes::copy_from_slice(body));
+    let mut events = Events::of(dialect);
+    let mut told = Told::default();
+    let mut frames = Vec::new();
+    while let Some(frame) = framer.next_frame() {
+        frames.push(frame.unwrap());
+    }
+    // A bare error has no blank line behind it.
+    frames
+        .extend(framer.finish().filter(|frame| dialect == Dialect::Gemini && frame.raw().starts_with(b"{")));
+    for frame in frames {
+        let mut read = || -> Result<(), Malformed> {
+            if let Some(data) = events.data(&frame)? {
+                told.step(&events.read(frame.event(), &data)?);
+            }
+            Ok(())
+        };
+        let broken = read().is_err();
+        told.malformed |= broken;
+    }
+    told
+}
+
+fn list(body: &[u8]) -> Told {
+    let mut framer = array::Framer::new(LONGEST);
+    framer.push(Bytes::copy_from_slice(body));
+    let mut events = Events::of(Dialect::Gemini);
+    let mut told = Told::default();
+    while let Some(frame) = framer.next_frame() {
+        let frame = frame.unwrap();
+        let Ok(Some(data)) = frame.data() else { continue };
+        match events.read(None, data) {
+            Ok(step) => told.step(&step),
+            Err(_) => told.malformed = true,
+        }
+    }
+    told
+}
+
+/// What a healthy provider of this dialect says to a chat request.
+pub fn healthy(dialect: Dialect, chat: &Value) -> Told {
+    let text = body(dialect, chat);
+    let ask = Ask { model: "ok", dialect, stream: Some(false), body: text.as_bytes(), ..Ask::default() };
+    let answer: Vec<u8> = koboshi_sim::play(&ask).beats.flat_map(|beat| beat.bytes).collect();
+    told_by(dialect, false, &answer)
+}
+
+/// The answer is the healthy one, whole.
+pub fn assert_healthy(dialect: Dialect, answer: &Answer, chat: &Value) {
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    let (told, meant) = (told(dialect, answer), healthy(dialect, chat));
+    assert!(!told.error && !told.malformed, "{answer:?}");
+    assert_eq!(told.text, meant.text, "{answer:?}");
+    assert_eq!(told.read_calls(), meant.read_calls(), "{answer:?}");
+    assert_eq!(told.finish, meant.finish, "{answer:?}");
+    let usual = if meant.calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS };
+    assert_eq!(told.finish.as_deref(), Some(usual), "{answer:?}");
+    assert!(!answer.is_stream() || told.done, "{answer:?}");
+}
