@@ -1,49 +1,107 @@
 //! How many tokens a request has, for clients that ask before they send: Anthropic's and Gemini's.
 //!
-//! An estimate of our own, the same that routing uses, so that it needs nobody and costs nothing.
+//! A provider that has the same question is asked, once. Where none has, or it does not answer, the client gets an estimate of our own, the
+//! same that routing uses: a count is a help, and nobody should fall over it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
-use koboshi_wire::any::Request;
+use koboshi_wire::any::{Edits, Request, Turn};
 use koboshi_wire::{Dialect, IntakeError, gemini, messages};
+use serde_json::Value;
 
+use crate::attempt::Shape;
 use crate::core::Core;
 use crate::flow::Tap;
+use crate::interface::Interface;
+use crate::journey::Journey;
 use crate::reply::{self, Disclosure};
 use crate::talk::{Intake, send_error};
+use crate::target::Target;
+use crate::unary::read_whole;
 
 /// Serves one request.
 pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
-    let Intake { story, plan, body, named, .. } = intake;
-    let model = named.as_ref().map_or("", |(model, _)| model);
-    match counted(story.dialect, model, &body) {
-        Ok(answer) => {
-            tap.head(reply::head(200, "application/json", &story, &Disclosure::default()));
-            tap.send(answer).await;
-        }
+    let model = intake.named.as_ref().map_or_else(String::new, |(model, _)| model.clone());
+    let estimated = match estimate(intake.story.dialect, &model, &intake.body) {
+        Ok(estimated) => estimated,
         Err(error) => {
             let (said, param) = (error.to_string(), error.param());
             let told = reply::refuse(
                 &core.world,
-                &plan,
-                &story,
+                &intake.plan,
+                &intake.story,
                 Kind::InvalidRequest,
                 400,
                 Some(&said),
                 param.as_deref(),
             );
-            send_error(&core, &tap, told).await;
+            return send_error(&core, &tap, told).await;
         }
-    }
+    };
+    let mut facts = Disclosure::default();
+    let counted = Box::pin(asked(&core, &intake, &model, &mut facts)).await;
+    tap.head(reply::head(200, "application/json", &intake.story, &facts));
+    tap.send(counted.unwrap_or(estimated)).await;
 }
 
-fn counted(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeError> {
+/// The estimate, as the dialect tells it.
+fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeError> {
     if dialect == Dialect::Gemini {
         let request = gemini::count::parse(model, body)?;
         return Ok(gemini::count::answer(request.form().needs().input_tokens));
     }
     let request = Request::parse(dialect, body, None)?;
     Ok(messages::models::counted(request.needs().input_tokens).into())
+}
+
+/// The count of the first target in the chain, if it speaks the client's dialect and answers.
+async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure) -> Option<Bytes> {
+    let Intake { story, plan, body, own_key, .. } = intake;
+    let dialect = story.dialect;
+    let request = (dialect != Dialect::Gemini).then(|| Request::parse(dialect, body, None).ok()).flatten();
+    let wanted = request.as_ref().map_or(model, |request| request.model());
+    let chain = core.chains.of(&core.world, plan, wanted)?;
+    let mut targets = match own_key {
+        Some(own_key) => chain.borrowed(&core.world, plan, own_key),
+        None => chain.targets(&core.world),
+    };
+    targets.truncate(1);
+    let native = |target: &Arc<Target>| target.speaks(dialect) == dialect;
+    if !targets.iter().all(native) {
+        return None;
+    }
+    let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
+    let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
+    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false);
+    let mut once = true;
+    let mut make = |target: &Target| {
+        if !std::mem::replace(&mut once, false) {
+            return None;
+        }
+        let Some(request) = &request else { return Some(body.clone()) };
+        let edits = Edits {
+            model: &target.model,
+            include_usage: false,
+            note: None,
+            close: false,
+            trim: None,
+            turn: Turn::Plain,
+        };
+        Some(request.write(body, target.to(dialect), &edits).body)
+    };
+    let mut open = journey.open(&shape, &mut make).await.ok()?;
+    let answer = read_whole(&mut open).await.ok()?;
+    let says = |field: &str| {
+        serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer.get(field).is_some())
+    };
+    if !says(if dialect == Dialect::Gemini { "totalTokens" } else { "input_tokens" }) {
+        return None;
+    }
+    facts.served_by(&open.target);
+    facts.attempts = journey.attempts;
+    journey.succeeded(open, None);
+    Some(answer)
 }

@@ -20,7 +20,6 @@ pub(crate) enum Interface {
     /// Embeddings, as OpenAI has them.
     Embeddings,
     /// How many tokens a request in this dialect has.
-    #[allow(dead_code, reason = "for clients that ask for it")]
     Count(Dialect),
 }
 

@@ -122,7 +122,6 @@ impl Provider {
     }
 
     /// Whether it is OpenAI itself, with its own rules, and none that copies it.
-    #[allow(dead_code, reason = "for requests that are written in other dialects than the client's")]
     pub(crate) fn is_openai(&self) -> bool {
         self.kind == ProviderKind::Azure || self.origin.as_ref().is_some_and(is_openais)
     }

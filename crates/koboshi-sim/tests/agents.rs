@@ -90,7 +90,14 @@ impl Agent {
     fn ask(&self, model: &str, dialect: Dialect) -> (Told, Bytes) {
         let own = Bytes::from(self.body.to_string());
         let request = Request::parse(self.dialect, &own, Some(("m", true))).unwrap();
-        let edits = Edits { model: "m", include_usage: false, note: None, close: false, turn: Turn::Plain };
+        let edits = Edits {
+            model: "m",
+            include_usage: false,
+            note: None,
+            close: false,
+            trim: None,
+            turn: Turn::Plain,
+        };
         let written =
             request.write(&own, To { dialect, thinks: true, prefill: true, ..To::default() }, &edits);
         assert!(written.lacks().is_none(), "{:?}", written.left);

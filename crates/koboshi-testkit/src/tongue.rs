@@ -88,7 +88,14 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
     let text = Bytes::from(chat.to_string());
     let request = Request::parse(Dialect::Chat, &text, None).unwrap();
     let model = request.model().to_owned();
-    let edits = Edits { model: &model, include_usage: false, note: None, close: false, turn: Turn::Plain };
+    let edits = Edits {
+        model: &model,
+        include_usage: false,
+        note: None,
+        close: false,
+        trim: None,
+        turn: Turn::Plain,
+    };
     let to = To { dialect, prefill: true, thinks: true, ..To::default() };
     let written = request.write(&text, to, &edits);
     assert!(written.lacks().is_none(), "{:?}", written.left);

@@ -52,7 +52,6 @@ pub(crate) enum Way<'a> {
         /// In the dialect that it is spoken to.
         interface: Interface,
         /// Gemini's dialect does not say it in the body.
-        #[allow(dead_code, reason = "for a simulated provider that speaks it")]
         streams: bool,
     },
 }
@@ -104,12 +103,8 @@ impl Upstream {
     pub(crate) async fn send(&self, post: Post<'_>) -> Result<Answered, Box<Fault>> {
         let (origin, path) = match post.way {
             Way::Server(origin, path) => (origin, path),
-            Way::Sim { model, stands_in, interface, streams: _ } => {
-                let interface = match interface {
-                    Interface::Embeddings => "/embeddings",
-                    Interface::Talk(_) | Interface::Count(_) => "/chat/completions",
-                };
-                return self.sim.play(model, stands_in, interface, &post.body).await;
+            Way::Sim { model, stands_in, interface, streams } => {
+                return self.sim.play(model, stands_in, interface, streams, &post.body).await;
             }
         };
         let Post { headers, body, connect_limit, .. } = post;

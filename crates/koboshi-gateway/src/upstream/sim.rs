@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use http::StatusCode;
 use koboshi::fault::Fault;
 use koboshi::time::Moment;
-use koboshi_sim::{Ask, Head, Tally, What, count, door, embed, play, without_made_up_calls};
+use koboshi_sim::{Ask, Head, Tally, count, embed, play, without_made_up_calls};
 use koboshi_store::{Clock, SystemClock};
 use tokio::time::sleep;
 
 use super::Answered;
 use super::Body;
 use super::trouble::{Stage as When, fault_of};
+use crate::interface::Interface;
 use koboshi_wire::http1::Fields;
 
 /// Model names that are counted apart; the names come from clients.
@@ -31,12 +32,13 @@ impl Stage {
         Self { begun: clock.moment(), clock, asked: Mutex::default() }
     }
 
-    /// Plays the answer to a request. The interface is a path without model, such as `/messages` or `:streamGenerateContent?alt=sse`.
+    /// Plays the answer to a request.
     pub(super) async fn play(
         &self,
         model: &str,
         stands_in: bool,
-        interface: &str,
+        interface: Interface,
+        streams: bool,
         body: &[u8],
     ) -> Result<Answered, Box<Fault>> {
         let tally = Tally {
@@ -48,17 +50,11 @@ impl Stage {
         // it stays as it is where no tools can be on offer.
         let model = if stands_in && offers_tools(body) { without_made_up_calls(model) } else { model.into() };
         let model = &*model;
-        let asked = Ask { model, body, tally, ..Ask::default() };
-        let play = match door(interface) {
-            Some(door) => {
-                let ask = Ask { dialect: door.dialect, stream: door.stream, list: door.list, ..asked };
-                match door.what {
-                    What::Answer => play(&ask),
-                    What::Count => count(&ask),
-                    What::Embed => embed(&ask),
-                }
-            }
-            None => play(&asked),
+        let asked = Ask { model, body, tally, stream: Some(streams), ..Ask::default() };
+        let play = match interface {
+            Interface::Talk(dialect) => play(&Ask { dialect, ..asked }),
+            Interface::Count(dialect) => count(&Ask { dialect, ..asked }),
+            Interface::Embeddings => embed(&asked),
         };
         match play.head {
             Head::Answer { after, status, headers } => {

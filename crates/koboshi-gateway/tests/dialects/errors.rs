@@ -4,7 +4,7 @@ use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::common::Stage;
-use crate::speech::{ask, question};
+use crate::speech::{ask, question, stage};
 
 /// The part of an error that has the same place in all dialects.
 fn error(dialect: Dialect, body: &Value) -> Value {
@@ -112,6 +112,7 @@ fn tokens_are_counted_and_models_listed_as_each_dialect_does() {
     let count = |path: &str, body: Value| ask(&stage, &(path.to_owned(), body)).json();
     let (_, body) = question(Dialect::Messages, &"word ".repeat(100), false);
     assert!(count("/v1/messages/count_tokens", body)["input_tokens"].as_u64().unwrap() > 50);
+    assert_eq!(stage.calls(), (0, 0), "a provider that has no such question is not asked");
     let (_, body) = question(Dialect::Gemini, &"word ".repeat(100), false);
     assert!(count("/v1beta/models/m:countTokens", body)["totalTokens"].as_u64().unwrap() > 50);
     let models = stage.get("/v1beta/models").json();
@@ -128,4 +129,22 @@ fn tokens_are_counted_and_models_listed_as_each_dialect_does() {
             .any(|model| model["id"] == "m" && model["type"] == "model")
     );
     assert_eq!(stage.get("/v1beta/models/nobody-knows").status, 404);
+}
+
+#[test]
+fn a_provider_that_can_count_is_asked_and_one_that_falls_does_not_matter() {
+    for (dialect, path, field) in [
+        (Dialect::Messages, "/v1/messages/count_tokens", "input_tokens"),
+        (Dialect::Gemini, "/v1beta/models/m:countTokens", "totalTokens"),
+    ] {
+        for (model, served) in [("ok", true), ("fail-503", false)] {
+            let stage = stage(dialect, &[&format!("one/{model}")], |_| {});
+            let (_, body) = question(dialect, "How many tokens has this?", false);
+            let answer = ask(&stage, &(path.to_owned(), body));
+            assert_eq!(answer.status, 200, "{answer:?}");
+            assert!(answer.json()[field].as_u64().is_some_and(|count| count > 0), "{answer:?}");
+            assert_eq!(stage.calls().0, 1, "once, and no more");
+            assert_eq!(answer.header("x-koboshi-target").is_some(), served, "{dialect:?} {model}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use koboshi_testkit::until;
 use koboshi_wire::Dialect;
 
 use crate::common::{Stage, ms, timeouts};
-use crate::speech::{Heard, ask, heard, of_stream, question};
+use crate::speech::{Heard, ask, heard, of_stream, question, stage};
 
 const TEXT: &str = "Tell me about the doll that gets back up, at length.";
 
@@ -19,11 +19,19 @@ fn wanted(dialect: Dialect, stream: bool) -> Heard {
 
 #[test]
 fn a_healthy_provider_is_heard_in_every_dialect_streamed_and_whole() {
-    let words: Vec<String> = Dialect::ALL
-        .into_iter()
-        .flat_map(|dialect| [true, false].map(|stream| wanted(dialect, stream).text))
-        .collect();
-    assert!(words.iter().all(|text| *text == words[0]), "the same words for all: {words:?}");
+    let words = wanted(Dialect::Chat, true).text;
+    for upstream in Dialect::ALL {
+        let stage = stage(upstream, &["one/ok"], |_| {});
+        for client in Dialect::ALL {
+            for stream in [true, false] {
+                let answer = ask(&stage, &question(client, TEXT, stream));
+                let told = heard(client, &answer);
+                assert_eq!(told.text, words, "{client:?} {upstream:?} {stream} {answer:?}");
+                let translated = answer.header("x-koboshi-translated");
+                assert_eq!(translated, (client != upstream).then(|| upstream.name()), "{client:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -36,23 +44,54 @@ fn the_cost_is_told_in_every_dialect() {
     }
 }
 
+/// Falls that every client must not notice, whoever falls.
+const FALLS: &[&str] = &[
+    "fail-503", "rate-429?retry_after=60", "reset", "cut?after=0", "cut?after=3", "cut?after=20",
+    "in-band-error?after=1", "bad-chunk", "no-done", "half",
+];
+
+/// Of those, the ones for every pair.
+const BETWEEN: &[&str] = &["fail-503", "cut?after=3", "cut?after=20", "in-band-error?after=1"];
+
 #[test]
-fn what_falls_before_or_in_the_text_is_caught_in_every_dialect() {
-    for dialect in Dialect::ALL {
+fn what_falls_before_or_in_the_text_is_caught_in_every_pair_of_dialects() {
+    for client in Dialect::ALL {
         for stream in [true, false] {
-            let wanted = wanted(dialect, stream);
-            for fall in [
-                "fail-503", "rate-429?retry_after=60", "reset", "cut?after=0", "cut?after=3", "cut?after=20",
-                "in-band-error?after=1", "bad-chunk", "no-done", "fail-500?times=1", "refused", "half",
-            ] {
-                let stage = Stage::of(&[&format!("one/{fall}"), "two/ok"]);
-                let answer = ask(&stage, &question(dialect, TEXT, stream));
-                let told = heard(dialect, &answer);
-                assert_eq!(told.text, wanted.text, "{dialect:?} {stream} {fall} {answer:?}");
-                assert!(
-                    told.done && !told.error && told.finish == wanted.finish,
-                    "{dialect:?} {fall} {told:?}"
-                );
+            let wanted = wanted(client, stream);
+            for upstream in Dialect::ALL {
+                // Between two vendors those suffice that the relay itself must catch.
+                let all = client == upstream || upstream == Dialect::Chat;
+                for fall in FALLS.iter().filter(|fall| all || BETWEEN.contains(fall)) {
+                    let stage = stage(upstream, &[&format!("one/{fall}"), "two/ok"], |_| {});
+                    let answer = ask(&stage, &question(client, TEXT, stream));
+                    let told = heard(client, &answer);
+                    assert_eq!(told.text, wanted.text, "{client:?} {stream} {upstream:?} {fall} {answer:?}");
+                    assert!(
+                        told.done && !told.error && told.finish == wanted.finish,
+                        "{client:?} {upstream:?} {fall} {told:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fallback_of_another_vendor_goes_on_where_the_first_one_broke_off() {
+    for client in Dialect::ALL {
+        let wanted = wanted(client, true);
+        for (first, second) in
+            [(client, Dialect::Chat), (Dialect::Messages, client), (Dialect::Gemini, Dialect::Responses)]
+        {
+            for fall in ["fail-503", "cut?after=3", "cut?after=20"] {
+                let (one, two) = (stage(first, &[], |_| {}), stage(second, &[], |_| {}));
+                let mixed = Stage::with(&[&format!("one/{fall}"), "two/ok"], |config| {
+                    config.providers.insert("one".to_owned(), one.config.providers["one"].clone());
+                    config.providers.insert("two".to_owned(), two.config.providers["two"].clone());
+                });
+                let told = heard(client, &ask(&mixed, &question(client, TEXT, true)));
+                assert_eq!(told.text, wanted.text, "{client:?} {first:?} {second:?} {fall}");
+                assert!(told.done && !told.error, "{client:?} {first:?} {second:?} {fall}");
             }
         }
     }
@@ -62,7 +101,7 @@ fn what_falls_before_or_in_the_text_is_caught_in_every_dialect() {
 fn a_stall_in_the_text_goes_on_elsewhere_in_every_dialect() {
     for dialect in Dialect::ALL {
         for after in [0, 20] {
-            let stage = Stage::with(&[&format!("one/stall?after={after}"), "two/ok"], |config| {
+            let stage = stage(dialect, &[&format!("one/stall?after={after}"), "two/ok"], |config| {
                 timeouts(config, "one", |limits| {
                     (limits.idle, limits.first) = (Some(ms(200)), Some(ms(200)));
                 });
@@ -76,7 +115,7 @@ fn a_stall_in_the_text_goes_on_elsewhere_in_every_dialect() {
 #[test]
 fn alone_a_stream_that_breaks_ends_with_one_error_and_no_terminal_mark() {
     for dialect in Dialect::ALL {
-        let stage = Stage::of(&["one/cut?after=20"]);
+        let stage = stage(dialect, &["one/cut?after=20"], |_| {});
         let answer = ask(&stage, &question(dialect, TEXT, true));
         assert_eq!(answer.status, 200, "{answer:?}");
         let told = of_stream(dialect, &answer.body);
@@ -92,7 +131,7 @@ fn alone_a_stream_that_breaks_ends_with_one_error_and_no_terminal_mark() {
 #[test]
 fn a_client_that_goes_away_lets_go_of_the_provider_in_every_dialect() {
     for dialect in Dialect::ALL {
-        let stage = Stage::of(&["one/stall?after=5"]);
+        let stage = stage(dialect, &["one/stall?after=5"], |_| {});
         let (path, body) = question(dialect, TEXT, true);
         let mut client = stage.client();
         client.send("POST", &path, &[], body.to_string().as_bytes());

@@ -1,6 +1,8 @@
 //! How a client of a dialect asks, and what it hears.
 
 use bytes::Bytes;
+use koboshi_config::Config;
+use koboshi_config::gateway::{ProviderDialect, ProviderKind};
 use koboshi_testkit::Answer;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Events, answer};
@@ -8,6 +10,25 @@ use koboshi_wire::sse::Framer;
 use serde_json::{Value, json};
 
 use crate::common::Stage;
+
+/// Two providers that speak this dialect; the route `m` leads over the chain of the test.
+pub(crate) fn stage(upstream: Dialect, chain: &[&str], change: impl FnOnce(&mut Config)) -> Stage {
+    Stage::with(chain, |config| {
+        for provider in config.providers.values_mut() {
+            let address = provider.base_url.clone().unwrap();
+            (provider.kind, provider.dialects) = match upstream {
+                Dialect::Chat => (ProviderKind::Openai, vec![ProviderDialect::Chat]),
+                Dialect::Responses => (ProviderKind::Openai, vec![ProviderDialect::Responses]),
+                Dialect::Messages => (ProviderKind::Anthropic, Vec::new()),
+                Dialect::Gemini => {
+                    provider.base_url = Some(address.replace("/v1", "/v1beta"));
+                    (ProviderKind::Gemini, Vec::new())
+                }
+            };
+        }
+        change(config);
+    })
+}
 
 /// A question, as each dialect asks it: path and body.
 pub(crate) fn question(dialect: Dialect, text: &str, stream: bool) -> (String, Value) {

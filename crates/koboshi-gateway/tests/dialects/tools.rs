@@ -3,21 +3,23 @@
 use koboshi_wire::Dialect;
 
 use crate::common::Stage;
-use crate::speech::{ask, heard, of_stream, with_tool};
+use crate::speech::{ask, heard, of_stream, stage, with_tool};
 
 const TEXT: &str = "What is the weather in Kyoto? Look it up.";
 
 #[test]
 fn a_call_is_the_same_in_every_dialect_streamed_and_whole() {
     let mut all = Vec::new();
-    for dialect in Dialect::ALL {
-        for stream in [true, false] {
-            let stage = Stage::of(&["one/ok"]);
-            let answer = ask(&stage, &with_tool(dialect, TEXT, stream));
-            let told = heard(dialect, &answer);
-            assert_eq!(told.finish.as_deref(), Some("tool_calls"), "{dialect:?} {stream} {answer:?}");
-            assert!(!told.calls.is_empty() && told.done, "{dialect:?} {stream}");
-            all.push(told.calls);
+    for upstream in Dialect::ALL {
+        let stage = stage(upstream, &["one/ok"], |_| {});
+        for client in Dialect::ALL {
+            for stream in [true, false] {
+                let answer = ask(&stage, &with_tool(client, TEXT, stream));
+                let told = heard(client, &answer);
+                assert_eq!(told.finish.as_deref(), Some("tool_calls"), "{client:?} {upstream:?} {answer:?}");
+                assert!(!told.calls.is_empty() && told.done, "{client:?} {upstream:?} {stream}");
+                all.push(told.calls);
+            }
         }
     }
     assert!(all.iter().all(|calls| *calls == all[0]), "{all:?}");
@@ -29,12 +31,14 @@ fn broken_arguments_are_mended_or_asked_for_again_in_every_dialect() {
         for stream in [true, false] {
             let healthy = Stage::of(&["one/ok"]);
             let wanted = heard(dialect, &ask(&healthy, &with_tool(dialect, TEXT, stream))).calls;
-            for fall in ["broken-tool-args", "broken-tool-args?times=1", "tool-cut"] {
-                let stage = Stage::of(&[&format!("one/{fall}"), "two/ok"]);
-                let answer = ask(&stage, &with_tool(dialect, TEXT, stream));
-                let told = heard(dialect, &answer);
-                assert_eq!(told.calls, wanted, "{dialect:?} {stream} {fall} {answer:?}");
-                assert!(told.done && !told.error, "{dialect:?} {fall}");
+            for upstream in Dialect::ALL {
+                for fall in ["broken-tool-args", "broken-tool-args?times=1", "tool-cut"] {
+                    let stage = stage(upstream, &[&format!("one/{fall}"), "two/ok"], |_| {});
+                    let answer = ask(&stage, &with_tool(dialect, TEXT, stream));
+                    let told = heard(dialect, &answer);
+                    assert_eq!(told.calls, wanted, "{dialect:?} {upstream:?} {stream} {fall} {answer:?}");
+                    assert!(told.done && !told.error, "{dialect:?} {upstream:?} {fall}");
+                }
             }
         }
     }
