@@ -84,10 +84,8 @@ fn the_page_has_every_vendors_words() {
         let cells = [Dialect::Chat, Dialect::Responses, Dialect::Messages, Dialect::Gemini].map(cell);
         writeln!(made, "| `{model}` | {} |", cells.join(" | ")).unwrap();
     }
-    let table = table("In the vendors' words");
-    let (found, _) =
-        table.split_at(table.find("| Name | chat").map_or(0, |at| at + made.len()).min(table.len()));
-    assert_eq!(found, made, "docs/sim.md must have this table:\n{made}");
+    // Behind it stands a table of the ends of streams.
+    assert!(table("In the vendors' words").starts_with(&made), "docs/sim.md must have this table:\n{made}");
 }
 
 #[test]
