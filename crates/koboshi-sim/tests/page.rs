@@ -6,8 +6,11 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{got, user};
-use koboshi_sim::{COMMON, Param, names};
+use common::{Got, got, perform, user, with};
+use koboshi_sim::{Ask, COMMON, Param, names, play};
+use koboshi_testkit::tongue::body;
+use koboshi_wire::Dialect;
+use serde_json::json;
 
 fn page() -> String {
     let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/sim.md");
@@ -52,6 +55,37 @@ fn the_page_has_every_common_parameter() {
         writeln!(made, "| `{}` | {} | {} |", param.name, param.default, param.does).unwrap();
     }
     assert_eq!(table("Parameters of every name"), made, "docs/sim.md must have this table:\n{made}");
+}
+
+/// Status and word of an error.
+fn word(dialect: Dialect, told: &Got) -> String {
+    let body = told.json();
+    let error = &body["error"];
+    let word = match dialect {
+        Dialect::Chat | Dialect::Responses => error["code"].as_str().or(error["type"].as_str()),
+        Dialect::Messages => error["type"].as_str(),
+        Dialect::Gemini => error["status"].as_str().or(body["promptFeedback"]["blockReason"].as_str()),
+    };
+    format!("{} `{}`", told.status, word.unwrap())
+}
+
+#[test]
+fn the_page_has_every_vendors_words() {
+    let mut made = "| Name | chat | responses | messages | Gemini |\n|---|---|---|---|---|\n".to_owned();
+    let failing = [
+        "fail-500", "fail-503", "rate-429", "quota", "billing", "overloaded", "auth-401", "context",
+        "filter-400",
+    ];
+    for model in failing {
+        let cell = |dialect: Dialect| {
+            let text = body(dialect, &with(user("hello"), json!({"model": "m"})));
+            word(dialect, &perform(play(&Ask { model, dialect, body: text.as_bytes(), ..Ask::default() })))
+        };
+        let cells = [Dialect::Chat, Dialect::Responses, Dialect::Messages, Dialect::Gemini].map(cell);
+        writeln!(made, "| `{model}` | {} |", cells.join(" | ")).unwrap();
+    }
+    // Behind it stands a table of the ends of streams.
+    assert!(table("In the vendors' words").starts_with(&made), "docs/sim.md must have this table:\n{made}");
 }
 
 #[test]
