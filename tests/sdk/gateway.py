@@ -57,6 +57,8 @@ class Gateway:
                 except subprocess.TimeoutExpired:
                     continue
         self.process.wait(timeout=10)
+        # What it had to say is there afterwards too.
+        self.ended = self.log()
         self.folder.cleanup()
 
     def log(self):
@@ -66,3 +68,9 @@ class Gateway:
         """What the gateway knows of its targets, by name."""
         with urllib.request.urlopen(f"{self.url}/koboshi/targets", timeout=10) as answer:
             return {target["target"]: target for target in json.load(answer)["targets"]}
+
+    def metrics(self):
+        """What the gateway has counted, by the name with its labels."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if line and not line.startswith("#")]
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
