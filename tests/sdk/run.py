@@ -1,58 +1,47 @@
-"""Starts a gateway on a free port and runs the SDK scripts against it.
+"""Runs the official SDKs against gateways of their own, all at the same time: most of the time is spent waiting for falls.
 
-Usage: run.py KOBOSHI SCRIPT_COMMAND...   The address is appended to the command.
+Usage: run.py KOBOSHI PYTHON NODE_MODULES [SCRIPT...]   Without scripts all of them. KOBOSHI_UPSTREAMS=chat,messages overrides the dialects of table.json.
 """
-import json
+import concurrent.futures
+import os
 import pathlib
-import socket
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
+
+from gateway import Gateway
+from table import KEY, TABLE, config
 
 HERE = pathlib.Path(__file__).parent
+SCRIPTS = ["openai_chat", "openai_responses", "anthropic_messages", "google_gemini"]
+# One that hangs is an error too.
+DEADLINE = 170
 
 
-def config(falls):
-    """Every way to fall as the primary of a chain, with a healthy second."""
-    names = sorted({*falls["whole"], *falls["stream"], *falls["tools"]})
-    routes = {f"fall:{name}": [f"sim/{name}", "sim/ok"] for name in names}
-    # JSON is YAML.
-    return json.dumps({
-        "store": "memory",
-        "providers": {"sim": {"kind": "sim", "timeouts": {"connect": "1s", "first": "1s", "idle": "500ms", "whole": "1s", "total": "20s"}}},
-        "retry": {"first": "10ms", "cap": "50ms"},
-        "routes": routes,
-    })
+def run(koboshi, command, dialects):
+    began = time.monotonic()
+    with Gateway(koboshi, config(dialects)) as gateway:
+        given = {**os.environ, "KOBOSHI_UPSTREAMS": ",".join(dialects), "KOBOSHI_KEY": KEY, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+        try:
+            done = subprocess.run([*command, gateway.url], env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE, text=True)
+            code, said = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            code, said = 1, f"{late.stdout or ''}\n{command[-1]}: not done after {DEADLINE} s"
+        if code != 0:
+            said += f"\nThe gateway's log ends with:\n{gateway.log()[-2000:]}"
+    print(f"{said.strip()} ({time.monotonic() - began:.0f} s)", flush=True)
+    return code
 
 
 def main():
-    koboshi, *command = sys.argv[1:]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "koboshi.yaml"
-        path.write_text(config(json.loads((HERE / "falls.json").read_text())))
-        log = (pathlib.Path(folder) / "log").open("w+")
-        gateway = subprocess.Popen([koboshi, "serve", "--config", path, "--listen", f"127.0.0.1:{port}"], stderr=log)
-        try:
-            deadline = time.monotonic() + 30
-            while True:
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5).close()
-                    break
-                except OSError:
-                    if time.monotonic() > deadline or gateway.poll() is not None:
-                        log.seek(0)
-                        sys.exit(f"the gateway did not start:\n{log.read()}")
-                    time.sleep(0.05)
-            code = subprocess.run([*command, f"http://127.0.0.1:{port}/v1"]).returncode
-        finally:
-            gateway.terminate()
-            gateway.wait(timeout=60)
-        sys.exit(code)
+    koboshi, python, modules, *names = sys.argv[1:]
+    os.environ["KOBOSHI_NODE_MODULES"] = str(pathlib.Path(modules).resolve())
+    dialects = os.environ.get("KOBOSHI_UPSTREAMS", ",".join(TABLE["upstreams"])).split(",")
+    wanted = names or [f"{name}.{ending}" for name in SCRIPTS for ending in ("py", "mjs")]
+    commands = [[python if name.endswith(".py") else "node", HERE / name] for name in wanted]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(lambda command: run(koboshi, command, dialects), commands))
+    sys.exit(1 if any(codes) else 0)
 
 
 main()

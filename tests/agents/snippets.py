@@ -1,0 +1,89 @@
+"""Runs the snippets of docs/agents as they stand, against the gateway that the pages describe: a primary that falls and a healthy second.
+
+Usage: snippets.py KOBOSHI SDK_FOLDER [AGENTS_FOLDER]   Without the last only those marked `quick`.
+A mark in a comment before a block says what is done with it: `run: TIER WHERE [tools]` or `file: PATH`, a file in the home of what runs on the same page.
+"""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "sdk"))
+from gateway import Gateway  # noqa: E402
+
+from process import run  # noqa: E402
+
+PAGES = HERE.parent.parent / "docs" / "agents"
+BLOCK = re.compile(r"<!-- (run|file): (.*?) -->\n```\w+\n(.*?)```", re.DOTALL)
+FALLS = {"quick": ["fail-503"], "long": ["fail-503", "rate-429?retry_after=60", "cut?after=5", "broken-tool-args?form=python&always=yes"]}
+DEADLINE = 120
+TIMEOUTS = {"connect": "2s", "first": "4s", "idle": "2s", "whole": "4s", "total": "30s"}
+# Nothing is sent elsewhere.
+QUIET = {"IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "LANGSMITH_TRACING": "false",
+         "OTEL_SDK_DISABLED": "true", "OPENCODE_DISABLE_AUTOUPDATE": "1", "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
+
+
+def config(fall):
+    routes = {"assistant": [f"sim/{fall}", "sim/ok"]}
+    return {"store": "memory", "providers": {"sim": {"kind": "sim", "timeouts": TIMEOUTS}}, "retry": {"first": "10ms", "cap": "50ms"}, "routes": routes}
+
+
+def command(where, folder, text, sdk, agents):
+    """The snippet as a program; None where its tools are not installed."""
+    if where in ("python", "strands", "langchain"):
+        program = sdk / "venv/bin/python" if where == "python" else agents / where / "bin/python"
+        return [program, "-c", text]
+    if where == "node":
+        modules = sdk if agents is None else agents
+        (folder / "node_modules").symlink_to(modules / "node_modules")
+        (folder / "snippet.mjs").write_text(text)
+        return ["node", "snippet.mjs"]
+    return ["sh", "-e", "-c", text]
+
+
+def tried(gateway, where, text, files, sdk, agents):
+    with tempfile.TemporaryDirectory(prefix="snippet-") as home:
+        home = pathlib.Path(home)
+        for path, content in files:
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (home / path).write_text(content.replace("http://127.0.0.1:4141", gateway.url))
+        folder = home / "work"
+        folder.mkdir()
+        path = [f"{agents}/node_modules/.bin", f"{agents}/aider/bin"] if agents else []
+        given = {**QUIET, "HOME": str(home), "PATH": ":".join([*path, os.environ["PATH"]])}
+        return run(command(where, folder, text.replace("http://127.0.0.1:4141", gateway.url), sdk, agents), folder, given, DEADLINE)
+
+
+def main():
+    koboshi, sdk, *agents = sys.argv[1:]
+    sdk, agents = pathlib.Path(sdk).resolve(), pathlib.Path(agents[0]).resolve() if agents else None
+    count, wrong = 0, 0
+    for page in sorted(PAGES.glob("*.md")):
+        blocks = BLOCK.findall(page.read_text())
+        files = [(path, text) for kind, path, text in blocks if kind == "file"]
+        for tier, where, *more, text in ([*mark.split(), text] for kind, mark, text in blocks if kind == "run"):
+            # The SDKs of Node have their own folder.
+            if (tier == "long") != (agents is not None):
+                continue
+            for fall in FALLS[tier]:
+                with Gateway(koboshi, config(fall)) as gateway:
+                    ran = tried(gateway, where, text, files, sdk, agents)
+                    metrics = gateway.metrics()
+                counted = {key: sum(value for name, value in metrics.items() if key in name) for key in ('answers_total{kind="whole"}', 'answers_total{kind="failed"}', "tool_calls_total{")}
+                whole, failed, calls = counted.values()
+                good = ran.code == 0 and ran.out.strip() and whole > 0 and failed == 0 and (not more or (calls > 0 and whole > 1))
+                count += 1
+                title = next((line for line in text.splitlines() if "import" not in line or "from" in line), "").strip()
+                print(f"{'ok' if good else 'WRONG':5} {page.name}, {title[:60]}, {fall} ({ran.seconds:.1f} s)", flush=True)
+                if not good:
+                    wrong += 1
+                    print(f"  exit {ran.code}, {counted}\n{ran.out[-3000:]}\n{gateway.ended[-1500:]}", flush=True)
+    if count == 0:
+        sys.exit("no snippet was found")
+    print(f"{count} runs of snippets, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+main()

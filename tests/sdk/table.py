@@ -1,0 +1,50 @@
+"""What is tested against what: table.json, and the names of it as routes of a gateway.
+
+A name says what stands behind it: `chat.ok` is a healthy upstream that speaks chat completions, `chat.fall.cut-after-6` one that falls in that way and a healthy
+one of the next dialect behind it, `chat.only.cut-after-6` the same with nobody behind it (and `chat.only-streamed`: what one case has done to it, another must not meet). The names have no slash and no question mark: Google's clients put
+them into a path. A dialect of upstreams is switched on by its name in `upstreams`.
+"""
+import hashlib
+import json
+import pathlib
+import re
+
+TABLE = json.loads((pathlib.Path(__file__).parent / "table.json").read_text())
+# The key that clients of the tests have.
+KEY = "a-key-of-the-tests"
+TIMEOUTS = {"connect": "1s", "first": "1s", "idle": "500ms", "whole": "1s", "total": "20s"}
+
+
+def upstream(dialect):
+    """How a simulated provider is told what to speak; chat completions needs no word."""
+    said = {} if dialect == "chat" else {"dialects": [dialect]}
+    return {"kind": "sim", "timeouts": TIMEOUTS, **said}
+
+
+def slug(fall):
+    return re.sub(r"[^a-z0-9]+", "-", fall)
+
+
+def alone(dialect, fall, stream):
+    """The route to one that falls, with nobody behind it."""
+    return f"{dialect}.only{'-streamed' if stream else ''}.{slug(fall)}"
+
+
+def config(dialects=None):
+    dialects = dialects or TABLE["upstreams"]
+    falls = sorted({fall for falls in TABLE["falls"].values() for fall in falls})
+    routes = {}
+    for at, dialect in enumerate(dialects):
+        other = dialects[(at + 1) % len(dialects)]
+        routes[f"{dialect}.ok"] = [f"{dialect}/ok"]
+        routes |= {f"{dialect}.fall.{slug(fall)}": [f"{dialect}/{fall}", f"{other}/ok"] for fall in falls}
+        for stream, seed in ((False, 1), (True, 2)):
+            # The seed changes nothing here but the name, and so the target.
+            routes |= {alone(dialect, fall, stream): [f"{dialect}/{fall}{'&' if '?' in fall else '?'}seed={seed}"] for fall in [*TABLE["errors"], *TABLE["broken"]]}
+    return {
+        "store": "memory",
+        "keys": {"tests": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}},
+        "providers": {dialect: upstream(dialect) for dialect in dialects},
+        "retry": {"first": "10ms", "cap": "50ms"},
+        "routes": routes,
+    }
