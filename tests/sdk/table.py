@@ -16,9 +16,8 @@ TIMEOUTS = {"connect": "1s", "first": "1s", "idle": "500ms", "whole": "1s", "tot
 
 
 def upstream(dialect):
-    """How a simulated provider is told what to speak; chat completions needs no word."""
-    said = {} if dialect == "chat" else {"dialects": [dialect]}
-    return {"kind": "sim", "timeouts": TIMEOUTS, **said}
+    """A simulated provider that speaks only this: left alone it would speak whatever the client does."""
+    return {"kind": "sim", "dialects": [dialect], "timeouts": TIMEOUTS}
 
 
 def slug(fall):
