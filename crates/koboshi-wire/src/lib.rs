@@ -1,14 +1,16 @@
 //! What Koboshi speaks: the wire forms of model providers, as borrowed data.
 //!
 //! ```text
-//!   bytes ──► sse (frames, byte-exact) ──► chat::chunk ──► Step          what an upstream says
-//!   body  ──► chat::request ──► ChatRequest ──► Rewrite ──► body         what a client asks, and what must change
-//!   body  ──► chat::answer  ──► Whole                                    an answer that is no stream
-//!             chat::write   ──► our own frames, answers and errors
+//!   bytes ──► sse (frames, byte-exact) ──► any::Events ──► Step ──► any::Writer ──► frames       what an upstream says, and what a client hears
+//!   body  ──► any::Request ──► splices in its own dialect, or form ──► body                      what a client asks, and what a target gets
+//!   body  ──► any::answer  ──► Whole ──► body                                                    an answer that is no stream
+//!             chat · responses · messages · gemini: one module a dialect, each with readers, splices and writers
+//!   bytes ──► http1 (heads, chunks)
 //! ```
 //!
-//! Frames and bodies are looked at and not re-encoded: what passes stays the bytes it was, and a change is a splice. Nothing
-//! here has a clock, a socket or async, and every reader takes time linear in its input.
+//! Where client and provider speak the same dialect, frames and bodies are looked at and not re-encoded: what passes stays the bytes it was, and a change
+//! is a splice. Between two dialects everything goes through [`form`] and [`step`]. Nothing here has a clock, a socket or async, and every reader takes
+//! time linear in its input.
 //!
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
