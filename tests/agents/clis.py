@@ -19,9 +19,6 @@ class Claude:
     def command(self, prompt):
         return ["claude", "-p", prompt, "--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose", "--max-turns", "10"]
 
-    def calls(self, file, text, command):
-        return [("Write", {"file_path": file, "content": text}), ("Bash", {"command": command})]
-
     def read(self, out):
         """Whether it says that it is done, and what it says at the end. Its word `subtype` is `success` also for errors."""
         last = next((event for event in events(out) if event.get("type") == "result"), {})
@@ -56,10 +53,6 @@ wire_api = "responses"
     def command(self, prompt):
         return ["codex", "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt]
 
-    def calls(self, file, text, command):
-        # It writes files by patches or by commands.
-        return [("exec_command", {"cmd": f"printf %s '{text}' > '{file}'"}), ("exec_command", {"cmd": command})]
-
     def read(self, out):
         ends = [event for event in events(out) if event.get("type") in ("turn.completed", "turn.failed")]
         said = [event["item"]["text"] for event in events(out) if event.get("type") == "item.completed" and event["item"].get("type") == "agent_message"]
@@ -83,9 +76,6 @@ class Gemini:
     def command(self, prompt):
         return ["gemini", "-p", prompt, "--yolo", "-o", "stream-json"]
 
-    def calls(self, file, text, command):
-        return [("write_file", {"file_path": file, "content": text}), ("run_shell_command", {"command": command})]
-
     def read(self, out):
         """Its exit code is 0 also for streams that broke: the last event counts."""
         last = next((event for event in events(out) if event.get("type") == "result"), {})
@@ -96,11 +86,9 @@ class Gemini:
 CLIS = {cli.name: cli for cli in (Claude(), Codex(), Gemini())}
 
 
-def prompt(cli, file, text, command):
-    """The task: the simulated provider makes these calls, one an answer, then says something about the last result."""
-    lines = [f"koboshi-sim: call {name} {json.dumps(given)}" for name, given in cli.calls(file, text, command)]
-    # The first line is ours: an agent may put its own words before it without a line break.
-    return "\n".join(["Please do this:", *lines])
+def prompt(file, text, command):
+    """The task: the simulated provider finds the agent's own tools for it, calls one an answer, then says something about the last result (docs/sim.md)."""
+    return f"Please do this:\nkoboshi: write {file} with {text}, then run `{command}`"
 
 
 def events(out):

@@ -57,7 +57,7 @@ def started(cli, gateway, model, deadline):
         work = home / "work"
         work.mkdir()
         given = {"HOME": str(home), **cli.prepare(home, gateway.url, model, "any-key")}
-        task = prompt(cli, str(work / "fallen.txt"), TEXT, "cat fallen.txt fallen.txt > twice.txt")
+        task = prompt(work / "fallen.txt", TEXT, "cp fallen.txt copy.txt")
         ran = run(cli.command(task), work, given, deadline)
         return ran, {file.name: file.read_text() for file in work.iterdir() if file.is_file()}
 
@@ -86,7 +86,8 @@ def finishes(cli, gateway, model):
         return ran, f"not done after {DEADLINE} s"
     if ran.code != 0 or not done:
         return ran, f"exit {ran.code}: {said}"
-    if files.get("fallen.txt") != TEXT or files.get("twice.txt") != TEXT * 2:
+    # A patch, as Codex writes it, ends with a line break.
+    if [files.get(name, "").rstrip() for name in ("fallen.txt", "copy.txt")] != [TEXT] * 2:
         return ran, f"it says it is done, and left {files}: {said}"
     if (fallen(gateway) > before) == model.endswith("nothing-falls"):
         return ran, f"{fallen(gateway) - before:.0f} falls: this case is not what it says"

@@ -25,13 +25,14 @@ QUIET = {"IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DI
          "OTEL_SDK_DISABLED": "true", "OPENCODE_DISABLE_AUTOUPDATE": "1", "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
 
 
-def config(fall):
-    routes = {"assistant": [f"sim/{fall}", "sim/ok"]}
-    return {"store": "memory", "providers": {"sim": {"kind": "sim", "timeouts": TIMEOUTS}}, "retry": {"first": "10ms", "cap": "50ms"}, "routes": routes}
+def config(fall, tools):
+    """As on the page. There no provider is named, so that the simulated one makes up no calls that a real agent would run; where tools are to be called it is named."""
+    named = {"providers": {"sim": {"kind": "sim", "timeouts": TIMEOUTS}}} if tools else {}
+    return {"store": "memory", "retry": {"first": "10ms", "cap": "50ms"}, "routes": {"assistant": [f"sim/{fall}", "sim/ok"]}, **named}
 
 
 def command(where, folder, text, sdk, agents):
-    """The snippet as a program; None where its tools are not installed."""
+    """The snippet as a program."""
     if where in ("python", "strands", "langchain"):
         program = sdk / "venv/bin/python" if where == "python" else agents / where / "bin/python"
         return [program, "-c", text]
@@ -61,25 +62,23 @@ def main():
     sdk, agents = pathlib.Path(sdk).resolve(), pathlib.Path(agents[0]).resolve() if agents else None
     count, wrong = 0, 0
     for page in sorted(PAGES.glob("*.md")):
-        blocks = BLOCK.findall(page.read_text())
-        files = [(path, text) for kind, path, text in blocks if kind == "file"]
-        for tier, where, *more, text in ([*mark.split(), text] for kind, mark, text in blocks if kind == "run"):
-            # The SDKs of Node have their own folder.
+        blocks = [(found[1], found[2], found[3], page.read_text()[: found.start()].count("\n") + 1) for found in BLOCK.finditer(page.read_text())]
+        files = [(path, text) for kind, path, text, _ in blocks if kind == "file"]
+        for (tier, where, *more), text, line in ((mark.split(), text, line) for kind, mark, text, line in blocks if kind == "run"):
             if (tier == "long") != (agents is not None):
                 continue
             for fall in FALLS[tier]:
-                with Gateway(koboshi, config(fall)) as gateway:
+                with Gateway(koboshi, config(fall, bool(more))) as gateway:
                     ran = tried(gateway, where, text, files, sdk, agents)
                     metrics = gateway.metrics()
-                counted = {key: sum(value for name, value in metrics.items() if key in name) for key in ('answers_total{kind="whole"}', 'answers_total{kind="failed"}', "tool_calls_total{")}
-                whole, failed, calls = counted.values()
+                whole, failed = (metrics.get(f'koboshi_answers_total{{kind="{kind}"}}', 0) for kind in ("whole", "failed"))
+                calls = sum(count for name, count in metrics.items() if name.startswith("koboshi_tool_calls_total"))
                 good = ran.code == 0 and ran.out.strip() and whole > 0 and failed == 0 and (not more or (calls > 0 and whole > 1))
                 count += 1
-                title = next((line for line in text.splitlines() if "import" not in line or "from" in line), "").strip()
-                print(f"{'ok' if good else 'WRONG':5} {page.name}, {title[:60]}, {fall} ({ran.seconds:.1f} s)", flush=True)
+                print(f"{'ok' if good else 'WRONG':5} {page.name}, line {line}, {where}, {fall} ({ran.seconds:.1f} s)", flush=True)
                 if not good:
                     wrong += 1
-                    print(f"  exit {ran.code}, {counted}\n{ran.out[-3000:]}\n{gateway.ended[-1500:]}", flush=True)
+                    print(f"  exit {ran.code}, answers: {whole:.0f} whole, {failed:.0f} failed, {calls:.0f} tool calls\n{ran.out[-3000:]}\n{gateway.ended[-1500:]}", flush=True)
     if count == 0:
         sys.exit("no snippet was found")
     print(f"{count} runs of snippets, {wrong} wrong")
