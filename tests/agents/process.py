@@ -23,6 +23,10 @@ def run(command, folder, given, deadline):
     mark = uuid.uuid4().hex
     given = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
              **given, MARK: mark}
+    # Reports of errors and the like go away with the home.
+    scratch = pathlib.Path(given["HOME"]) / "tmp"
+    scratch.mkdir(exist_ok=True)
+    given["TMPDIR"] = str(scratch)
     began = time.monotonic()
     printed = pathlib.Path(given["HOME"]) / f"printed-{mark}"
     with printed.open("w") as out:

@@ -34,7 +34,8 @@ async function streamed(events, began) {
       pieces.push("");
     }
     if (event.type === "content_block_delta") {
-      pieces[event.index] += event.delta.text ?? event.delta.partial_json ?? "";
+      pieces[event.index] += event.delta.text ?? event.delta.partial_json ?? event.delta.thinking ?? "";
+      if (event.delta.signature) content[event.index].signature = event.delta.signature;
       began?.push(event);
     }
     if (event.type === "message_delta") {
@@ -43,7 +44,11 @@ async function streamed(events, began) {
     }
   }
   if (last !== "message_stop") throw new Error(`the stream ended with ${last}`);
-  const whole = content.map((block, at) => (block.type === "text" ? { type: "text", text: pieces[at] } : { type: "tool_use", id: block.id, name: block.name, input: parsed(pieces[at]) }));
+  const whole = content.map((block, at) => {
+    if (block.type === "thinking") return { type: "thinking", thinking: pieces[at], signature: block.signature };
+    return block.type === "text" ? { type: "text", text: pieces[at] } : { type: "tool_use", id: block.id, name: block.name, input: parsed(pieces[at]) };
+  });
+  if (whole.some((block) => block.type === "thinking" && !block.signature)) throw new Error("thoughts without a signature");
   return read({ content: whole, stop_reason, usage });
 }
 
@@ -60,12 +65,13 @@ const sdk = {
   },
   inStream: ["APIError"],
 
-  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began } = {}) {
-    const given = { model, max_tokens: most ?? 1024, messages: broken ? "not a list" : turns.flatMap(messages) };
+  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began, think } = {}) {
+    const given = { model, max_tokens: most ?? 4096, messages: broken ? "not a list" : turns.flatMap(messages) };
     if (system) given.system = system;
     if (tools) given.tools = tools.map(tool);
     if (must) given.tool_choice = { type: "tool", name: must };
     if (schema) given.output_config = { format: { type: "json_schema", schema } };
+    if (think) given.thinking = { type: "enabled", budget_tokens: 2048 };
     const asked = (key ? connect(key) : client).messages;
     return stream ? streamed(await asked.create({ ...given, stream: true }), began) : read(await asked.create(given));
   },

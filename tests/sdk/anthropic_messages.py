@@ -36,8 +36,10 @@ class Sdk:
             given["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         return given
 
-    def ask(self, model, turns, stream=False, most=None, key=None, began=None, **more):
-        given = {"model": model, "max_tokens": most or 1024, **self.given(turns, **more)}
+    def ask(self, model, turns, stream=False, most=None, key=None, began=None, think=False, **more):
+        given = {"model": model, "max_tokens": most or 4096, **self.given(turns, **more)}
+        if think:
+            given["thinking"] = {"type": "enabled", "budget_tokens": 2048}
         client = self.client.with_options(api_key=key) if key else self.client
         if stream:
             return self.streamed(client.messages.create(stream=True, **given), began)
@@ -60,7 +62,8 @@ class Sdk:
                     assert event.index == len(blocks), f"block {event.index} after {len(blocks)}"
                     blocks[event.index] = {"block": event.content_block, "text": ""}
                 case "content_block_delta":
-                    blocks[event.index]["text"] += getattr(event.delta, "text", None) or getattr(event.delta, "partial_json", "")
+                    blocks[event.index]["text"] += getattr(event.delta, "text", None) or getattr(event.delta, "partial_json", None) or getattr(event.delta, "thinking", "")
+                    blocks[event.index]["seal"] = getattr(event.delta, "signature", None)
                     if began is not None:
                         began.append(event)
                 case "message_delta":
@@ -72,6 +75,9 @@ class Sdk:
             if known["block"].type == "text":
                 text += known["text"]
                 turn.append({"type": "text", "text": known["text"]})
+            elif known["block"].type == "thinking":
+                assert known["seal"], f"thoughts without a signature: {known}"
+                turn.append({"type": "thinking", "thinking": known["text"], "signature": known["seal"]})
             elif known["block"].type == "tool_use":
                 calls.append(Call(known["block"].id, known["block"].name, parsed(known["text"])))
                 turn.append({"type": "tool_use", "id": calls[-1].id, "name": calls[-1].name, "input": calls[-1].args})

@@ -38,10 +38,11 @@ const sdk = {
   },
   inStream: ["ApiError 500", "ApiError 502", "ApiError 503"],
 
-  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began } = {}) {
+  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began, think } = {}) {
     const config = { systemInstruction: system, maxOutputTokens: most };
     if (tools) config.tools = [{ functionDeclarations: tools.map(({ name, description, schema }) => ({ name, description, parametersJsonSchema: schema })) }];
     if (must) config.toolConfig = { functionCallingConfig: { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: [must] } };
+    if (think) config.thinkingConfig = { includeThoughts: true };
     if (schema) Object.assign(config, { responseMimeType: "application/json", responseJsonSchema: schema });
     if (broken) config.httpOptions = { extraBody: { contents: 7 } };
     const given = { model, contents: turns.flatMap(contents), config };

@@ -23,7 +23,7 @@ class Sdk:
     def told(self, error):
         return error.details
 
-    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None):
+    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None, think=False):
         config = types.GenerateContentConfig(system_instruction=system, max_output_tokens=most, automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True))
         if tools:
             declared = [types.FunctionDeclaration(name=tool["name"], description=tool["description"], parameters_json_schema=tool["schema"]) for tool in tools]
@@ -32,6 +32,8 @@ class Sdk:
             config.tool_config = types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="ANY", allowed_function_names=[must]))
         if schema:
             config.response_mime_type, config.response_json_schema = "application/json", schema
+        if think:
+            config.thinking_config = types.ThinkingConfig(include_thoughts=True)
         if broken:
             config.http_options = types.HttpOptions(extra_body={"contents": 7})
         client = self.connect(key) if key else self.client

@@ -49,13 +49,14 @@ const sdk = {
   },
   inStream: ["APIError"],
 
-  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began } = {}) {
+  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began, think } = {}) {
     const given = { model, messages: [...(system ? [{ role: "system", content: system }] : []), ...turns.flatMap(messages)] };
     if (broken) given.messages = "not a list";
     if (tools) given.tools = tools.map(fn);
     if (must) given.tool_choice = { type: "function", function: { name: must } };
     if (schema) given.response_format = { type: "json_schema", json_schema: { name: "booking", schema, strict: true } };
     if (most) given.max_completion_tokens = most;
+    if (think) given.reasoning_effort = "high";
     const chat = (key ? connect(key) : client).chat.completions;
     if (stream) return streamed(await chat.create({ ...given, stream: true, stream_options: { include_usage: true } }), began);
     const said = await chat.create(given);

@@ -22,7 +22,7 @@ class Sdk:
     def told(self, error):
         return error.body
 
-    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None):
+    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None, think=False):
         given = {"messages": ([{"role": "system", "content": system}] if system else []) + [message for turn in turns for message in self.messages(*turn)]}
         if broken:
             given["messages"] = "not a list"
@@ -34,6 +34,8 @@ class Sdk:
             given["response_format"] = {"type": "json_schema", "json_schema": {"name": "booking", "schema": schema, "strict": True}}
         if most:
             given["max_completion_tokens"] = most
+        if think:
+            given["reasoning_effort"] = "high"
         client = self.client.with_options(api_key=key) if key else self.client
         if stream:
             return self.streamed(client.chat.completions.create(model=model, stream=True, stream_options={"include_usage": True}, **given), began)

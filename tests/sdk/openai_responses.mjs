@@ -63,13 +63,14 @@ const sdk = {
   },
   inStream: ["Failed"],
 
-  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began } = {}) {
+  async ask(model, turns, { system, tools, must, schema, stream, most, key, broken, began, think } = {}) {
     const given = { model, input: broken ? 7 : turns.flatMap(items), store: false };
     if (system) given.instructions = system;
     if (tools) given.tools = tools.map(fn);
     if (must) given.tool_choice = { type: "function", name: must };
     if (schema) given.text = { format: { type: "json_schema", name: "booking", schema, strict: true } };
     if (most) given.max_output_tokens = most;
+    if (think) Object.assign(given, { reasoning: { effort: "high", summary: "auto" }, include: ["reasoning.encrypted_content"] });
     const { responses } = key ? connect(key) : client;
     return stream ? streamed(await responses.create({ ...given, stream: true }), began) : read(await responses.create(given));
   },

@@ -22,7 +22,7 @@ class Sdk:
     def told(self, error):
         return error.body
 
-    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None):
+    def ask(self, model, turns, system=None, tools=(), must=None, schema=None, stream=False, most=None, key=None, broken=False, began=None, think=False):
         given = {"input": [item for turn in turns for item in self.items(*turn)], "store": False}
         if broken:
             given["input"] = 7
@@ -36,6 +36,8 @@ class Sdk:
             given["text"] = {"format": {"type": "json_schema", "name": "booking", "schema": schema, "strict": True}}
         if most:
             given["max_output_tokens"] = most
+        if think:
+            given |= {"reasoning": {"effort": "high", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
         client = self.client.with_options(api_key=key) if key else self.client
         if stream:
             return self.streamed(client.responses.create(model=model, stream=True, **given), began)

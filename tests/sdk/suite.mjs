@@ -57,7 +57,7 @@ export class Suite {
   async run() {
     for (const dialect of DIALECTS) {
       const model = `${dialect}.ok`;
-      for (const name of ["text", "images", "structured", "tools"]) {
+      for (const name of ["text", "images", "structured", "tools", "thinking"]) {
         for (const stream of [false, true]) {
           await this.case(`${model} ${name}${stream ? " streamed" : ""}`, () => this[name](model, stream));
         }
@@ -109,6 +109,21 @@ export class Suite {
     this.check(said.finish === sdk.ends.stop && said.calls.length === 0 && said.text.includes("result-of-"), `after the results came ${show(said)}`);
     const forced = await sdk.ask(model, ASK, { tools: [BOOK, NOW], must: "what_time", stream });
     this.check(forced.calls.length === 1 && forced.calls[0].name === "what_time" && show(forced.calls[0].args) === "{}", show(forced));
+  }
+
+  // A model that thinks first: its thoughts are no words of the answer, and what falls behind them is caught all the same.
+  async thinking(model, stream) {
+    const { sdk } = this;
+    const whole = (await sdk.ask(model, ASK)).text;
+    let said = await sdk.ask(model, ASK, { think: true, stream });
+    this.check(said.text === whole && said.finish === sdk.ends.stop, `${show(said)}, not ${whole}`);
+    for (const fall of TABLE.falls.thinking) {
+      said = await sdk.ask(model.replace(".ok", `.fall.${slug(fall)}`), ASK, { tools: [BOOK], think: true, stream });
+      this.check(said.finish === sdk.ends.tools && said.calls.length === 1 && Number.isInteger(said.calls[0].args.people), `${fall}: ${show(said)}`);
+    }
+    const talk = [...ASK, ["answer", said], ["results", said.calls.map((call) => [call, "result-of-it"])]];
+    said = await sdk.ask(model, talk, { tools: [BOOK], think: true, stream });
+    this.check(said.text.includes("result-of-it"), `after the results came ${show(said)}`);
   }
 
   async falling(dialect) {

@@ -63,7 +63,7 @@ class Suite:
     def run(self):
         for dialect in DIALECTS:
             model = f"{dialect}.ok"
-            for case in (self.text, self.images, self.structured, self.tools):
+            for case in (self.text, self.images, self.structured, self.tools, self.thinking):
                 for stream in (False, True):
                     self.case(f"{model} {case.__name__}{' streamed' if stream else ''}", case, model, stream)
             self.case(f"{dialect} falling", self.falling, dialect)
@@ -111,6 +111,18 @@ class Suite:
         check(said.finish == self.sdk.ends["stop"] and not said.calls and "result-of-" in said.text, f"after the results came {said}")
         forced = ask(model, ASK, tools=[BOOK, NOW], must="what_time", stream=stream)
         check([(call.name, call.args) for call in forced.calls] == [("what_time", {})], f"{forced}")
+
+    def thinking(self, model, stream):
+        """A model that thinks first: its thoughts are no words of the answer, and what falls behind them is caught all the same."""
+        whole = self.sdk.ask(model, ASK).text
+        said = self.sdk.ask(model, ASK, think=True, stream=stream)
+        self.check(said.text == whole and said.finish == self.sdk.ends["stop"], f"{said}, not {whole!r}")
+        for fall in TABLE["falls"]["thinking"]:
+            said = self.sdk.ask(model.replace(".ok", f".fall.{slug(fall)}"), ASK, tools=[BOOK], think=True, stream=stream)
+            self.check(said.finish == self.sdk.ends["tools"] and [isinstance(call.args.get("people"), int) for call in said.calls] == [True], f"{fall}: {said}")
+        talk = [*ASK, ("answer", said), ("results", [(call, "result-of-it") for call in said.calls])]
+        said = self.sdk.ask(model, talk, tools=[BOOK], think=True, stream=stream)
+        self.check("result-of-it" in said.text, f"after the results came {said}")
 
     def falling(self, dialect):
         whole = self.sdk.ask(f"{dialect}.ok", ASK).text

@@ -287,9 +287,16 @@ fn door(method: &Method, path: &str, headers: &Fields) -> Door {
     }
 }
 
-/// Whose list of models a client expects: only Anthropic's clients say which version they speak.
+/// Whose list of models a client expects: only Anthropic's clients say which version they speak, and only Google's say so in these words. Google's
+/// newer ones ask at `/v1`, as the others do.
 fn lister(headers: &Fields) -> Dialect {
-    if headers.has("anthropic-version") { Dialect::Messages } else { Dialect::Chat }
+    if headers.has("anthropic-version") {
+        Dialect::Messages
+    } else if headers.has("x-goog-api-key") || headers.has("x-goog-api-client") {
+        Dialect::Gemini
+    } else {
+        Dialect::Chat
+    }
 }
 
 /// The model that a path names: all behind `/models/`, because names may hold slashes.

@@ -316,6 +316,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, &ended, &run.facts());
         run.core.world.meters.answer("broken");
         let frame = run.voice.borrow_mut().error(&told.failure());
+        crate::voice::apart(run.story).await;
         self.tap.send(frame).await;
         Ok(Relayed::Broken)
     }

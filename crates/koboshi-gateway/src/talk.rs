@@ -26,7 +26,7 @@ use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
 use crate::story::Story;
 use crate::target::{Target, prefer};
-use crate::voice::Voice;
+use crate::voice::{Voice, apart};
 
 /// A request that was let in.
 pub(crate) struct Intake {
@@ -171,6 +171,7 @@ async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<
     if tap.has_begun() {
         world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
         let frame = run.voice.borrow_mut().error(&told.failure());
+        apart(run.story).await;
         return tap.send(frame).await;
     }
     send_error(run.core, tap, told).await;

@@ -3,6 +3,8 @@
 //! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where frames of ours
 //! have opened the answer, those of an upstream cannot pass any more, because they would open it again.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
@@ -12,8 +14,12 @@ use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::voice::{Head, WholeCall};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use crate::story::Story;
+
+/// Long enough for a client on the same continent, too short for a person.
+const APART: Duration = Duration::from_millis(50);
 
 /// The voice of one stream.
 pub(crate) struct Voice {
@@ -171,6 +177,14 @@ impl Voice {
                 self.writer().keep_alive()
             }
         }
+    }
+}
+
+/// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
+/// was sent before is given the time to be read.
+pub(crate) async fn apart(story: &Story) {
+    if story.dialect == Dialect::Gemini && !story.list {
+        sleep(APART).await;
     }
 }
 

@@ -192,8 +192,10 @@ fn integer(view: &View<'_>, seed: Seed) -> Value {
         value.as_i64().or_else(|| value.as_f64().and_then(|bound| near(bound, key.ends_with("inimum"))))
     };
     let step = whole("multipleOf").filter(|step| *step > 0).unwrap_or(1);
-    let least = whole("minimum").or_else(|| whole("exclusiveMinimum")?.checked_add(1));
-    let most = whole("maximum").or_else(|| whole("exclusiveMaximum")?.checked_sub(1));
+    // Some libraries say both, and the narrower one counts.
+    let least = whole("minimum").max(whole("exclusiveMinimum").and_then(|bound| bound.checked_add(1)));
+    let above = whole("exclusiveMaximum").and_then(|bound| bound.checked_sub(1));
+    let most = whole("maximum").into_iter().chain(above).min();
     let draw = i64::try_from(below(seed, 10)).unwrap_or(0);
     let from = least.unwrap_or_else(|| most.map_or(1, |most| most.saturating_sub(9).min(1)));
     // The first multiple at or above the least, and a few steps on if the most allows it.

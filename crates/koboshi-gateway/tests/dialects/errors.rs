@@ -128,6 +128,10 @@ fn tokens_are_counted_and_models_listed_as_each_dialect_does() {
             .iter()
             .any(|model| model["id"] == "m" && model["type"] == "model")
     );
+    let mut client = stage.client();
+    client.send("GET", "/v1/models", &[("x-goog-api-key", "any")], b"");
+    let models = client.read().json();
+    assert!(models["models"].as_array().unwrap().iter().any(|model| model["name"] == "models/m"), "{models}");
     assert_eq!(stage.get("/v1beta/models/nobody-knows").status, 404);
 }
 

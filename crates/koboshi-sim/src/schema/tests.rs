@@ -15,6 +15,7 @@ fn values_follow_the_schemas_of_real_tools() {
     for schema in [
         json!({"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["c", "f"]}}, "required": ["city"], "additionalProperties": false}),
         json!({"type": "object", "properties": {}}),
+        json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": -9_007_199_254_740_991_i64, "exclusiveMinimum": 0, "maximum": 9_007_199_254_740_991_i64}}, "required": ["n"]}),
         json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 5}, "x": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}}, "required": ["n", "x"]}),
         json!({"type": "object", "properties": {"step": {"type": "integer", "multipleOf": 5, "minimum": 7}}, "required": ["step"]}),
         json!({"type": "object", "properties": {"low": {"type": "integer", "maximum": -3}, "half": {"type": "integer", "minimum": 2.5}}, "required": ["low", "half"]}),
