@@ -129,7 +129,7 @@ impl Capability {
         let mut known = claude(bare).or_else(listed).unwrap_or(ANY);
         // Whether a relay hands on the beginning of an answer as it is meant is not known.
         known.prefill &= kind == ProviderKind::Anthropic;
-        if provider == "sim" {
+        if kind == ProviderKind::Sim {
             known = Capability { prefill: !model.contains("prefill=refuse"), ..ANY };
         }
         if let Some(told) = told_of(provider, model, told) {

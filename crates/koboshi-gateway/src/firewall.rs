@@ -265,8 +265,13 @@ impl Run<'_> {
     }
 }
 
+/// Whether a finish reason says that the model wrote a call that the provider could not read: Gemini's words.
+pub(crate) fn is_broken_call(reason: &str) -> bool {
+    matches!(reason, "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL")
+}
+
 /// This model will not mend its call; another may make a good one.
-fn hopeless(journey: &mut Journey<'_>, open: Open) -> Unsettled {
+pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Open) -> Unsettled {
     let place = open.place;
     match journey.after(open, broken_call()) {
         Remedy::Elsewhere => Unsettled::Elsewhere,

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Followed, Pass, too_long};
 use crate::blocks::Blocks;
-use crate::firewall::collect;
+use crate::firewall::{collect, is_broken_call};
 use crate::journey::{Journey, Open};
 use crate::relay::Stream;
 use crate::reply::stream_head;
@@ -35,6 +35,8 @@ pub(crate) enum Stop {
     Fault(Box<Fault>),
     /// It is another answer than the one that the client has begun to read.
     Differs(Box<Fault>),
+    /// The provider itself says that the model wrote a call that nobody can run.
+    BrokenCall,
 }
 
 impl From<Box<Fault>> for Stop {
@@ -263,6 +265,9 @@ impl Stream<'_, '_> {
             return Err(Stop::Fault(
                 fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))),
             ));
+        }
+        if step.finish.iter().any(|(_, reason)| is_broken_call(reason)) {
+            return Err(Stop::BrokenCall);
         }
         let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content;
         let pass = match resume {

@@ -21,7 +21,7 @@ use koboshi_wire::step::{Step, Usage};
 use serde_json::Value;
 
 use crate::answer::{Followed, Pass};
-use crate::firewall::{ToolCall, Unsettled, broken_call};
+use crate::firewall::{ToolCall, Unsettled, broken_call, hopeless};
 use crate::flow::Tap;
 use crate::follow::{Stop, finish_reading};
 use crate::hold::Hold;
@@ -111,17 +111,25 @@ impl<'s, 'r> Stream<'s, 'r> {
             let fault = match followed {
                 Ok(followed) => match self.settle(journey, open, followed, resume.is_some()).await {
                     Ok(()) => return Ok(Relayed::Whole),
-                    Err(Unsettled::Ended(ended)) => return self.over(ended).await,
-                    Err(Unsettled::Elsewhere) => {
-                        if self.committed && !self.can_resume() {
-                            let ended = journey.give_up(broken_call());
-                            return self.over(ended).await;
+                    Err(unsettled) => match self.leave(journey, unsettled) {
+                        Ok(next) => {
+                            resume = next;
+                            continue;
                         }
-                        resume = self.committed.then(|| Resume::new(Begun::Anew));
-                        continue;
-                    }
+                        Err(ended) => return self.over(ended).await,
+                    },
                 },
                 Err(Stop::Fault(fault)) => fault,
+                Err(Stop::BrokenCall) => {
+                    let unsettled = hopeless(journey, open);
+                    match self.leave(journey, unsettled) {
+                        Ok(next) => {
+                            resume = next;
+                            continue;
+                        }
+                        Err(ended) => return self.over(ended).await,
+                    }
+                }
                 Err(Stop::Differs(fault)) => {
                     journey.withdraw(open, Withdrawn::Differs, None);
                     self.run.core.world.meters.recovery("differs");
@@ -142,6 +150,17 @@ impl<'s, 'r> Stream<'s, 'r> {
             if self.committed {
                 resume = Some(Resume::new(Begun::Anew));
             }
+        }
+    }
+
+    /// The calls of an answer could not be brought in order: how the next one begins, or the end.
+    fn leave(&self, journey: &mut Journey<'_>, unsettled: Unsettled) -> Result<Option<Resume>, Ended> {
+        match unsettled {
+            Unsettled::Ended(ended) => Err(ended),
+            Unsettled::Elsewhere if self.committed && !self.can_resume() => {
+                Err(journey.give_up(broken_call()))
+            }
+            Unsettled::Elsewhere => Ok(self.committed.then(|| Resume::new(Begun::Anew))),
         }
     }
 

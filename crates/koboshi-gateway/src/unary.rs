@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::blocks::Blocks;
-use crate::firewall::{ToolCall, Unsettled};
+use crate::firewall::{ToolCall, Unsettled, broken_call, is_broken_call};
 use crate::journey::{Ended, Journey, Open};
 use crate::run::Run;
 use crate::target::Target;
@@ -105,10 +105,15 @@ impl Run<'_> {
 
     /// Notes a failed attempt; gives the end where there is nothing left to do.
     pub(crate) fn failed(&self, journey: &mut Journey<'_>, open: Open, fault: Box<Fault>) -> Option<Ended> {
-        let target = Arc::clone(&open.target);
+        let (target, place) = (Arc::clone(&open.target), open.place);
         match journey.after(open, fault.clone()) {
+            // There is nothing to show the model: somebody else is asked.
+            remedy @ Remedy::Reask => {
+                journey.leave(place, remedy);
+                None
+            }
             remedy if journey.trim(&target, remedy) => None,
-            Remedy::Stop | Remedy::Degrade | Remedy::Trim | Remedy::Reask => Some(journey.give_up(fault)),
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up(fault)),
             _ => None,
         }
     }
@@ -121,6 +126,10 @@ impl Run<'_> {
         let Ok(whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
         if whole.error || whole.choices.is_empty() {
             return Err(said().unwrap_or_else(not_an_answer));
+        }
+        let broken = |choice: &Choice<'_>| choice.finish.as_deref().is_some_and(is_broken_call);
+        if whole.choices.iter().any(broken) {
+            return Err(broken_call());
         }
         let fine = |choice: &Choice<'_>| {
             let filtered = choice.finish.as_deref() == Some("content_filter");

@@ -59,3 +59,19 @@ fn alone_a_call_that_cannot_be_mended_is_never_seen() {
         assert!(told.error && told.calls.is_empty() && !told.text.is_empty(), "{dialect:?} {answer:?}");
     }
 }
+
+#[test]
+fn a_call_that_the_provider_itself_could_not_read_goes_elsewhere() {
+    for thinks in [true, false] {
+        for stream in [true, false] {
+            let stage = stage(Dialect::Gemini, &["one/broken-tool-args?form=truncated", "two/ok"], |_| {});
+            let (path, mut body) = with_tool(Dialect::Gemini, TEXT, stream);
+            body["generationConfig"] = serde_json::json!({"thinkingConfig": {"includeThoughts": thinks}});
+            let answer = ask(&stage, &(path, body));
+            let told = heard(Dialect::Gemini, &answer);
+            assert_eq!(told.finish.as_deref(), Some("tool_calls"), "{thinks} {stream} {answer:?}");
+            assert!(!told.calls.is_empty() && told.done && !told.error, "{answer:?}");
+            assert!(!answer.text().contains("MALFORMED"), "{answer:?}");
+        }
+    }
+}
