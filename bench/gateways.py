@@ -21,12 +21,12 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from rig import faults, machine as here, peers, report  # noqa: E402
+from rig import dialects, faults, machine as here, peers, report  # noqa: E402
 from rig.machine import say  # noqa: E402
 from rig.measure import Direct, Measure  # noqa: E402
 
 BENCH = pathlib.Path(__file__).resolve().parent
-PARTS = ("throughput", "latency", "streams", "cold", "open", "failover", "outage")
+PARTS = ("throughput", "latency", "streams", "cold", "open", "dialects", "failover", "outage")
 VISITS = {"throughput", "latency", "streams", "cold"}
 
 
@@ -146,6 +146,15 @@ class Run:
                     self.attempt(f"[{repeat + 1}/{self.args.repeats}] {self.args.streams} open streams",
                                  lambda one=gateway: self.measure.open_streams(self.machine, one), self.told["open"].append)
 
+    def dialects(self):
+        for repeat in range(self.args.repeats):
+            for gateway in self.there if repeat % 2 == 0 else self.there[::-1]:
+                if gateway.speaks:
+                    visits = self.told["dialects"].setdefault(gateway.name, [])
+                    self.attempt(f"[{repeat + 1}/{self.args.repeats}] {gateway.name}: dialects",
+                                 lambda: dialects.visit(self.measure, self.machine, gateway),
+                                 lambda told: visits.append({"repeat": repeat, **told}))
+
     def faults(self):
         for gateway in self.there:
             if not gateway.falls_over:
@@ -172,24 +181,27 @@ def main():
         signal.signal(number, lambda *_: sys.exit(143))
     mock_program, load_program = programs()
     there, missing = gateways(args)
-    if "throughput" in args.parts:
+    if args.parts & {"throughput", "dialects"}:
         try:
             peers.apt("wrk", "wrk")
         except peers.Missing as why:
-            say(f"without throughput: {why}")
-            missing["throughput"] = str(why)
-            args.parts.discard("throughput")
+            for part in args.parts & {"throughput", "dialects"}:
+                say(f"without {part}: {why}")
+                missing[part] = str(why)
+            args.parts -= {"throughput", "dialects"}
     descriptors = here.raise_descriptors()
     if "open" in args.parts and descriptors < args.streams + 500:
         say(f"only {descriptors} descriptors may be open: {args.streams} streams will not fit")
     told = {"about": {"cores": os.cpu_count(), "repeats": args.repeats, "versions": versions(there), "missing": missing},
-            "visits": {}, "open": [], "failover": {}, "outage": {}, "failed": []}
+            "visits": {}, "open": [], "dialects": {}, "failover": {}, "outage": {}, "failed": []}
     try:
         with here.Machine(args.keep) as machine:
             run = Run(args, machine, Measure(here.Mock(machine, mock_program), load_program, args), there, told)
             run.visits()
             if "open" in args.parts:
                 run.open()
+            if "dialects" in args.parts:
+                run.dialects()
             run.faults()
     except KeyboardInterrupt:
         say("stopped")

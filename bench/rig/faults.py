@@ -9,7 +9,7 @@ import threading
 import time
 
 from .measure import Measure
-from .peers import KEY, SPARE, STEADY, WAYS, fallen
+from .peers import SPARE, STEADY, WAYS, fallen
 
 BEFORE = 5
 
@@ -25,8 +25,8 @@ def failover(measure: Measure, machine, gateway, count):
             # Waiting costs nobody anything, so all may wait at the same time.
             together = count if way == "hang" else min(count, gateway.together)
             measure.mock.ask("/forget")
-            rows = measure.load(target, "probe", "--stream", "--model", name, "--count", count, "--together", together,
-                                "--timeout", 90, patience=2000)["rows"]
+            rows = measure.load(target, "probe", name, "--count", count, "--together", together, "--timeout", 90, stream=True,
+                                patience=2000)["rows"]
             time.sleep(0.3)
             calls = measure.mock.stats()["calls"]
             told[way] = {"rows": rows, "primary": sum(times for model, times in calls.items() if model.startswith(f"{way}-r")),
@@ -44,10 +44,10 @@ def outage(measure: Measure, machine, gateway, args, mood):
     # From its first outage on the mock notes when a model is asked.
     measure.mock.ask(f"/outage?model={STEADY}&on=0")
     seconds = BEFORE + args.outage_seconds + args.outage_after
-    command = [measure.load_program, "rate", "--url", target.url, "--key", KEY, *(f"--header={line}" for line in target.headers), "--model", STEADY,
-               "--stream", "--rate", args.outage_rate, "--seconds", seconds, "--warm", 0, "--timeout", 90, "--rows"]
+    command = measure.command(target, "rate", STEADY, "--rate", args.outage_rate, "--seconds", seconds, "--warm", 0, "--timeout", 90, "--rows",
+                              stream=True)
     try:
-        with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as load:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
             told = []
             reader = threading.Thread(target=lambda: told.append(load.stdout.read()))
             reader.start()

@@ -163,7 +163,8 @@ class Mock:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 sys.exit(f"the mock did not start: {self.process.log.read_text()}")
             time.sleep(0.01)
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.url = f"{self.base}/v1"
 
     def ask(self, path, method="POST"):
         # No proxy of the environment stands between us and this machine.

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from . import machine as here
+from .dialects import CHAT
 from .peers import KEY
 
 LUA = pathlib.Path(__file__).resolve().parent / "post.lua"
@@ -23,8 +24,8 @@ class Direct:
 
     name, headers = "direct", []
 
-    def __init__(self, mock):
-        self.url, self.process = f"{mock.url}/chat/completions", mock.process
+    def __init__(self, mock, dialect=CHAT, prefix=""):
+        self.base, self.process, self.dialect, self.prefix = mock.base, mock.process, dialect, prefix
 
     def pids(self):
         return [self.process.pid]
@@ -34,17 +35,25 @@ class Measure:
     def __init__(self, mock, load, args):
         self.mock, self.load_program, self.args = mock, load, args
 
-    def load(self, target, mode, *words, patience=300):
-        command = [self.load_program, mode, "--url", target.url, "--key", KEY, *(f"--header={line}" for line in target.headers), *words]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=patience)
+    def command(self, target, mode, model, *words, stream=False):
+        """The words that start a load."""
+        dialect, model = target.dialect, target.prefix + model
+        return [str(word) for word in (
+            self.load_program, mode, "--url", dialect.url(target.base, model, stream), "--key", KEY, "--dialect", dialect.name,
+            "--body", dialect.request(model, stream), *(f"--header={line}" for line in target.headers), *(["--stream"] if stream else []), *words)]
+
+    def load(self, target, mode, model, *words, stream=False, patience=300):
+        command = self.command(target, mode, model, *words, stream=stream)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience)
         if done.returncode:
             raise RuntimeError(f"load: {done.stderr.strip()[-300:]}")
         return json.loads(done.stdout)
 
     def wrk(self, target, seconds):
         """Runs wrk, and tells the most memory that the target had meanwhile."""
-        environment = {**os.environ, "MODEL": "ok", "KEY": KEY, "HEADERS": "\n".join(target.headers)}
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "-s", str(LUA), target.url]
+        dialect, model = target.dialect, target.prefix + "ok"
+        environment = {**os.environ, "BODY": dialect.request(model), "KEY": KEY, "HEADERS": "\n".join(target.headers)}
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "-s", str(LUA), dialect.url(target.base, model)]
         pids, most = target.pids(), 0
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             try:
@@ -69,27 +78,27 @@ class Measure:
         return {"rate": good / figures["seconds"], "cpu_us": spent / good * 1e6, "mock_cpu_us": mock_spent / good * 1e6,
                 "p50_us": figures["p50_us"], "p99_us": figures["p99_us"], "bad": figures["bad"], "resident": most}
 
-    def beside(self, target, mode, *words):
+    def beside(self, target, mode, model, *words, stream=False):
         """The same without and with the gateway, and what the gateway spent on it."""
-        without = self.load(Direct(self.mock), mode, *words)
+        without = self.load(Direct(self.mock, target.dialect, target.prefix), mode, model, *words, stream=stream)
         pids = target.pids()
         before = here.cpu_seconds(pids)
-        through = self.load(target, mode, *words)
+        through = self.load(target, mode, model, *words, stream=stream)
         return {"direct": without, "through": through, "cpu": here.cpu_seconds(pids) - before}
 
-    def latency(self, target, rate):
+    def latency(self, target, rate, waits=(0, 60)):
         told = {"rate": rate}
-        for wait, model in ((0, "ok"), (60, "wait60")):
-            run = self.beside(target, "rate", "--model", model, "--rate", rate, "--seconds", self.args.latency_seconds, "--warm", WARM)
+        for wait in waits:
+            run = self.beside(target, "rate", f"wait{wait}" if wait else "ok", "--rate", rate, "--seconds", self.args.latency_seconds, "--warm", WARM)
             run["cpu_us"] = run["cpu"] / max(1, run["through"]["requests"] + rate * WARM) * 1e6
             told[f"wait{wait}"] = run
         return told
 
     def streams(self, target, rate):
         seconds = self.args.latency_seconds
-        paced = self.beside(target, "rate", "--stream", "--model", "stamp-chunks200-gap5", "--rate", rate, "--seconds", seconds, "--warm", WARM)
+        paced = self.beside(target, "rate", "stamp-chunks200-gap5", "--rate", rate, "--seconds", seconds, "--warm", WARM, stream=True)
         paced["cpu_us"] = paced["cpu"] / max(1, paced["through"]["pieces"] + 200 * rate * WARM) * 1e6
-        burst = self.beside(target, "loop", "--stream", "--model", "stamp-chunks200", "--connections", BURST, "--seconds", seconds)
+        burst = self.beside(target, "loop", "stamp-chunks200", "--connections", BURST, "--seconds", seconds, stream=True)
         burst["cpu_us"] = burst["cpu"] / max(1, burst["through"]["pieces"]) * 1e6
         return {"rate": rate, "paced": paced, "burst": burst}
 
@@ -119,12 +128,11 @@ class Measure:
     def open_streams(self, machine, gateway):
         """Streams of the simulated provider that say one word and then nothing."""
         target = gateway.start(machine, self.mock, "open")
-        command = [self.load_program, "hold", "--url", target.url, "--key", KEY, "--model", "sim/stall?after=2", "--stream",
-                   "--streams", self.args.streams]
+        command = self.command(target, "hold", "sim/stall?after=2", "--streams", self.args.streams, stream=True)
         try:
             time.sleep(1)
             before = here.resident(target.pids())
-            with subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
                 try:
                     told = json.loads(holder.stdout.readline() or "{}")
                     time.sleep(3)

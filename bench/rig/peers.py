@@ -2,7 +2,7 @@
 
 Packages come from the usual registries by name. What cannot be had is named, and the run goes on without it. A gateway is told one
 of three things: `plain` (everything to the mock), `faults` (primaries that fall, a spare that does not) and `open` (koboshi's own
-simulated provider).
+simulated provider). A fourth is `dialects`: a provider for each, named by the model.
 """
 import hashlib
 import json
@@ -13,6 +13,7 @@ import sys
 import time
 
 from . import machine as here
+from .dialects import CHAT, DIALECTS
 from .machine import say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -62,7 +63,7 @@ class Running:
 
     def __init__(self, gateway, process, port, headers, cold):
         self.name, self.gateway, self.process, self.headers, self.cold = gateway.name, gateway, process, headers, cold
-        self.url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        self.base, self.dialect, self.prefix = f"http://127.0.0.1:{port}", CHAT, ""
         self.port = port
 
     def pids(self):
@@ -78,6 +79,8 @@ class Gateway:
     probes = 20  # requests for each way to fall
     together = 1  # so many of them at the same time
     falls_over = True  # it can be given a spare
+    speaks = False  # it is measured in every dialect
+    translates = False  # and between any two
     moods = ("",)  # ways to set it up for an outage, beside how it comes
 
     def install(self):
@@ -95,7 +98,7 @@ class Gateway:
         folder, port = machine.scratch(self.name), here.free_port()
         command, environment = self.prepare(folder, port, mock, what, probes, mood)
         headers = self.headers(mock, "plain")
-        model = "sim/ok" if what == "open" else SPARE if what == "faults" else "ok"
+        model = {"open": "sim/ok", "faults": SPARE, "dialects": "to-chat-ok"}.get(what, "ok")
         begin = time.monotonic()
         process = machine.start(command, folder, environment)
         while here.completes(port, headers, model, KEY) != 200:
@@ -110,7 +113,7 @@ class Nginx(Gateway):
     """The floor: a proxy that decides nothing."""
 
     name = "nginx"
-    falls_over = False
+    falls_over, speaks = False, True
 
     def install(self):
         apt("nginx", "nginx-light")
@@ -147,6 +150,7 @@ class Koboshi(Gateway):
     """Everything on, as it comes: a key, breaker, gate, guard, check of arguments, metrics, journal in a file."""
 
     name = "koboshi"
+    speaks = translates = True
 
     def __init__(self, program, profile):
         self.program, self.profile = program, profile
@@ -173,6 +177,12 @@ class Koboshi(Gateway):
         }
         if what == "plain":
             config |= {"providers": {"mock": provider()}, "routes": {"*": {"chain": ["mock/{model}"]}}}
+        elif what == "dialects":
+            kinds = {"messages": {"kind": "anthropic"}, "gemini": {"kind": "gemini", "base_url": f"{mock.base}/v1beta"}}
+            config |= {
+                "providers": {one.name: provider(**kinds.get(one.name, {"dialects": [one.name]})) for one in DIALECTS},
+                "routes": {f"to-{one.name}-*": [f"{one.name}/{{model}}"] for one in DIALECTS},
+            }
         elif what == "open":
             # Streams that nobody ends.
             long = {"first": "1h", "idle": "1h", "total": "1h"}

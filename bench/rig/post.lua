@@ -1,4 +1,4 @@
--- wrk: one chat completion again and again. MODEL, KEY and HEADERS (one a line) come from the environment; the figures go out as
+-- wrk: one request again and again. BODY, KEY and HEADERS (one a line) come from the environment; the figures go out as
 -- one line of JSON.
 wrk.method = "POST"
 wrk.headers["content-type"] = "application/json"
@@ -7,9 +7,7 @@ for line in os.getenv("HEADERS"):gmatch("[^\n]+") do
   local name, value = line:match("^(.-): (.*)$")
   wrk.headers[name] = value
 end
-wrk.body = '{"model":"' .. os.getenv("MODEL") .. '","stream":false,"max_tokens":256,"messages":['
-  .. '{"role":"system","content":"You are a helpful assistant."},'
-  .. '{"role":"user","content":"Say in a sentence why a doll stands up again."}]}'
+wrk.body = os.getenv("BODY")
 
 function done(summary, latency, requests)
   local errors = summary.errors

@@ -1,6 +1,7 @@
 """Tables of what was measured. A ratio is taken within a repeat, and then the median of the repeats."""
 import statistics
 
+from .dialects import DIALECTS
 from .peers import CUT_GAP, WAYS
 
 MIB = 2 ** 20
@@ -125,6 +126,58 @@ def open_streams(tries):
           ["asked for", "with content", "open 3 s later", "MiB before", "MiB with them", "KB each"], rows)
 
 
+def above(ours, theirs, part, figure, share):
+    """What we add less what they add."""
+    one, other = (added(visits, part, figure, share) for visits in (ours, theirs))
+    return None if one is None or other is None else one - other
+
+
+def within(visits, pair, base, *path):
+    """A figure of one pair of dialects, as a multiple of another pair's in the same visit."""
+    pairs = ((dig(visit, pair, *path), dig(visit, base, *path)) for visit in visits)
+    return median(one / other for one, other in pairs if one is not None and other)
+
+
+def dialects(told):
+    ours, nginx = told.get("koboshi", []), told.get("nginx", [])
+    rows = []
+    for one in DIALECTS:
+        pair = f"{one.name} {one.name}"
+        if over(ours, pair, "throughput", "rate") is not None:
+            figures = (show(value, form) for _, value, _, form, _ in of_dialect(ours, nginx, pair))
+            rows.append([one.name, show(over(ours, pair, "throughput", "rate")), *figures])
+    table("Each dialect by itself", "koboshi, client and provider speak the same; compared to nginx in the same dialect. The measures are those above.",
+          ["", "requests/s", "of nginx's", "CPU per request, of nginx's", "added p50, µs", "added p99 above nginx's", "first content above nginx's, p50 µs",
+           "CPU per piece in a burst, of nginx's"], rows)
+    rows = []
+    for client in DIALECTS:
+        base = f"{client.name} {client.name}"
+        for provider in DIALECTS:
+            pair = f"{client.name} {provider.name}"
+            if provider is client or over(ours, pair, "throughput", "rate") is None:
+                continue
+            rows.append([f"{client.name} to {provider.name}", show(over(ours, pair, "throughput", "cpu_us"), "{:.1f}"),
+                         show(within(ours, pair, base, "throughput", "cpu_us"), "{:.2f}"),
+                         *(show(added(ours, (pair, "streams", "paced"), figure, "p50")) for figure in ("first_us", "delay_us")),
+                         show(over(ours, pair, "streams", "burst", "cpu_us"), "{:.2f}"),
+                         show(within(ours, pair, base, "streams", "burst", "cpu_us"), "{:.2f}")])
+    table("Between two dialects", "koboshi, the client's dialect first. Multiples are of the client's dialect by itself, in the same visit.",
+          ["", "CPU µs/request", "of its own dialect's", "added to first content, p50 µs", "added to each piece, p50 µs", "CPU µs/piece burst",
+           "of its own dialect's"], rows)
+
+
+def of_dialect(ours, nginx, pair):
+    """The goals that hold in every dialect: name, figure, limit, form, whether more is better."""
+    return [
+        ("requests/s, of nginx's", ratio(ours, nginx, pair, "throughput", "rate"), 0.75, "{:.3f}", True),
+        ("CPU per request, of nginx's", ratio(ours, nginx, pair, "throughput", "cpu_us"), 1.4, "{:.2f}", False),
+        ("added p50, µs", added(ours, (pair, "latency", "wait0"), "latency_us", "p50"), 150, "{:.0f}", False),
+        ("added p99 above nginx's, µs", above(ours, nginx, (pair, "latency", "wait0"), "latency_us", "p99"), 500, "{:.0f}", False),
+        ("added to first content above nginx's, p50 µs", above(ours, nginx, (pair, "streams", "paced"), "first_us", "p50"), 100, "{:.0f}", False),
+        ("CPU per piece in a burst, of nginx's", ratio(ours, nginx, pair, "streams", "burst", "cpu_us"), 1.7, "{:.2f}", False),
+    ]
+
+
 def waited(way, row):
     """Milliseconds of a whole answer until the spare spoke. A cut comes when the next piece was due, and is the longest silence."""
     return row["gap_us"] / 1000 - CUT_GAP if way == WAYS[-1] else row["first_us"] / 1000
@@ -178,24 +231,26 @@ def goals(told):
     """What the project wants of itself; nothing depends on it."""
     results = told["visits"]
     ours, nginx = results.get("koboshi", []), results.get("nginx", [])
-
-    def less(part, figure, share):
-        one, other = (added(visits, part, figure, share) for visits in (ours, nginx))
-        return None if one is None or other is None else one - other
-
     cold = median(seconds * 1000 for visit in ours for seconds in visit.get("cold", []))
     memory = over(ours, "throughput", "resident")
     wanted = [
         ("requests/s, of nginx's", ratio(ours, nginx, "throughput", "rate"), 0.75, "{:.3f}", True),
         ("CPU per request, of nginx's", ratio(ours, nginx, "throughput", "cpu_us"), 1.4, "{:.2f}", False),
         ("added p50, µs", added(ours, ("latency", "wait0"), "latency_us", "p50"), 150, "{:.0f}", False),
-        ("added p99 above nginx's, µs", less(("latency", "wait0"), "latency_us", "p99"), 500, "{:.0f}", False),
-        ("added to first content above nginx's, p50 µs", less(("streams", "paced"), "first_us", "p50"), 100, "{:.0f}", False),
+        ("added p99 above nginx's, µs", above(ours, nginx, ("latency", "wait0"), "latency_us", "p99"), 500, "{:.0f}", False),
+        ("added to first content above nginx's, p50 µs", above(ours, nginx, ("streams", "paced"), "first_us", "p50"), 100, "{:.0f}", False),
         ("CPU per piece in a burst, of nginx's", ratio(ours, nginx, "streams", "burst", "cpu_us"), 1.7, "{:.2f}", False),
         ("memory under load, MiB", memory and memory / MIB, 40, "{:.1f}", False),
         ("start, ms", cold, 50, "{:.0f}", False),
         ("an open stream, KB", median(one["bytes_each"] / 1000 for one in told.get("open", [])), 20, "{:.1f}", False),
     ]
+    spoken = told.get("dialects", {}).get("koboshi", [])
+    for client in DIALECTS:
+        base = f"{client.name} {client.name}"
+        wanted += [(f"{client.name}: {name}", *rest) for name, *rest in of_dialect(spoken, told.get("dialects", {}).get("nginx", []), base)]
+        wanted += [(f"{client.name} to {provider.name}: CPU per request, of its own dialect's",
+                    within(spoken, f"{client.name} {provider.name}", base, "throughput", "cpu_us"), 2, "{:.2f}", False)
+                   for provider in DIALECTS if provider is not client]
     rows = [[name, form.format(value), f"{'≥' if more else '≤'} {limit:g}", "yes" if (value >= limit if more else value <= limit) else "**no**"]
             for name, value, limit, form, more in wanted if value is not None]
     table("Goals", "koboshi's figures of this run.", ["", "measured", "wanted", "met"], rows)
@@ -210,6 +265,17 @@ def unwell(told):
             through = dig(visit, *path, "through")
             if through and (through["errors"] or through["requests"] != through["status"].get("200")):
                 yield f"{' '.join(path)}: {through['status']} {through['errors']}"
+    for visit in told.get("dialects", {}).get("koboshi", []):
+        for pair, row in visit.items():
+            if pair == "repeat":
+                continue
+            if dig(row, "throughput", "bad"):
+                yield f"{pair}: {row['throughput']['bad']} bad answers at 64 connections"
+            for path in (("latency", "wait0"), ("streams", "paced"), ("streams", "burst")):
+                through = dig(row, *path, "through")
+                streams_broken = path[0] == "streams" and through and through["done"] != through["requests"]
+                if through and (through["errors"] or through["requests"] != through["status"].get("200") or streams_broken):
+                    yield f"{pair}, {' '.join(path)}: {through['status']} {through['errors']}, {through['done']} whole of {through['requests']}"
     for tried in told["open"]:
         if tried.get("begun") != tried["asked"] or tried.get("open_later") != tried["asked"]:
             yield f"of {tried['asked']} streams {tried.get('begun')} began and {tried.get('open_later')} stayed"
@@ -232,6 +298,7 @@ def tables(told):
     streams(results)
     memory(results)
     open_streams(told.get("open", []))
+    dialects(told.get("dialects", {}))
     failover(told.get("failover", {}))
     outage(told.get("outage", {}))
     goals(told)

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::events::Dialect;
+
 /// Whom to ask what.
 #[derive(Args)]
 pub(crate) struct Target {
@@ -15,13 +17,16 @@ pub(crate) struct Target {
     /// The client's key.
     #[arg(long, default_value = "sk-bench")]
     key: String,
-    /// The model.
-    #[arg(long, default_value = "ok")]
-    model: String,
+    /// The body of each request; `{i}` in it is the request's number.
+    #[arg(long)]
+    body: String,
+    /// The dialect of the answers.
+    #[arg(long, value_enum, default_value_t = Dialect::Chat)]
+    dialect: Dialect,
     /// A header such as `name: value`.
     #[arg(long = "header")]
     headers: Vec<String>,
-    /// Asks for a stream.
+    /// The answers are streams.
     #[arg(long)]
     stream: bool,
     /// An answer of so many pieces is the whole one.
@@ -38,6 +43,8 @@ pub(crate) struct Asks {
     pub(crate) address: SocketAddr,
     /// Answers are streams.
     pub(crate) stream: bool,
+    /// How they are written.
+    pub(crate) dialect: Dialect,
     /// The text of a whole answer.
     pub(crate) text: String,
     /// When a request is given up.
@@ -63,22 +70,14 @@ impl Target {
             head.push_str(header);
             head.push_str("\r\n");
         }
-        let body = serde_json::json!({
-            "model": self.model,
-            "stream": self.stream,
-            "max_tokens": 256,
-            "messages": [
-                {"role": "system", "content": "You are a helpful assistant."},
-                {"role": "user", "content": "Say in a sentence why a doll stands up again."},
-            ],
-        });
         Ok(Asks {
             address,
             stream: self.stream,
+            dialect: self.dialect,
             text: koboshi_bench::answer::text(self.pieces),
             timeout: Duration::from_secs_f64(self.timeout),
             head,
-            body: body.to_string(),
+            body: self.body,
         })
     }
 }

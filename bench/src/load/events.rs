@@ -8,9 +8,46 @@ use std::sync::LazyLock;
 use memchr::memchr;
 use memchr::memmem::Finder;
 
-static CONTENT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"content\":"));
-static FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\":"));
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\":"));
+static CHAT: LazyLock<Marks> = LazyLock::new(|| Marks::new("content", "finish_reason", "[DONE]"));
+static MESSAGES: LazyLock<Marks> = LazyLock::new(|| Marks::new("text", "stop_reason", "\"message_stop\""));
+static RESPONSES: LazyLock<Marks> = LazyLock::new(|| Marks::new("delta", "type", "\"response.completed\""));
+static GEMINI: LazyLock<Marks> = LazyLock::new(|| Marks::new("text", "finishReason", "\"STOP\""));
+
+/// How an answer is written.
+#[derive(Debug, Default, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Dialect {
+    #[default]
+    Chat,
+    Messages,
+    Responses,
+    Gemini,
+}
+
+impl Dialect {
+    fn marks(self) -> &'static Marks {
+        match self {
+            Self::Chat => &CHAT,
+            Self::Messages => &MESSAGES,
+            Self::Responses => &RESPONSES,
+            Self::Gemini => &GEMINI,
+        }
+    }
+}
+
+/// What is looked for in a frame: the key of a text, the key of a reason to finish, the last words.
+struct Marks {
+    text: Finder<'static>,
+    finish: Finder<'static>,
+    done: Finder<'static>,
+}
+
+impl Marks {
+    fn new(text: &str, finish: &str, done: &str) -> Self {
+        let key = |name: &str| Finder::new(&format!("\"{name}\":")).into_owned();
+        Self { text: key(text), finish: key(finish), done: Finder::new(done).into_owned() }
+    }
+}
 
 /// What was heard so far.
 #[derive(Debug, Default)]
@@ -27,15 +64,21 @@ pub(crate) struct Events {
     pub(crate) delays: Vec<u64>,
     /// A reason to finish came.
     pub(crate) finished: bool,
-    /// `[DONE]` came.
+    /// The last words came: `[DONE]` or what stands for it.
     pub(crate) done: bool,
     /// The first error frame.
     pub(crate) error: Option<String>,
+    dialect: Dialect,
     last: u64,
     rest: Vec<u8>,
 }
 
 impl Events {
+    /// Nothing yet of a stream in this dialect.
+    pub(crate) fn of(dialect: Dialect) -> Self {
+        Self { dialect, ..Self::default() }
+    }
+
     /// Takes bytes of the body that arrived at this time.
     pub(crate) fn hear(&mut self, bytes: &[u8], at: u64) {
         let mut bytes = bytes;
@@ -55,13 +98,17 @@ impl Events {
 
     fn line(&mut self, line: &[u8], at: u64) {
         let Some(data) = line.strip_prefix(b"data:") else { return };
-        if let Some(text) = quoted(&CONTENT, data) {
+        let marks = self.dialect.marks();
+        if let Some(text) = quoted(&marks.text, data) {
             self.piece(text, at);
-        } else if data.trim_ascii() == b"[DONE]" {
-            self.done = true;
-        } else if quoted(&FINISH, data).is_some() {
-            self.finished = true;
-        } else if ERROR.find(data).is_some() && self.error.is_none() {
+            // Only Google's last text may be the end too.
+            if !matches!(self.dialect, Dialect::Gemini) {
+                return;
+            }
+        }
+        self.finished |= quoted(&marks.finish, data).is_some();
+        self.done |= marks.done.find(data).is_some();
+        if self.error.is_none() && is_error(data) {
             self.error = Some(String::from_utf8_lossy(data).trim().chars().take(300).collect());
         }
     }
@@ -86,6 +133,12 @@ fn quoted<'a>(key: &Finder<'_>, data: &'a [u8]) -> Option<&'a [u8]> {
     let after = data.get(key.find(data)? + key.needle().len()..)?.trim_ascii_start().strip_prefix(b"\"")?;
     let text = after.get(..memchr(b'"', after)?)?;
     (!text.is_empty()).then_some(text)
+}
+
+/// An error, and not the word that there is none.
+fn is_error(data: &[u8]) -> bool {
+    let value = ERROR.find(data).and_then(|at| data.get(at + ERROR.needle().len()..)).unwrap_or_default();
+    value.trim_ascii_start().starts_with(b"{")
 }
 
 /// The time in `t123456 `.
@@ -114,6 +167,43 @@ mod tests {
             assert_eq!((events.pieces, events.text.as_slice()), (2, b"doll ".as_slice()));
             assert!(events.finished && events.done && events.error.is_none());
             assert!(events.delays.first().is_some_and(|delay| *delay >= 500));
+        }
+    }
+
+    #[test]
+    fn every_dialect_has_its_texts_and_its_end() {
+        let streams: [(Dialect, &[&str]); 3] = [
+            (
+                Dialect::Messages,
+                &[
+                    r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#,
+                    r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"doll "}}"#,
+                    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+                    r#"{"type":"message_stop"}"#,
+                ],
+            ),
+            (
+                Dialect::Responses,
+                &[
+                    r#"{"type":"response.created","response":{"error":null}}"#,
+                    r#"{"type":"response.output_text.delta","delta":"doll "}"#,
+                    r#"{"type":"response.output_text.done","text":"doll "}"#,
+                    r#"{"type":"response.completed","response":{"error":null}}"#,
+                ],
+            ),
+            (
+                Dialect::Gemini,
+                &[r#"{"candidates":[{"content":{"parts":[{"text":"doll "}]},"finishReason":"STOP"}]}"#],
+            ),
+        ];
+        for (dialect, frames) in streams {
+            let mut events = Events::of(dialect);
+            for frame in frames {
+                assert!(!events.done, "{dialect:?}");
+                events.hear(format!("data: {frame}\n\n").as_bytes(), 1);
+            }
+            assert!(events.finished && events.done && events.error.is_none(), "{dialect:?}: {events:?}");
+            assert_eq!(events.text, b"doll ", "{dialect:?}");
         }
     }
 

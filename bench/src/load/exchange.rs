@@ -6,7 +6,7 @@ use koboshi_bench::clock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::events::Events;
+use crate::events::{Dialect, Events};
 
 /// What came back.
 #[derive(Debug, Default)]
@@ -32,6 +32,11 @@ enum Framing {
 }
 
 impl Answer {
+    /// Nothing yet of an answer in this dialect.
+    pub(crate) fn of(dialect: Dialect) -> Self {
+        Self { events: Events::of(dialect), ..Self::default() }
+    }
+
     /// Sends and reads to the end; what came before an error stays.
     pub(crate) async fn take(
         &mut self,

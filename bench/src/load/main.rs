@@ -1,6 +1,6 @@
 //! A client that measures: at a fixed rate, as fast as the answers come, one by one, or with thousands of streams held open.
 //!
-//! `load rate --url http://127.0.0.1:4141/v1/chat/completions --model ok --rate 500 --seconds 5`
+//! `load rate --url http://127.0.0.1:4141/v1/chat/completions --body '{"model":"ok","messages":[…]}' --rate 500 --seconds 5`
 //!
 //! One thread, its own HTTP/1.1, one JSON object on the standard output. At a fixed rate a request counts from the instant when it
 //! was due and not from when it could be sent, so a server that stalls is not spared the requests that waited. The first content
@@ -30,7 +30,7 @@ enum Mode {
     Rate(Rate),
     /// Some connections, each asking again as soon as it is answered.
     Loop(Loop),
-    /// So many requests, one row each; `{i}` in the model's name is the request's number.
+    /// So many requests, one row each; `{i}` in the body is the request's number.
     Probe(Probe),
     /// Opens streams, says how many have their first content, and holds them until the standard input ends.
     Hold(Hold),

@@ -97,7 +97,7 @@ pub(crate) async fn one_by_one(asks: Asks, count: usize, together: usize) -> io:
 
 /// One request. A pooled connection that the server has closed meanwhile is replaced once, as every client does.
 async fn one(asks: &Asks, pool: &Pool, request: &[u8], due: u64) -> Row {
-    let mut answer = Answer::default();
+    let mut answer = Answer::of(asks.dialect);
     let ended = tokio::time::timeout(asks.timeout, async {
         let pooled = pool.borrow_mut().pop();
         if let Some(mut socket) = pooled {

@@ -1,4 +1,4 @@
-//! A provider that costs almost nothing: it speaks OpenAI's chat dialect and falls as the name of the model says.
+//! A provider that costs almost nothing: it speaks the four dialects and falls as the name of the model says.
 //!
 //! `mock 127.0.0.1:9001`
 //!
@@ -10,6 +10,7 @@ mod model;
 mod plan;
 mod request;
 mod serve;
+mod tongue;
 
 use std::net::SocketAddr;
 use std::rc::Rc;

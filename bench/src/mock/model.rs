@@ -6,18 +6,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use koboshi_bench::{answer, clock};
+use koboshi_bench::clock;
 
 use crate::plan::{Fall, Plan};
+use crate::tongue::{Speech, TONGUES, Tongue};
+
+/// What is ready in one dialect.
+pub(crate) struct Said {
+    /// The whole answer, head and body.
+    pub(crate) whole: Vec<u8>,
+    /// The parts of a stream.
+    pub(crate) speech: Speech,
+}
 
 /// A model by its name.
 pub(crate) struct Model {
     /// What its name says.
     pub(crate) plan: Plan,
-    /// The whole answer, head and body.
-    pub(crate) whole: Vec<u8>,
-    /// What every frame of a stream begins with, up to the delta.
-    pub(crate) frame: String,
+    speeches: [Said; 4],
     calls: Cell<u64>,
     outage: Cell<Option<Fall>>,
     /// When it was asked; kept from its first outage on.
@@ -27,23 +33,22 @@ pub(crate) struct Model {
 impl Model {
     fn new(name: &str) -> Self {
         let plan = Plan::of(name);
-        let name = serde_json::Value::from(name);
-        let body = format!(
-            r#"{{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion","created":1750000000,"model":{name},"choices":[{{"index":0,"message":{{"role":"assistant","content":"{}","refusal":null}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":21,"completion_tokens":{},"total_tokens":{}}}}}"#,
-            answer::text(plan.chunks),
-            plan.chunks,
-            plan.chunks + 21,
-        );
-        let frame = format!(
-            r#"data: {{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion.chunk","created":1750000000,"model":{name},"choices":[{{"index":0,"delta":"#
-        );
-        Self {
-            plan,
-            whole: json("200 OK", "", &body),
-            frame,
-            calls: Cell::new(0),
-            outage: Cell::new(None),
-            asked: RefCell::new(None),
+        let name = serde_json::Value::from(name).to_string();
+        let speeches = TONGUES.map(|tongue| {
+            let speech = Speech::new(tongue, &name, plan.chunks);
+            Said { whole: json("200 OK", "", &speech.whole), speech }
+        });
+        Self { plan, speeches, calls: Cell::new(0), outage: Cell::new(None), asked: RefCell::new(None) }
+    }
+
+    /// What it says in this dialect.
+    pub(crate) fn in_tongue(&self, tongue: Tongue) -> &Said {
+        let [chat, messages, responses, gemini] = &self.speeches;
+        match tongue {
+            Tongue::Chat => chat,
+            Tongue::Messages => messages,
+            Tongue::Responses => responses,
+            Tongue::Gemini => gemini,
         }
     }
 

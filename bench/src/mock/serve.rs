@@ -4,6 +4,7 @@
 //! joined on the way is then the gateway's doing. A cut is the end of the connection without the end of the body, and not a
 //! reset, since a reset throws away what the other side has not read yet; it comes when the next piece would have come.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::rc::Rc;
@@ -17,11 +18,12 @@ use tokio::net::TcpStream;
 use crate::model::{Model, Models, json};
 use crate::plan::Fall;
 use crate::request;
+use crate::tongue::Tongue;
 
 #[derive(Deserialize)]
 struct Ask<'a> {
-    #[serde(borrow)]
-    model: std::borrow::Cow<'a, str>,
+    #[serde(borrow, default)]
+    model: Cow<'a, str>,
     #[serde(default)]
     stream: bool,
     #[serde(borrow, default)]
@@ -48,8 +50,8 @@ pub(crate) async fn converse(mut socket: TcpStream, models: Rc<Models>) -> io::R
     while let Some(request) = request::read(&mut socket, &mut buffer).await? {
         let line = buffer.get(request.line).unwrap_or_default();
         let body = buffer.get(request.body.clone()).unwrap_or_default();
-        let then = if memchr::memmem::find(line, b"/chat/completions").is_some() {
-            complete(&mut socket, &models, body).await?
+        let then = if let Some(tongue) = Tongue::of(line) {
+            complete(&mut socket, &models, tongue, line, body).await?
         } else {
             let answer = control(&models, &String::from_utf8_lossy(line));
             socket.write_all(&answer).await?;
@@ -97,12 +99,24 @@ fn control(models: &Models, line: &str) -> Vec<u8> {
     }
 }
 
-async fn complete(socket: &mut TcpStream, models: &Models, body: &[u8]) -> io::Result<Then> {
-    let Ok(ask) = serde_json::from_slice::<Ask<'_>>(body) else {
-        socket.write_all(&json("400 Bad Request", "", &error("no request that can be read", 400))).await?;
+async fn complete(
+    socket: &mut TcpStream,
+    models: &Models,
+    tongue: Tongue,
+    line: &[u8],
+    body: &[u8],
+) -> io::Result<Then> {
+    let Ok(mut ask) = serde_json::from_slice::<Ask<'_>>(body) else {
+        socket
+            .write_all(&json("400 Bad Request", "", &tongue.error("no request that can be read", 400)))
+            .await?;
         return Ok(Then::Next);
     };
+    if tongue == Tongue::Gemini {
+        (ask.model, ask.stream) = named_in(line);
+    }
     let model = models.named(&ask.model);
+    let said = model.in_tongue(tongue);
     let fall = model.call();
     if model.plan.wait > 0 {
         Alarm::new()?.until(clock::now() + clock::millis(model.plan.wait)).await?;
@@ -110,7 +124,8 @@ async fn complete(socket: &mut TcpStream, models: &Models, body: &[u8]) -> io::R
     match fall {
         Some(Fall::Status(status, wait)) => {
             let headers = wait.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
-            let answer = json(&format!("{status} Fallen"), &headers, &error("the mock has fallen", status));
+            let answer =
+                json(&format!("{status} Fallen"), &headers, &tongue.error("the mock has fallen", status));
             socket.write_all(&answer).await?;
             Ok(Then::Next)
         }
@@ -124,17 +139,24 @@ async fn complete(socket: &mut TcpStream, models: &Models, body: &[u8]) -> io::R
             Ok(Then::Close)
         }
         Some(Fall::Cut(_)) if !ask.stream => {
-            let half = model.whole.len() / 2;
-            socket.write_all(model.whole.get(..half).unwrap_or_default()).await?;
+            let half = said.whole.len() / 2;
+            socket.write_all(said.whole.get(..half).unwrap_or_default()).await?;
             Ok(Then::Close)
         }
-        Some(Fall::Cut(after)) => stream(socket, &model, &given(&ask), Some(after)).await,
-        None if ask.stream => stream(socket, &model, &given(&ask), None).await,
+        Some(Fall::Cut(after)) => stream(socket, &model, tongue, &given(&ask), Some(after)).await,
+        None if ask.stream => stream(socket, &model, tongue, &given(&ask), None).await,
         None => {
-            socket.write_all(&model.whole).await?;
+            socket.write_all(&said.whole).await?;
             Ok(Then::Next)
         }
     }
+}
+
+/// Model and whether a stream is wanted, as `/v1beta/models/NAME:streamGenerateContent` says it.
+fn named_in(line: &[u8]) -> (Cow<'static, str>, bool) {
+    let line = String::from_utf8_lossy(line);
+    let name = line.split_once("/models/").and_then(|(_, rest)| rest.split_once(':')).unwrap_or_default().0;
+    (Cow::Owned(name.to_owned()), line.contains(":stream"))
 }
 
 /// The beginning of the answer, where the conversation ends with it: the mock goes on from there.
@@ -149,30 +171,33 @@ fn given(ask: &Ask<'_>) -> String {
     }
 }
 
-async fn stream(socket: &mut TcpStream, model: &Model, given: &str, cut: Option<usize>) -> io::Result<Then> {
-    let plan = &model.plan;
-    let mut out = Vec::with_capacity(1024);
-    out.extend_from_slice(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
+async fn stream(
+    socket: &mut TcpStream,
+    model: &Model,
+    tongue: Tongue,
+    given: &str,
+    cut: Option<usize>,
+) -> io::Result<Then> {
+    let (plan, speech) = (&model.plan, &model.in_tongue(tongue).speech);
+    let mut out = String::with_capacity(1024);
+    out.push_str(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
     );
-    let mut text = String::with_capacity(512);
-    frame(
-        &mut out,
-        &mut text,
-        &model.frame,
-        r#"{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}"#,
-    );
-    socket.write_all(&out).await?;
+    for frame in &speech.opening {
+        chunk(&mut out, frame);
+    }
+    socket.write_all(out.as_bytes()).await?;
     let alarm = if plan.gap > 0 { Some(Alarm::new()?) } else { None };
     let mut due = clock::now();
     let goes_on = !plan.stamp && !given.is_empty() && answer::text(plan.chunks).starts_with(given);
-    let mut said = if goes_on { given.len() } else { 0 };
-    let mut delta = String::with_capacity(128);
+    let mut skipped = if goes_on { given.len() } else { 0 };
+    let (mut piece, mut frame, mut said) =
+        (String::with_capacity(32), String::with_capacity(512), String::new());
     for at in 0..plan.chunks {
         let whole = answer::piece(at);
-        let piece = whole.get(said.min(whole.len())..).unwrap_or_default();
-        said = said.saturating_sub(whole.len());
-        if piece.is_empty() {
+        let rest = whole.get(skipped.min(whole.len())..).unwrap_or_default();
+        skipped = skipped.saturating_sub(whole.len());
+        if rest.is_empty() {
             continue;
         }
         // No pause before the first piece: the time to first content must not have a timer of ours in it.
@@ -183,15 +208,15 @@ async fn stream(socket: &mut TcpStream, model: &Model, given: &str, cut: Option<
         if cut == Some(at) {
             return Ok(Then::Close);
         }
-        delta.clear();
-        let _infallible = if plan.stamp {
-            write!(delta, r#"{{"content":"t{} "}},"logprobs":null,"finish_reason":null}}]}}"#, clock::now())
-        } else {
-            write!(delta, r#"{{"content":"{piece}"}},"logprobs":null,"finish_reason":null}}]}}"#)
-        };
+        piece.clear();
+        frame.clear();
         out.clear();
-        frame(&mut out, &mut text, &model.frame, &delta);
-        socket.write_all(&out).await?;
+        let _infallible =
+            if plan.stamp { write!(piece, "t{} ", clock::now()) } else { write!(piece, "{rest}") };
+        said.push_str(&piece);
+        speech.piece(&mut frame, at, &piece);
+        chunk(&mut out, &frame);
+        socket.write_all(out.as_bytes()).await?;
         if at % 32 == 31 {
             tokio::task::yield_now().await;
         }
@@ -200,32 +225,15 @@ async fn stream(socket: &mut TcpStream, model: &Model, given: &str, cut: Option<
         return Ok(Then::Close);
     }
     out.clear();
-    delta.clear();
-    let _infallible = write!(
-        delta,
-        r#"{{}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":21,"completion_tokens":{},"total_tokens":{}}}}}"#,
-        plan.chunks,
-        plan.chunks + 21
-    );
-    frame(&mut out, &mut text, &model.frame, &delta);
-    frame(&mut out, &mut text, "data: ", "[DONE]");
-    out.extend_from_slice(b"0\r\n\r\n");
-    socket.write_all(&out).await?;
+    for frame in &speech.closing(&said) {
+        chunk(&mut out, frame);
+    }
+    out.push_str("0\r\n\r\n");
+    socket.write_all(out.as_bytes()).await?;
     Ok(Then::Next)
 }
 
 /// One event as one chunk of the body.
-fn frame(out: &mut Vec<u8>, text: &mut String, start: &str, rest: &str) {
-    text.clear();
-    let _infallible = write!(text, "{:x}\r\n{start}{rest}\n\n\r\n", start.len() + rest.len() + 2);
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn error(message: &str, status: u16) -> String {
-    let kind = match status {
-        429 => "rate_limit_error",
-        400..=499 => "invalid_request_error",
-        _ => "server_error",
-    };
-    format!(r#"{{"error":{{"message":"{message}: {status}","type":"{kind}","param":null,"code":null}}}}"#)
+fn chunk(out: &mut String, frame: &str) {
+    let _infallible = write!(out, "{:x}\r\n{frame}\r\n", frame.len());
 }
