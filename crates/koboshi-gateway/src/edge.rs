@@ -14,6 +14,7 @@ use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::{Dialect, gemini, messages};
+use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
@@ -270,11 +271,14 @@ fn door(method: &Method, path: &str, headers: &Fields) -> Door {
         "/health" => (Method::GET, Door::Health),
         "/ready" => (Method::GET, Door::Ready),
         "/metrics" => (Method::GET, Door::Metrics),
-        rest => match called(rest).as_ref().map(|(_, verb)| verb.as_str()) {
+        rest => match called(rest).map(|(_, verb)| verb) {
             Some("generateContent" | "streamGenerateContent") => (Method::POST, Door::Talk(Dialect::Gemini)),
             Some("countTokens") => (Method::POST, Door::Count(Dialect::Gemini)),
-            None if rest.starts_with("/models/") && is_gemini => (Method::GET, Door::Model(Dialect::Gemini)),
-            None if rest.starts_with("/models/") => (Method::GET, Door::Model(lister(headers))),
+            // A name may have a colon in it, like those of Ollama; nobody gets with a verb.
+            verb if rest.starts_with("/models/") && (verb.is_none() || *method != Method::POST) => {
+                let dialect = if is_gemini { Dialect::Gemini } else { lister(headers) };
+                (Method::GET, Door::Model(dialect))
+            }
             _ => return Door::Nothing,
         },
     };
@@ -301,15 +305,16 @@ fn lister(headers: &Fields) -> Dialect {
 
 /// The model that a path names: all behind `/models/`, because names may hold slashes.
 fn model_in(path: &str) -> Option<String> {
-    let (_, rest) = path.split_once("/models/")?;
+    const BEFORE: &[u8] = b"/models/";
+    let rest = path.get(memmem::find(path.as_bytes(), BEFORE)? + BEFORE.len()..)?;
     let name = percent_decode_str(rest.trim_end_matches('/')).decode_utf8().ok()?;
     (!name.is_empty()).then(|| name.into_owned())
 }
 
 /// The model and the verb of a path like `/v1beta/models/gemini-2.5-flash:generateContent`.
-fn called(path: &str) -> Option<(String, String)> {
-    let (name, verb) = path.split_once("/models/").map(|_| path)?.rsplit_once(':')?;
-    Some((model_in(name)?, verb.to_owned()))
+fn called(path: &str) -> Option<(String, &str)> {
+    let (name, verb) = path.rsplit_once(':')?;
+    Some((model_in(name)?, verb))
 }
 
 /// Whether a stream is to be one JSON list: what Gemini's interface gives unless it is asked for events.
@@ -466,6 +471,7 @@ mod tests {
             (Method::GET, "/v1beta/models", Door::Models(Dialect::Gemini)),
             (Method::GET, "/v1beta/models/gemini-2.5-flash", Door::Model(Dialect::Gemini)),
             (Method::GET, "/v1/models/gpt-4o", Door::Model(Dialect::Chat)),
+            (Method::GET, "/v1/models/qwen3:8b", Door::Model(Dialect::Chat)),
             (Method::POST, "/v1beta/models/m:embedContent", Door::Nothing),
             (Method::GET, "/v1", Door::Nothing),
             (Method::GET, "/koboshix", Door::Nothing),

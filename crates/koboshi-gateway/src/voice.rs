@@ -16,7 +16,7 @@ use koboshi_wire::voice::{Head, WholeCall};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::story::Story;
+use crate::story::{RequestId, Story};
 
 /// Long enough for a client on the same continent, too short for a person.
 const APART: Duration = Duration::from_millis(50);
@@ -28,8 +28,9 @@ pub(crate) struct Voice {
     manner: Manner,
     style: KeepAlive,
     writer: Option<Writer>,
-    /// What it is called if nobody says.
-    own: Head,
+    /// What the request is called, and the model that it asks for: the answer's names if nobody says others.
+    request: RequestId,
+    asked: String,
     /// Frames of a chat upstream have passed, and its end.
     has_passed: bool,
     has_ended: bool,
@@ -47,19 +48,13 @@ impl Voice {
             frames_only: style == KeepAlive::Frame,
             list: story.list,
         };
-        let created = story.wall.as_second();
-        let own = Head {
-            id: own_id(manner.dialect, &story.id),
-            model: request.model().to_owned(),
-            created,
-            fingerprint: None,
-        };
         Self {
-            names: Head { created, ..Head::default() },
+            names: Head { created: story.wall.as_second(), ..Head::default() },
             manner,
             style,
             writer: None,
-            own,
+            request: story.id.clone(),
+            asked: request.model().to_owned(),
             has_passed: false,
             has_ended: false,
             is_ours: false,
@@ -95,12 +90,15 @@ impl Voice {
     }
 
     fn writer(&mut self) -> &mut Writer {
-        let Self { names, own, manner, has_passed, has_ended, .. } = self;
+        let Self { names, request, asked, manner, has_passed, has_ended, .. } = self;
         self.writer.get_or_insert_with(|| {
-            let or =
-                |known: &str, other: &str| if known.is_empty() { other.to_owned() } else { known.to_owned() };
-            let head =
-                Head { id: or(&names.id, &own.id), model: or(&names.model, &own.model), ..names.clone() };
+            let mut head = names.clone();
+            if head.id.is_empty() {
+                head.id = own_id(manner.dialect, request);
+            }
+            if head.model.is_empty() {
+                head.model.clone_from(asked);
+            }
             let mut writer = Writer::new(head, *manner);
             if *has_passed {
                 let finish = if *has_ended { vec![(0, "stop".into())] } else { Vec::new() };

@@ -96,6 +96,16 @@ pub(super) fn many(raw: &RawValue) -> Vec<&RawValue> {
     }
 }
 
+/// One element of a list. The first one, which is mostly the wanted one, is found without reading the others.
+pub(super) fn at(raw: &RawValue, index: usize) -> Option<&RawValue> {
+    match raw.get().strip_prefix('[') {
+        Some(rest) if index == 0 => {
+            serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next()?.ok()
+        }
+        _ => many(raw).get(index).copied(),
+    }
+}
+
 /// A text that is not empty.
 pub(super) fn full(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     text_of(raw?).filter(|text| !text.is_empty())
@@ -132,6 +142,17 @@ mod tests {
             ("", "topK", false),
         ] {
             assert_eq!(is_named(name, camel), same, "{name} {camel}");
+        }
+    }
+
+    #[test]
+    fn the_first_element_is_the_one_that_a_full_reading_finds() {
+        for text in [r#"[ {"a":[1,2]} , {"b":2}]"#, "[]", r#"{"alone":1}"#, "[1,2]", "null", "\"text\""] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            for index in 0..3 {
+                let known = many(raw).get(index).map(|raw| raw.get());
+                assert_eq!(at(raw, index).map(RawValue::get), known, "{text} {index}");
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::part::{Content, Several};
-use super::reading::{Node, Pairs, full, is_named, many};
+use super::reading::{Node, Pairs, at, full, is_named};
 use super::turns::Reader;
 use super::{part, settings};
 use crate::form::{Form, Left, Role};
@@ -100,7 +100,7 @@ impl<'a> GeminiRequest<'a> {
     #[must_use]
     pub fn opening(&self) -> &'a [u8] {
         let first = self.form().turns.iter().position(|turn| turn.role == Role::User).unwrap_or(0);
-        let last = many(self.contents).get(first).and_then(|raw| place(self.body, raw.get()));
+        let last = at(self.contents, first).and_then(|raw| place(self.body, raw.get()));
         let from = place(self.body, self.contents.get()).map_or(0, |range| range.start);
         let end = last.map_or(from, |range| range.end);
         self.body.get(from..end).unwrap_or_default()
@@ -146,7 +146,7 @@ fn read<'a>(top: &Node<'a>, contents: Vec<Option<Content<'a>>>, mut form: Form<'
     if let Some(raw) = top.get("generationConfig") {
         settings::generation(raw, &mut form);
     }
-    for (name, _) in top.0.iter().filter(|(_, value)| is_full(value)) {
+    for (name, value) in &top.0 {
         let left = if is_named(name, "cachedContent") {
             Left::needed("needs_cached_content", name.as_ref())
         } else if is_named(name, "safetySettings") {
@@ -158,7 +158,10 @@ fn read<'a>(top: &Node<'a>, contents: Vec<Option<Content<'a>>>, mut form: Form<'
         } else {
             Left::dropped("drop_unknown_field", name.as_ref())
         };
-        form.left.push(left);
+        // What says nothing is not missed.
+        if is_full(value) {
+            form.left.push(left);
+        }
     }
     form
 }

@@ -201,11 +201,13 @@ impl<'a> Rewrite<'a> {
         if !self.notes.is_empty() {
             self.add_notes(&mut splices);
         }
-        let beginning = self.last_text().filter(|_| !self.continued.is_empty());
+        // To find the last content all of them are read, so only who adds to it looks.
+        let wants = |added: bool| added.then_some(());
+        let beginning = wants(!self.continued.is_empty()).and_then(|()| self.last_text());
         if let Some(range) = beginning.and_then(|raw| place(self.body, raw.get())) {
             splices.insert(range.end.saturating_sub(1), escaped(&self.continued));
         }
-        if let Some(parts) = self.last_parts().filter(|_| !self.added.is_empty()) {
+        if let Some(parts) = wants(!self.added.is_empty()).and_then(|()| self.last_parts()) {
             self.extend(parts, &self.added, &mut splices);
         }
         if !self.appended.is_empty() {
