@@ -12,7 +12,7 @@ use koboshi_config::Config;
 use koboshi_config::gateway::{ClientKey, ProviderConfig, ProviderKind};
 use koboshi_gateway::StartError;
 use koboshi_store::MemoryStore;
-use koboshi_testkit::until;
+use koboshi_testkit::{Client, until};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -267,18 +267,34 @@ fn a_head_that_does_not_come_is_not_waited_for() {
     let stage = guarded();
     let mut slow: Vec<_> = (0..50).map(|_| stage.client()).collect();
     for client in &mut slow {
-        client
-            .stream
-            .write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx-slow: ")
-            .unwrap();
+        client.stream.write_all(HALF_A_HEAD).unwrap();
     }
     others_are_served(&stage);
     for client in &mut slow {
-        let mut rest = Vec::new();
-        let _ = client.stream.read_to_end(&mut rest);
-        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&rest));
+        assert_is_let_go(client);
     }
     others_are_served(&stage);
+}
+
+#[test]
+fn a_lone_client_whose_head_does_not_come_is_let_go_without_anybody_else_coming() {
+    let stage = guarded();
+    // Also not after a time without clients.
+    for _ in 0..2 {
+        let mut client = stage.client();
+        client.stream.write_all(HALF_A_HEAD).unwrap();
+        assert_is_let_go(&mut client);
+    }
+}
+
+const HALF_A_HEAD: &[u8] = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx-slow: ";
+
+/// The connection ends, with or without a word why, before the client's own patience does.
+fn assert_is_let_go(client: &mut Client) {
+    let mut rest = Vec::new();
+    let ended = client.stream.read_to_end(&mut rest);
+    assert!(ended.is_ok(), "{ended:?}");
+    assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "{}", String::from_utf8_lossy(&rest));
 }
 
 #[test]
