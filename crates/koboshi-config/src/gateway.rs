@@ -69,6 +69,8 @@ pub struct ServeConfig {
     pub head_time: Duration,
     /// A request's body must be there after this.
     pub body_time: Duration,
+    /// A client that takes nothing of its answer for so long is let go.
+    pub send_time: Duration,
     /// Connections at the same time; more wait.
     pub connections: u32,
     /// How long streams may go on after a signal to stop.
@@ -96,6 +98,7 @@ impl Default for ServeConfig {
             body_bytes: 32 * 1024 * 1024,
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(60),
+            send_time: Duration::from_secs(300),
             connections: 20_000,
             drain: Duration::from_secs(30),
             deadline: Duration::from_secs(600),

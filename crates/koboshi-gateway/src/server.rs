@@ -171,7 +171,8 @@ async fn take_turns(
             }
             _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
             _ = looks.tick(), if core.lines.are_open() => {
-                core.lines.look(core.world.plan().config.serve.head_time);
+                let serve = &core.world.plan().config.serve;
+                core.lines.look(serve.head_time, serve.send_time);
                 core.upstream.tidy();
             }
         }

@@ -64,6 +64,18 @@ fn a_client_that_leaves_cancels_the_upstream_and_leaks_nothing() {
 }
 
 #[test]
+fn a_client_that_takes_nothing_of_its_answer_is_let_go_and_the_upstream_too() {
+    // More than the sockets on the way hold.
+    let stage = Stage::with(&["one/ok?chunks=100000"], |config| config.serve.send_time = ms(400));
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
+    until("the upstream is asked", || (stage.one.all_calls() == 1).then_some(()));
+    until("the upstream is let go", || (stage.one.cancelled() == 1).then_some(()));
+    stage.is_quiet();
+    drop(client);
+}
+
+#[test]
 fn a_client_that_leaves_during_a_probe_gives_the_permit_back() {
     let stage = Stage::with(&["one/flap?down=2&up=1000"], |config| {
         config.breaker.consecutive = Some(2);

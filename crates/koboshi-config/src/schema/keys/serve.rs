@@ -66,6 +66,12 @@ pub(super) fn serve() -> Vec<Key> {
             at!(serve.body_time),
             "A request's body must be there after this",
         ),
+        length(
+            "serve.send_time",
+            UP_TO_A_DAY,
+            at!(serve.send_time),
+            "A client that takes nothing of its answer for so long is let go",
+        ),
         count(
             "serve.connections",
             SOME_COUNT,

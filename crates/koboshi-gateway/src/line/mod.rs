@@ -1,128 +1,32 @@
-//! The lines to the clients of one core: are they still there?
+//! A client's connection: requests are read from it and answers written to it. [`watch`] sees whether the client is still there.
 //!
-//! A client that has said all may close its half of the connection and wait for the answer. One that goes away closes both halves, and the
-//! first thing that is seen of it is the same. The difference shows only when something is sent: a client that is gone refuses it, and
-//! the line breaks. So half of a connection is enough, and [`Lines::look`] watches the other: after the end of what the client
-//! says, it is sent `100 Continue` now and then for as long as nothing of the answer is out, which every client of HTTP/1.1 passes over
-//! (RFC 9110, 15.2). A stream needs none: its content and its keep-alives ask the same question. A client of HTTP/1.0 is not asked, and
-//! noticed when its answer is sent.
-//!
-//! The same look finds those who take too long over the head of a request, or do not send another one.
-//!
-//! All lines are looked at together, a few times a second, and told to end together. A request that is answered sooner pays nothing for it.
-//! They also share the room for what is read and written: a line that waits holds none.
+//! The lines of a core share the room for what is read and written: a line that waits holds none.
+
+mod lines;
+mod watch;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
-use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::Version;
-use koboshi_store::{Clock, SystemClock};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use koboshi_wire::http1::head::{BadHead, Coming, Head, LARGEST};
 
-/// How often it is looked whether clients are there.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
-/// So many looks from one question to the next.
-const LOOKS: u8 = 20;
+use self::lines::Common;
+pub(crate) use self::lines::{LOOK, Lines};
+use self::watch::Watch;
+
 /// What a client passes over that waits for its answer.
 const STILL_THERE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// So much is read at once.
 const ROOM: usize = 32 * 1024;
-
-/// The lines of one core.
-#[derive(Default)]
-pub(crate) struct Lines {
-    open: RefCell<Vec<Weak<Shared>>>,
-    common: Rc<Common>,
-}
-
-/// What all lines of a core have in common.
-struct Common {
-    stopping: Cell<bool>,
-    /// Where it is read into, and where answers are put together. Taken while it is used.
-    inward: Cell<Vec<u8>>,
-    outward: Cell<Vec<u8>>,
-    /// The time as a header says it, as of the last look.
-    date: RefCell<Rc<[u8]>>,
-}
-
-impl Default for Common {
-    fn default() -> Self {
-        Self {
-            stopping: Cell::new(false),
-            inward: Cell::default(),
-            outward: Cell::default(),
-            date: RefCell::new(date()),
-        }
-    }
-}
-
-/// The time as a header says it.
-fn date() -> Rc<[u8]> {
-    httpdate::fmt_http_date(SystemTime::from(SystemClock.wall())).into_bytes().into()
-}
-
-impl Lines {
-    /// A new one.
-    pub(crate) fn add(&self, stream: TcpStream) -> Line {
-        let line = Line(Rc::new(Shared {
-            stream: RefCell::new(stream),
-            inbox: RefCell::default(),
-            seen: Cell::new(0),
-            coming: Cell::new(Coming::Nothing),
-            expects: Cell::new(false),
-            watch: Cell::new(Watch::Head(0)),
-            task: RefCell::new(None),
-            gone: Cell::new(false),
-            common: Rc::clone(&self.common),
-        }));
-        let mut open = self.open.borrow_mut();
-        if open.is_empty() {
-            // Nobody has looked for a while.
-            *self.common.date.borrow_mut() = date();
-        }
-        open.push(Rc::downgrade(&line.0));
-        line
-    }
-
-    pub(crate) fn are_open(&self) -> bool {
-        !self.open.borrow().is_empty()
-    }
-
-    pub(crate) fn are_stopping(&self) -> bool {
-        self.common.stopping.get()
-    }
-
-    /// Every connection ends when its request is answered.
-    pub(crate) fn stop(&self) {
-        self.common.stopping.set(true);
-        for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
-            line.wake();
-        }
-    }
-
-    /// Looks who is gone, or has said nothing for so long. Comes again after [`LOOK`].
-    pub(crate) fn look(&self, head_time: Duration) {
-        let most = u32::try_from(head_time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
-        *self.common.date.borrow_mut() = date();
-        self.open.borrow_mut().retain(|line| {
-            let Some(line) = line.upgrade() else { return false };
-            if line.look(most) {
-                line.gone.set(true);
-                line.wake();
-            }
-            true
-        });
-    }
-}
 
 /// A client's connection.
 #[derive(Clone)]
@@ -143,21 +47,6 @@ struct Shared {
     task: RefCell<Option<Waker>>,
     gone: Cell<bool>,
     common: Rc<Common>,
-}
-
-/// What is known of a client that waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Watch {
-    /// It is to send the head of a request; so many looks ago it could begin.
-    Head(u32),
-    /// It is being answered, or must not be asked.
-    Answered,
-    /// It has waited since the last look. Most answers come sooner.
-    New,
-    /// It has waited for longer.
-    Waits,
-    /// It has said all; so many looks ago it was asked.
-    Ended(u8),
 }
 
 impl Line {
@@ -276,10 +165,12 @@ impl Line {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut stream = self.0.stream.borrow_mut();
-        let sent = match pieces {
-            [only] => ready!(Pin::new(&mut *stream).poll_write(context, only))?,
-            all => ready!(Pin::new(&mut *stream).poll_write_vectored(context, all))?,
+        let polled = match pieces {
+            [only] => Pin::new(&mut *stream).poll_write(context, only),
+            all => Pin::new(&mut *stream).poll_write_vectored(context, all),
         };
+        self.0.took(polled.is_ready());
+        let sent = ready!(polled)?;
         if sent == 0 && pieces.iter().any(|piece| !piece.is_empty()) {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
@@ -372,70 +263,10 @@ impl Line {
     }
 }
 
-impl Shared {
-    fn wake(&self) {
-        if let Some(task) = &*self.task.borrow() {
-            task.wake_by_ref();
-        }
-    }
-
-    /// Whether the client is gone.
-    fn look(&self, most: u32) -> bool {
-        match self.watch.get() {
-            Watch::Answered => false,
-            Watch::Head(looks) => {
-                self.watch.set(Watch::Head(looks.saturating_add(1)));
-                looks >= most
-            }
-            Watch::New => {
-                self.watch.set(Watch::Waits);
-                false
-            }
-            Watch::Waits => match self.has_ended() {
-                Ok(false) => false,
-                Ok(true) => {
-                    self.watch.set(Watch::Ended(1));
-                    !self.ask()
-                }
-                Err(_) => true,
-            },
-            Watch::Ended(looks) => {
-                self.watch.set(Watch::Ended((looks + 1) % LOOKS));
-                self.is_broken() || (looks == 0 && !self.ask())
-            }
-        }
-    }
-
-    /// Whether the client has said all. What it has said and nobody has read yet is another request, and no end.
-    fn has_ended(&self) -> io::Result<bool> {
-        let Some(task) = self.task.borrow().clone() else { return Ok(false) };
-        let mut byte = [0; 1];
-        // With the waker of the task that reads: a socket has room for one.
-        let mut context = Context::from_waker(&task);
-        match self.stream.borrow().poll_peek(&mut context, &mut ReadBuf::new(&mut byte)) {
-            Poll::Ready(peeked) => peeked.map(|bytes| bytes == 0),
-            Poll::Pending => Ok(false),
-        }
-    }
-
-    /// What was sent was refused.
-    fn is_broken(&self) -> bool {
-        !matches!(self.stream.borrow().take_error(), Ok(None))
-    }
-
-    /// Sends what only a client that is there takes, where it may stand. False if the line is spoiled.
-    fn ask(&self) -> bool {
-        match self.stream.borrow().try_write(STILL_THERE) {
-            Ok(sent) => sent == STILL_THERE.len(),
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     /// A line, and the client at its other end.
@@ -460,18 +291,57 @@ mod tests {
         asks.asked(&head(&asks).await.unwrap());
         let time = LOOK * 3;
         for _ in 0..3 {
-            lines.look(time);
+            lines.look(time, LOOK);
             assert!(!slow.is_gone());
         }
-        lines.look(time);
+        lines.look(time, LOOK);
         assert!(slow.is_gone() && !asks.is_gone(), "one that waits for its answer is not slow");
         asks.answers();
         asks.finished();
         for _ in 0..4 {
             assert!(!asks.is_gone(), "its time begins again after its answer");
-            lines.look(time);
+            lines.look(time, LOOK);
         }
         assert!(asks.is_gone());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn whoever_takes_nothing_of_an_answer_is_let_go_and_a_slow_reader_is_not() {
+        let lines = Lines::default();
+        let (line, mut client) = pair(&lines).await;
+        line.answers();
+        let piece = vec![b'x'; 1 << 20];
+        let fill = async || {
+            poll_fn(|context| {
+                while line.poll_write(context, &[IoSlice::new(&piece)])?.is_ready() {}
+                Poll::Ready(io::Result::Ok(()))
+            })
+            .await
+            .unwrap();
+        };
+        let (head_time, time) = (LOOK, LOOK * 3);
+        fill().await;
+        for _ in 0..5 {
+            for _ in 0..2 {
+                lines.look(head_time, time);
+            }
+            // It reads until there is room for more.
+            let mut taken = vec![0; 64 << 10];
+            loop {
+                tokio::select! {
+                    biased;
+                    sent = poll_fn(|context| line.poll_write(context, &[IoSlice::new(&piece)])) => { sent.unwrap(); break; }
+                    read = client.read(&mut taken) => assert!(read.unwrap() > 0),
+                }
+            }
+            fill().await;
+            assert!(!line.is_gone());
+        }
+        for _ in 0..4 {
+            assert!(!line.is_gone());
+            lines.look(head_time, time);
+        }
+        assert!(line.is_gone());
     }
 
     #[tokio::test(flavor = "current_thread")]

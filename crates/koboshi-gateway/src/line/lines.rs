@@ -1,0 +1,105 @@
+//! All lines of one core: looked at together a few times a second, and told to end together. A request that is answered sooner pays
+//! nothing for it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::{Duration, SystemTime};
+
+use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::http1::head::Coming;
+use tokio::net::TcpStream;
+
+use super::watch::{Patience, Watch};
+use super::{Line, Shared};
+
+/// How often it is looked whether clients are there.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
+
+/// The lines of one core.
+#[derive(Default)]
+pub(crate) struct Lines {
+    open: RefCell<Vec<Weak<Shared>>>,
+    common: Rc<Common>,
+}
+
+/// What all lines of a core have in common.
+pub(super) struct Common {
+    pub(super) stopping: Cell<bool>,
+    /// Where it is read into, and where answers are put together. Taken while it is used.
+    pub(super) inward: Cell<Vec<u8>>,
+    pub(super) outward: Cell<Vec<u8>>,
+    /// The time as a header says it, as of the last look.
+    pub(super) date: RefCell<Rc<[u8]>>,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Self {
+            stopping: Cell::new(false),
+            inward: Cell::default(),
+            outward: Cell::default(),
+            date: RefCell::new(date()),
+        }
+    }
+}
+
+/// The time as a header says it.
+fn date() -> Rc<[u8]> {
+    httpdate::fmt_http_date(SystemTime::from(SystemClock.wall())).into_bytes().into()
+}
+
+impl Lines {
+    /// A new one.
+    pub(crate) fn add(&self, stream: TcpStream) -> Line {
+        let line = Line(Rc::new(Shared {
+            stream: RefCell::new(stream),
+            inbox: RefCell::default(),
+            seen: Cell::new(0),
+            coming: Cell::new(Coming::Nothing),
+            expects: Cell::new(false),
+            watch: Cell::new(Watch::Head(0)),
+            task: RefCell::new(None),
+            gone: Cell::new(false),
+            common: Rc::clone(&self.common),
+        }));
+        let mut open = self.open.borrow_mut();
+        if open.is_empty() {
+            // Nobody has looked for a while.
+            *self.common.date.borrow_mut() = date();
+        }
+        open.push(Rc::downgrade(&line.0));
+        line
+    }
+
+    pub(crate) fn are_open(&self) -> bool {
+        !self.open.borrow().is_empty()
+    }
+
+    pub(crate) fn are_stopping(&self) -> bool {
+        self.common.stopping.get()
+    }
+
+    /// Every connection ends when its request is answered.
+    pub(crate) fn stop(&self) {
+        self.common.stopping.set(true);
+        for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
+            line.wake();
+        }
+    }
+
+    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`LOOK`].
+    pub(crate) fn look(&self, head_time: Duration, send_time: Duration) {
+        let looks =
+            |time: Duration| u32::try_from(time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
+        let most = Patience { head: looks(head_time), send: looks(send_time) };
+        *self.common.date.borrow_mut() = date();
+        self.open.borrow_mut().retain(|line| {
+            let Some(line) = line.upgrade() else { return false };
+            if line.look(&most) {
+                line.gone.set(true);
+                line.wake();
+            }
+            true
+        });
+    }
+}
