@@ -14,6 +14,7 @@
 //!
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
+mod amend;
 pub mod any;
 pub mod chat;
 pub mod dialect;
