@@ -16,6 +16,7 @@
 
 mod amend;
 pub mod any;
+mod blocks;
 pub mod chat;
 pub mod dialect;
 pub mod failure;
