@@ -324,6 +324,16 @@ pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
+/// The text of a call's arguments. Some servers send the object where its text belongs, others its text where the object does: each is taken
+/// as the text.
+pub(crate) fn arguments_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => text_of(raw),
+        Some(b'n') => None,
+        _ => Some(Cow::Borrowed(raw.get())),
+    }
+}
+
 /// The same JSON with `\ufffd` in place of halves of characters (`\ud83d` without its other half), if there are any; no place
 /// moves. Servers that cut texts by UTF-16 length send such halves, and the clients of most languages take them.
 pub(crate) fn without_halves(text: &str) -> Option<String> {

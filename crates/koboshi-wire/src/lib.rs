@@ -32,6 +32,7 @@ pub mod responses;
 mod splice;
 pub mod sse;
 pub mod step;
+mod tally;
 pub mod voice;
 pub mod whole;
 

@@ -19,6 +19,7 @@ use memchr::memchr2;
 
 use crate::Malformed;
 use crate::blocks::{Blocks, Cut, End};
+use crate::step::join;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -181,15 +182,7 @@ impl Frame {
         let mut joined: Option<Cow<'_, str>> = None;
         for (name, value) in self.fields() {
             if name == b"data" {
-                let value = std::str::from_utf8(value)?;
-                match &mut joined {
-                    None => joined = Some(Cow::Borrowed(value)),
-                    Some(before) => {
-                        let before = before.to_mut();
-                        before.push('\n');
-                        before.push_str(value);
-                    }
-                }
+                join(&mut joined, Cow::Borrowed(std::str::from_utf8(value)?), "\n");
             }
         }
         Ok(joined)

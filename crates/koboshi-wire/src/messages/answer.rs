@@ -17,9 +17,9 @@ use crate::Malformed;
 use crate::amend;
 use crate::dialect::Dialect;
 use crate::form::{Seal, Thought};
-use crate::lenient::{Fields, List, Object, Text, Truth, filled, skip, text_of};
+use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, skip};
 use crate::splice::place;
-use crate::step::Usage;
+use crate::step::{Usage, join};
 
 pub use crate::whole::{Call, Choice, Whole};
 
@@ -57,11 +57,11 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
 fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
     let seal = |data| Seal { of: Dialect::Messages, id: None, data };
     match block.kind.as_deref() {
-        Some("text") => match (&mut choice.text, block.text) {
-            (Some(before), Some(text)) => before.to_mut().push_str(&text),
-            (before, Some(text)) => *before = Some(text),
-            (_, None) => {}
-        },
+        Some("text") => {
+            if let Some(text) = block.text {
+                join(&mut choice.text, text, "");
+            }
+        }
         Some("thinking") => {
             choice.reasoning |= block.thinking.is_some();
             choice.thoughts.push(Thought {
@@ -75,13 +75,11 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
             choice.thoughts.push(Thought { seal: block.data.map(seal), hidden: true, ..Thought::default() });
         }
         Some("tool_use") => {
-            let raw = block.input.filter(|raw| raw.get() != "null");
             choice.calls.push(Call {
                 id: block.id,
                 name: block.name,
                 // A few servers send the text of the object.
-                arguments: raw
-                    .map_or(Cow::Borrowed(""), |raw| text_of(raw).unwrap_or(Cow::Borrowed(raw.get()))),
+                arguments: block.input.and_then(arguments_of).unwrap_or_default(),
                 span: block.input.and_then(|raw| place(body, raw.get())),
                 free_text: false,
                 seal: None,

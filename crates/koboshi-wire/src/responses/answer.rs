@@ -3,11 +3,9 @@
 //! A response has one answer, so it is one choice: its messages are the text, its reasoning items the thoughts. Mended arguments are put where
 //! they stand by [`with_arguments`], and the rest of the answer stays the bytes it was.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 
-use super::said::{Output, Response};
+use super::said::{Output, Response, add};
 use super::whole::usage_json;
 use crate::Malformed;
 use crate::amend;
@@ -70,10 +68,6 @@ fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a>, body: &[u
     choice.refusal = choice.refused.is_some();
     choice.finish = response.finish(!choice.calls.is_empty());
     choice
-}
-
-fn add<'a>(all: &mut Option<Cow<'a, str>>, text: Option<Cow<'a, str>>) {
-    *all = super::said::joined([all.take(), text].into_iter().flatten(), "");
 }
 
 /// The answer with another cost: what all attempts together cost.

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::node::{Node, list};
-use super::said::{BETWEEN_THOUGHTS, arguments_text, joined};
+use super::said::{BETWEEN_THOUGHTS, joined};
 use crate::dialect::Dialect;
 use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::lenient::text_of;
+use crate::lenient::{arguments_of, text_of};
 
 /// Items of hosted tools that the conversation means the same without: they say that something was looked up, and the answer after them says
 /// what was found.
@@ -106,7 +106,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         if item.get("namespace").is_some() {
             self.left(Left::dropped("drop_namespace", format!("{}.namespace", place(at))));
         }
-        let arguments = item.get(field).and_then(arguments_text).filter(|text| free_text || !text.is_empty());
+        let arguments = item.get(field).and_then(arguments_of).filter(|text| free_text || !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed(if free_text { "" } else { "{}" }));
         self.names.insert(id.clone(), name.clone());
         self.answer([Part::Call(Call { id, name, arguments, free_text, seal: None })]);
