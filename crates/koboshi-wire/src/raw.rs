@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::intake::fields;
@@ -64,6 +65,11 @@ pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
         return None;
     }
     serde_json::from_str::<List<&RawValue>>(raw.get()).ok().map(|List(all)| all)
+}
+
+/// Whether a text is a JSON object, to any reader.
+pub(crate) fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
 }
 
 /// A number that the type can hold.
