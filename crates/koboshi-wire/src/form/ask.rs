@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use koboshi::guard;
+use serde_json::value::RawValue;
 
 use super::{Form, Outcome, Output, Part, Role, ToolInput, Turn};
 
@@ -84,6 +85,14 @@ impl GuardCall<'_> {
 }
 
 impl Form<'_> {
+    /// The tools that are offered: their names, and the schemas of their arguments where they have one.
+    pub(crate) fn names_and_schemas(&self) -> impl Iterator<Item = (&str, Option<&RawValue>)> {
+        self.tools.iter().map(|tool| match &tool.input {
+            ToolInput::Schema(schema) => (tool.name.as_ref(), schema.as_deref()),
+            ToolInput::FreeText => (tool.name.as_ref(), None),
+        })
+    }
+
     /// What a target must be able to do.
     #[must_use]
     pub fn needs(&self) -> Needs {

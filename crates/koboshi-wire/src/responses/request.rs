@@ -15,7 +15,7 @@ use super::node::{Node, list};
 use super::settings::read_field;
 use super::tools::{names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
-use crate::intake::{Body, IntakeError, fields};
+use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
 use crate::splice::place;
 
@@ -106,11 +106,7 @@ impl<'a> ResponsesRequest<'a> {
         // It is text: its fields were read.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let (model, _) = fields.model()?;
-        let stream = match fields.get("stream").map(RawValue::get) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
-        };
+        let stream = stream_of(fields.get("stream"))?;
         let mut form = Form { model, stream, ..Form::default() };
         form.system.extend(fields.get("instructions").and_then(text_of).filter(|text| !text.is_empty()));
         let input = read_input(&fields, &mut form)?;
@@ -180,12 +176,7 @@ impl<'a> ResponsesRequest<'a> {
     /// A value of the request's `metadata`: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        let (_, raw) = fields(self.body.get("metadata")?)?.into_iter().rev().find(|(name, _)| name == key)?;
-        match raw.get().as_bytes().first()? {
-            b'"' => text_of(raw).map(Cow::into_owned),
-            b'{' | b'[' | b'n' => None,
-            _ => Some(raw.get().to_owned()),
-        }
+        metadata_of(self.body.get("metadata")?, key)
     }
 }
 
