@@ -24,6 +24,7 @@ pub mod form;
 pub mod gemini;
 pub mod http1;
 mod intake;
+mod json;
 mod lenient;
 mod malformed;
 pub mod messages;

@@ -15,6 +15,7 @@ use koboshi::guard;
 use serde_json::value::RawValue;
 
 use super::{Form, Outcome, Output, Part, Role, ToolInput, Turn};
+use crate::step::join;
 
 /// Bytes for one token, roughly, in text and JSON.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
@@ -252,17 +253,10 @@ impl Outcome<'_> {
 fn text_of_parts<'s>(parts: &'s [Part<'_>]) -> Option<Cow<'s, str>> {
     let mut all: Option<Cow<'s, str>> = None;
     for part in parts {
-        let Part::Text(text) = part else { continue };
-        if text.is_empty() {
-            continue;
-        }
-        match &mut all {
-            None => all = Some(Cow::Borrowed(text)),
-            Some(before) => {
-                let before = before.to_mut();
-                before.push('\n');
-                before.push_str(text);
-            }
+        if let Part::Text(text) = part
+            && !text.is_empty()
+        {
+            join(&mut all, Cow::Borrowed(text), "\n");
         }
     }
     all

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::out::{self, Part, Spent};
 use crate::dialect::{Dialect, finish};
 use crate::failure::Failure;
+use crate::json;
 use crate::step::{Step, Usage};
 use crate::voice::{Head, WholeCall};
 use crate::whole::{Choice, Whole};
@@ -202,7 +203,7 @@ impl Writer {
     fn chunk(&mut self, parts: &[Part<'_>], reason: Option<&str>, usage: Option<&Usage>) -> Bytes {
         let note = self.note.take();
         let candidate = Candidate::of(0, parts, reason);
-        let json = out::json(&Answer::of(&self.head, &[candidate], usage, note.as_ref()));
+        let json = json::bytes(&Answer::of(&self.head, &[candidate], usage, note.as_ref()));
         self.framed(&json)
     }
 
@@ -228,7 +229,7 @@ pub fn whole(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
         .zip(&parts)
         .map(|(choice, parts)| Candidate::of(choice.index, parts, choice.finish.as_deref().map(word_of)));
     let candidates: Vec<Candidate<'_>> = candidates.collect();
-    out::json(&Answer::of(head, &candidates, whole.usage.as_ref(), koboshi))
+    json::bytes(&Answer::of(head, &candidates, whole.usage.as_ref(), koboshi))
 }
 
 fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
@@ -297,7 +298,7 @@ fn word_of(reason: &str) -> &str {
 
 /// A cost as it stands in an answer.
 pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    out::json(&Spent::of(usage))
+    json::bytes(&Spent::of(usage))
 }
 
 #[derive(Serialize)]

@@ -12,11 +12,12 @@ use serde_json::Value;
 
 use super::event::{Begun, StopDetails};
 use super::usage::{Counts, Spent};
-use super::{arguments, frame, stop};
+use super::{arguments, stop};
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::Dialect;
 use crate::form::{Seal, Thought};
+use crate::json;
 use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, skip};
 use crate::splice::place;
 use crate::step::{Usage, join};
@@ -99,9 +100,7 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 /// The answer with another cost: what all attempts together cost.
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
-    let mut json = Vec::new();
-    frame::json(&mut json, &Counts::of(usage));
-    amend::with_cost(body, "usage", &[], json)
+    amend::with_cost(body, "usage", &[], json::bytes(&Counts::of(usage)))
 }
 
 /// The answer with what Koboshi has to say of it.
