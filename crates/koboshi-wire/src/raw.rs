@@ -19,7 +19,7 @@ pub(crate) struct Raw<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Raw<'a> {
     /// Of an object; of anything else none.
     pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
-        fields(raw).map(Self)
+        raw.get().starts_with('{').then(|| fields(raw)).flatten().map(Self)
     }
 
     /// A field's value.
@@ -36,6 +36,11 @@ impl<'a> Raw<'a> {
     /// A field that is a text with something in it.
     pub(crate) fn full(&self, name: &str) -> Option<Cow<'a, str>> {
         self.text(name).filter(|text| !text.is_empty())
+    }
+
+    /// The `type`.
+    pub(crate) fn kind(&self) -> Option<Cow<'a, str>> {
+        self.text("type")
     }
 
     /// A field that is an object.

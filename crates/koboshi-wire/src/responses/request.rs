@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::items::Reader;
-use super::node::{Node, list};
 use super::settings::read_field;
 use super::tools::{names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
 use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
+use crate::raw::{Raw, list};
 use crate::splice::place;
 
 /// A responses request.
@@ -76,7 +76,7 @@ pub(super) enum Kind {
 }
 
 impl<'a> Item<'a> {
-    fn of(raw: &'a RawValue, node: &Node<'a>) -> Self {
+    fn of(raw: &'a RawValue, node: &Raw<'a>) -> Self {
         let content = node.get("content");
         let (kind, content) = match (node.kind().as_deref(), node.text("role").as_deref()) {
             (None | Some("message"), Some("user")) => (Kind::User, content),
@@ -196,8 +196,8 @@ fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, Int
         Some(b'[') => {
             let mut reader = Reader::of(form);
             let mut items = Vec::new();
-            for (index, item) in list(raw).into_iter().enumerate() {
-                let node = Node::of(item).ok_or(IntakeError::NotObject { list: "input", index })?;
+            for (index, item) in list(raw).unwrap_or_default().into_iter().enumerate() {
+                let node = Raw::of(item).ok_or(IntakeError::NotObject { list: "input", index })?;
                 if matches!(node.kind().as_deref(), None | Some("message")) && node.get("role").is_none() {
                     return Err(IntakeError::NoRole { list: "input", index });
                 }
