@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::Malformed;
@@ -128,18 +130,8 @@ fn head() -> Head {
 }
 
 fn failure<'a>() -> Failure<'a> {
-    Failure {
-        kind: Kind::Overloaded,
-        status: 503,
-        message: "The {model} is tired.\n\"Again\" later.",
-        code: None,
-        param: None,
-        request_id: None,
-        retry_after: Some(5),
-        resets_at: None,
-        is_final: false,
-        koboshi: None,
-    }
+    let message = "The {model} is tired.\n\"Again\" later.";
+    Failure { retry_after: Some(5), ..common::failure(Kind::Overloaded, 503, message) }
 }
 
 #[test]
