@@ -112,18 +112,6 @@ impl<'a> ChatRequest<'a> {
         self.raw("user").and_then(text_of)
     }
 
-    /// How hard the model is to think.
-    #[must_use]
-    pub fn reasoning_effort(&self) -> Option<Cow<'a, str>> {
-        self.raw("reasoning_effort").and_then(text_of)
-    }
-
-    /// The choice of a tool, raw.
-    #[must_use]
-    pub fn tool_choice(&self) -> Option<&'a RawValue> {
-        self.raw("tool_choice").or_else(|| self.raw("function_call"))
-    }
-
     /// The form of the answer, raw.
     #[must_use]
     pub fn response_format(&self) -> Option<&'a RawValue> {

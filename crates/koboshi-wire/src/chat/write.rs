@@ -54,18 +54,6 @@ pub(super) fn said_chunk(
     frame(&Chunk::of(head, &[piece(delta, None)]))
 }
 
-/// A piece of text.
-#[must_use]
-pub fn text_chunk(head: &Head, text: &str) -> Bytes {
-    frame(&Chunk::of(head, &[piece(Delta { content: Some(text), ..Delta::default() }, None)]))
-}
-
-/// Whole tool calls, numbered from 0.
-#[must_use]
-pub fn calls_chunk(head: &Head, calls: &[WholeCall<'_>]) -> Bytes {
-    calls_chunk_from(head, 0, 0, calls)
-}
-
 /// Whole tool calls of this choice, numbered from `first`: for calls that follow others.
 #[must_use]
 pub fn calls_chunk_from(head: &Head, choice: u32, first: u32, calls: &[WholeCall<'_>]) -> Bytes {
@@ -111,24 +99,6 @@ pub fn error_frame(error: &ErrorBody<'_>) -> Bytes {
 #[must_use]
 pub fn error_body(error: &ErrorBody<'_>) -> Bytes {
     json::bytes(&Wrapped::of(error))
-}
-
-/// A whole answer of text, with what Koboshi has to say of it.
-#[must_use]
-pub fn whole_text(head: &Head, text: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    let message = Message { content: Some(text), ..Message::default() };
-    whole(head, message, "stop", usage, koboshi)
-}
-
-/// A whole answer of tool calls.
-#[must_use]
-pub fn whole_calls(head: &Head, calls: &[WholeCall<'_>], usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    let calls: Vec<Call<'_>> = calls.iter().map(|call| Call::of(None, call)).collect();
-    whole(head, Message { tool_calls: Some(calls), ..Message::default() }, "tool_calls", usage, koboshi)
-}
-
-fn whole(head: &Head, message: Message<'_>, reason: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    whole_of(head, &[Choice::of(0, message, reason)], Some(usage), koboshi)
 }
 
 /// A whole answer.

@@ -28,7 +28,7 @@ use crate::sse::FrameTooLong;
 /// assert!(framer.next_frame().is_none());
 /// framer.push(Bytes::from_static(b"2}]"));
 /// assert_eq!(&framer.next_frame().unwrap().unwrap().raw()[..], b"\n,\r\n{\"a\":2}");
-/// assert!(framer.next_frame().unwrap().unwrap().is_end());
+/// assert_eq!(framer.next_frame().unwrap().unwrap().data().unwrap(), None);
 /// ```
 #[derive(Debug)]
 pub struct Framer {
@@ -179,11 +179,5 @@ impl Frame {
             }
         };
         Ok(Some(std::str::from_utf8(text)?))
-    }
-
-    /// Whether it closes the list.
-    #[must_use]
-    pub fn is_end(&self) -> bool {
-        self.element.is_none() && self.raw.ends_with(b"]")
     }
 }

@@ -31,28 +31,10 @@ pub fn write(form: &Form<'_>) -> Written {
     Written { body: json::bytes(&body), left }
 }
 
-/// The form as a request to count its tokens: nothing of how the answer is to be made.
-#[must_use]
-pub fn write_count(form: &Form<'_>) -> Written {
-    let mut left = Vec::new();
-    let body = Body {
-        max_tokens: None,
-        temperature: None,
-        top_p: None,
-        top_k: None,
-        stop_sequences: Vec::new(),
-        metadata: None,
-        stream: false,
-        ..Body::of(form, &mut left)
-    };
-    Written { body: json::bytes(&body), left }
-}
-
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
+    max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "OutputConfig::is_empty")]
@@ -151,7 +133,7 @@ impl<'a> Body<'a> {
         let thought = Thought::of(form, model, &messages, left);
         let mut body = Body {
             model: &form.model,
-            max_tokens: Some(thought.max_tokens.unwrap_or(MOST_TOKENS)),
+            max_tokens: thought.max_tokens.unwrap_or(MOST_TOKENS),
             thinking: thought.thinking,
             output_config: OutputConfig { effort: thought.effort, format },
             temperature: None,
