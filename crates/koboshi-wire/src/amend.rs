@@ -51,7 +51,8 @@ pub(crate) fn with_cost(
 }
 
 /// The answer with what Koboshi has to say of it.
-pub(crate) fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
+#[must_use]
+pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
     with_field(body, "koboshi", koboshi.to_string().as_bytes())
 }
 

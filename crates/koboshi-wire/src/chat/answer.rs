@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
-use serde_json::Value;
 
 use super::said::{Said, Spent};
 use super::write::usage_json;
@@ -19,6 +18,7 @@ use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, sk
 use crate::splice::{place, quoted};
 use crate::step::Usage;
 
+pub use crate::amend::with_note;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
@@ -81,12 +81,6 @@ pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
     amend::with_cost(body, "usage", &[], usage_json(usage))
 }
 
-/// The answer with what Koboshi has to say of it.
-#[must_use]
-pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
-    amend::with_note(body, koboshi)
-}
-
 #[derive(Default)]
 struct Answer<'a> {
     id: Option<Cow<'a, str>>,
@@ -139,7 +133,7 @@ impl<'a> Fields<'a> for Found<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn cost_and_note_change_nothing_else() {

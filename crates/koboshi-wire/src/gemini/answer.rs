@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
-use serde_json::Value;
 
 use super::event::only;
 use super::out;
@@ -20,6 +19,7 @@ use crate::lenient::{Fields, List, Object, Text, Truth, filled, skip};
 use crate::splice::place;
 use crate::step::Usage;
 
+pub use crate::amend::with_note;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer. A prompt that was refused is a choice without content that a filter ended.
@@ -84,12 +84,6 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
     amend::with_cost(body, "usageMetadata", &["usage_metadata"], usage_json(usage))
-}
-
-/// The answer with what Koboshi has to say of it.
-#[must_use]
-pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
-    amend::with_note(body, koboshi)
 }
 
 #[derive(Default)]

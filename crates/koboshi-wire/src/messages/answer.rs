@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
-use serde_json::Value;
 
 use super::event::{Begun, StopDetails};
 use super::usage::{Counts, Spent};
@@ -22,6 +21,7 @@ use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, sk
 use crate::splice::place;
 use crate::step::{Usage, join};
 
+pub use crate::amend::with_note;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
@@ -101,12 +101,6 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
     amend::with_cost(body, "usage", &[], json::bytes(&Counts::of(usage)))
-}
-
-/// The answer with what Koboshi has to say of it.
-#[must_use]
-pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
-    amend::with_note(body, koboshi)
 }
 
 #[derive(Default)]

@@ -13,7 +13,8 @@ use crate::lenient::{List, Object, filled};
 use crate::splice::place;
 use crate::step::{ItemKind, Usage};
 
-pub use crate::chat::answer::{with_arguments, with_note};
+pub use crate::amend::with_note;
+pub use crate::chat::answer::with_arguments;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
