@@ -147,6 +147,25 @@ pub(crate) fn model_of(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, &RawValu
         .ok_or(IntakeError::WrongType { param: "model", must_be: "the name of a model, as text" })
 }
 
+/// Whether a stream is asked for.
+pub(crate) fn stream_of(raw: Option<&RawValue>) -> Result<bool, IntakeError> {
+    match raw.map(RawValue::get) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
+    }
+}
+
+/// A value of a request's metadata: a text, or a number or flag as it is written.
+pub(crate) fn metadata_of(raw: &RawValue, key: &str) -> Option<String> {
+    let (_, raw) = fields(raw)?.into_iter().rev().find(|(name, _)| name == key)?;
+    match raw.get().as_bytes().first()? {
+        b'"' => text_of(raw).map(Cow::into_owned),
+        b'{' | b'[' | b'n' => None,
+        _ => Some(raw.get().to_owned()),
+    }
+}
+
 /// The place of the next byte that is no space.
 pub(crate) fn after_spaces(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();

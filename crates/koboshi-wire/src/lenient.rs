@@ -242,10 +242,15 @@ impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Fill<'_, T> {
 /// What a text says that must be one JSON object.
 pub(crate) fn filled<'a, T: Fields<'a>>(text: &'a str) -> Result<T, Malformed> {
     let mut whole = T::default();
+    fill(text, &mut whole).map(|()| whole)
+}
+
+/// The same, into what is there.
+pub(crate) fn fill<'a, T: Fields<'a>>(text: &'a str, whole: &mut T) -> Result<(), Malformed> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let is_object = Fill(&mut whole).deserialize(&mut reader).map_err(|error| Malformed::of(&error))?;
+    let is_object = Fill(whole).deserialize(&mut reader).map_err(|error| Malformed::of(&error))?;
     reader.end().map_err(|error| Malformed::of(&error))?;
-    if is_object { Ok(whole) } else { Err(Malformed::NotAnObject) }
+    if is_object { Ok(()) } else { Err(Malformed::NotAnObject) }
 }
 
 /// An object, or nothing.
@@ -316,6 +321,16 @@ pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
             let whole = without_halves(raw.get())?;
             serde_json::from_str::<Text<'_>>(&whole).ok()?.0.map(|text| Cow::Owned(text.into_owned()))
         }
+    }
+}
+
+/// The text of a call's arguments. Some servers send the object where its text belongs, others its text where the object does: each is taken
+/// as the text.
+pub(crate) fn arguments_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => text_of(raw),
+        Some(b'n') => None,
+        _ => Some(Cow::Borrowed(raw.get())),
     }
 }
 

@@ -14,7 +14,9 @@
 //!
 //! *Not here*: what a fault is (`koboshi::classify`), when to send what (`koboshi-gateway`).
 
+mod amend;
 pub mod any;
+mod blocks;
 pub mod chat;
 pub mod dialect;
 pub mod failure;
@@ -22,6 +24,7 @@ pub mod form;
 pub mod gemini;
 pub mod http1;
 mod intake;
+mod json;
 mod lenient;
 mod malformed;
 pub mod messages;
@@ -30,6 +33,7 @@ pub mod responses;
 mod splice;
 pub mod sse;
 pub mod step;
+mod tally;
 pub mod voice;
 pub mod whole;
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::intake::fields;
@@ -18,7 +19,7 @@ pub(crate) struct Raw<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Raw<'a> {
     /// Of an object; of anything else none.
     pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
-        fields(raw).map(Self)
+        raw.get().starts_with('{').then(|| fields(raw)).flatten().map(Self)
     }
 
     /// A field's value.
@@ -35,6 +36,11 @@ impl<'a> Raw<'a> {
     /// A field that is a text with something in it.
     pub(crate) fn full(&self, name: &str) -> Option<Cow<'a, str>> {
         self.text(name).filter(|text| !text.is_empty())
+    }
+
+    /// The `type`.
+    pub(crate) fn kind(&self) -> Option<Cow<'a, str>> {
+        self.text("type")
     }
 
     /// A field that is an object.
@@ -64,6 +70,11 @@ pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
         return None;
     }
     serde_json::from_str::<List<&RawValue>>(raw.get()).ok().map(|List(all)| all)
+}
+
+/// Whether a text is a JSON object, to any reader.
+pub(crate) fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
 }
 
 /// A number that the type can hold.

@@ -5,6 +5,9 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+use serde_json::value::RawValue;
+
+use crate::lenient::text_of;
 
 /// Replacements to be made in one body. Those of one place are made in the order they were noted.
 #[derive(Debug, Default)]
@@ -21,6 +24,45 @@ impl Splices {
     /// These bytes before that place.
     pub(crate) fn insert(&mut self, at: usize, text: impl Into<Vec<u8>>) {
         self.replace(at..at, text);
+    }
+
+    /// Gives a field of the top level a value, in place of its `known` one or in front of the others. There are others: without a model there
+    /// is no request.
+    pub(crate) fn set(&mut self, body: &[u8], name: &str, known: Option<&RawValue>, json: &str) {
+        match known {
+            Some(raw) if raw.get() == json => {}
+            Some(raw) => {
+                if let Some(range) = place(body, raw.get()) {
+                    self.replace(range, json);
+                }
+            }
+            None => {
+                let front = body.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
+                self.insert(front, format!("{}:{json},", quoted(name)));
+            }
+        }
+    }
+
+    /// Adds a text to the end of a content: to the text itself, with this `between`, or as one more part of this `kind`.
+    pub(crate) fn lengthen(
+        &mut self,
+        body: &[u8],
+        content: &RawValue,
+        text: &str,
+        between: &str,
+        kind: &str,
+    ) {
+        let Some(range) = place(body, content.get()) else { return };
+        // Before the closing quote or bracket.
+        let end = range.end.saturating_sub(1);
+        if content.get().starts_with('[') {
+            let is_empty = content.get().trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty();
+            let comma = if is_empty { "" } else { "," };
+            self.insert(end, format!(r#"{comma}{{"type":"{kind}","text":{}}}"#, quoted(text)));
+        } else if let Some(before) = text_of(content) {
+            let between = if before.is_empty() { "" } else { between };
+            self.insert(end, escaped(between) + &escaped(text));
+        }
     }
 
     /// The changed body. A range that overlaps an earlier one, or lies outside, is not made: half a change is worse.

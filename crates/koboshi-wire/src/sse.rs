@@ -12,13 +12,14 @@
 //! *Not here*: `id:` and `retry:`, which no provider's stream needs; they pass with the raw bytes.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use memchr::memchr2;
 
 use crate::Malformed;
+use crate::blocks::{Blocks, Cut, End};
+use crate::step::join;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -49,39 +50,22 @@ pub struct FrameTooLong {
 /// ```
 #[derive(Debug)]
 pub struct Framer {
-    longest: usize,
-    /// Blocks that are not read to their end; the last pushed is at the back.
-    blocks: VecDeque<Bytes>,
-    /// Where the unfinished frame begins in the first block, or goes on if it began in an earlier one.
-    start: usize,
-    /// The part of the unfinished frame that stood in earlier blocks.
-    carry: BytesMut,
+    blocks: Blocks,
     lines: Lines,
     /// No frame has been given out yet.
     first: bool,
-    over: bool,
 }
 
 impl Framer {
     /// A framer for one stream, whose frames have at most so many bytes.
     #[must_use]
     pub fn new(longest: usize) -> Self {
-        Self {
-            longest,
-            blocks: VecDeque::new(),
-            start: 0,
-            carry: BytesMut::new(),
-            lines: Lines::default(),
-            first: true,
-            over: false,
-        }
+        Self { blocks: Blocks::new(longest), lines: Lines::default(), first: true }
     }
 
     /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
     pub fn push(&mut self, block: Bytes) {
-        if !self.over && !block.is_empty() {
-            self.blocks.push_back(block);
-        }
+        self.blocks.push(block);
     }
 
     /// The next whole frame.
@@ -89,44 +73,15 @@ impl Framer {
     /// # Errors
     /// A frame is too long; nothing comes after it.
     pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
-        while let Some(block) = self.blocks.front() {
-            let held = self.carry.len();
-            let end = self.lines.end_of_frame(block, self.start, held);
-            let counted = end.map_or(block.len(), |end| end.counted);
-            if held + (counted - self.start) > self.longest {
-                self.give_up();
-                return Some(Err(FrameTooLong { longest: self.longest }));
-            }
-            if let Some(end) = end {
-                return self.cut(end.at).map(Ok);
-            }
-            self.carry.extend_from_slice(block.get(self.start..).unwrap_or_default());
-            self.blocks.pop_front();
-            self.start = 0;
-        }
-        None
+        let lines = &mut self.lines;
+        let cut = self.blocks.next(|block, start, held| lines.end_of_frame(block, start, held))?;
+        Some(cut.map(|cut| {
+            let lines = std::mem::take(&mut self.lines);
+            self.frame(cut, lines.only())
+        }))
     }
 
-    /// Gives out what ends here in the first block.
-    fn cut(&mut self, end: usize) -> Option<Frame> {
-        let block = self.blocks.front()?;
-        let within = self.start..end;
-        let (raw, at) = if self.carry.is_empty() {
-            (block.slice(within.clone()), (self.blocks.len() == 1).then_some(within))
-        } else {
-            self.carry.extend_from_slice(block.get(within).unwrap_or_default());
-            (self.carry.split().freeze(), None)
-        };
-        self.start = end;
-        if end == block.len() {
-            self.blocks.pop_front();
-            self.start = 0;
-        }
-        let lines = std::mem::take(&mut self.lines);
-        Some(self.frame(raw, at, lines.only()))
-    }
-
-    fn frame(&mut self, raw: Bytes, at: Option<Range<usize>>, only: Option<usize>) -> Frame {
+    fn frame(&mut self, Cut { raw, at }: Cut, only: Option<usize>) -> Frame {
         let is_first = std::mem::take(&mut self.first);
         let mark = if is_first && raw.starts_with(BOM) { BOM.len() } else { 0 };
         Frame { raw, at, mark, only }
@@ -134,27 +89,15 @@ impl Framer {
 
     /// What has no blank line after it, at the end of the stream. Ask when [`next_frame`](Self::next_frame) gives none.
     pub fn finish(&mut self) -> Option<Frame> {
-        let mut rest = self.carry.split();
-        for block in self.blocks.drain(..) {
-            rest.extend_from_slice(block.get(self.start..).unwrap_or_default());
-            self.start = 0;
-        }
         self.lines = Lines::default();
-        if rest.is_empty() { None } else { Some(self.frame(rest.freeze(), None, None)) }
+        let raw = self.blocks.rest()?;
+        Some(self.frame(Cut { raw, at: None }, None))
     }
 
     /// Bytes of the unfinished frame.
     #[must_use]
     pub fn pending(&self) -> usize {
-        let unread: usize = self.blocks.iter().map(Bytes::len).sum();
-        self.carry.len() + unread.saturating_sub(self.start)
-    }
-
-    fn give_up(&mut self) {
-        self.over = true;
-        self.blocks = VecDeque::new();
-        self.carry = BytesMut::new();
-        self.start = 0;
+        self.blocks.pending()
     }
 }
 
@@ -169,14 +112,6 @@ struct Lines {
     ended: u32,
     /// Length of the first line without its end.
     first: usize,
-}
-
-/// Where a frame ends in a block.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    at: usize,
-    /// The same without the `\n` of a last `\r\n`: whether that one is there already is chance, and must decide nothing.
-    counted: usize,
 }
 
 impl Lines {
@@ -196,6 +131,7 @@ impl Lines {
             let is_return = block.get(end) == Some(&b'\r');
             let after = end + 1 + usize::from(is_return && block.get(end + 1) == Some(&b'\n'));
             if length == 0 && !self.begun {
+                // Whether the `\n` of a last `\r\n` is there already is chance, and must decide nothing.
                 return Some(End { at: after, counted: end + 1 });
             }
             if self.ended == 0 {
@@ -246,15 +182,7 @@ impl Frame {
         let mut joined: Option<Cow<'_, str>> = None;
         for (name, value) in self.fields() {
             if name == b"data" {
-                let value = std::str::from_utf8(value)?;
-                match &mut joined {
-                    None => joined = Some(Cow::Borrowed(value)),
-                    Some(before) => {
-                        let before = before.to_mut();
-                        before.push('\n');
-                        before.push_str(value);
-                    }
-                }
+                join(&mut joined, Cow::Borrowed(std::str::from_utf8(value)?), "\n");
             }
         }
         Ok(joined)

@@ -149,6 +149,18 @@ pub(crate) fn owned(text: Option<Cow<'_, str>>) -> Option<Cow<'static, str>> {
     text.map(|text| Cow::Owned(text.into_owned()))
 }
 
+/// Puts one more text behind those that are there.
+pub(crate) fn join<'a>(all: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
+    match all {
+        None => *all = Some(text),
+        Some(before) => {
+            let before = before.to_mut();
+            before.push_str(between);
+            before.push_str(&text);
+        }
+    }
+}
+
 /// A piece of a tool call. The first one of a call has its id and name, the arguments come in pieces to be joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallPiece<'a> {

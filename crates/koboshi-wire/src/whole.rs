@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::Malformed;
 use crate::form::{Seal, Thought};
+use crate::lenient::without_halves;
 use crate::step::{Usage, owned};
 
 /// An answer.
@@ -39,6 +41,19 @@ impl Whole<'_> {
             error: self.error,
         }
     }
+}
+
+/// Reads an answer with the reader of a dialect. One that has halves of letters in it is read without them, and then borrows nothing.
+pub(crate) fn read(
+    body: &[u8],
+    of_dialect: impl Fn(&str) -> Result<Whole<'_>, Malformed>,
+) -> Result<Whole<'_>, Malformed> {
+    let text = std::str::from_utf8(body)?;
+    of_dialect(text).or_else(|error| match without_halves(text) {
+        // Places are the same in both.
+        Some(text) => of_dialect(&text).map(Whole::into_owned),
+        None => Err(error),
+    })
 }
 
 /// One choice of an answer.

@@ -4,10 +4,12 @@
 
 use bytes::Bytes;
 use koboshi_wire::Malformed;
+use koboshi_wire::chat::voice::{self, Writer};
 use koboshi_wire::chat::write::{self, ErrorBody, Head, WholeCall};
 use koboshi_wire::chat::{answer, chunk, models};
 use koboshi_wire::sse::Framer;
-use koboshi_wire::step::Usage;
+use koboshi_wire::step::{Step, Usage};
+use koboshi_wire::whole::{Call, Choice, Whole};
 use serde_json::{Value, json};
 
 const ANSWER: &str = r#"{ "id": "chatcmpl-1", "object": "chat.completion", "created": 1741569952, "model": "gpt-4o",
@@ -101,10 +103,10 @@ fn chunks_have_the_shape_of_the_dialect() {
         json_of(&write::role_chunk(&head(), None)),
         piece(json!({"role": "assistant", "content": ""}), Value::Null)
     );
-    assert_eq!(
-        json_of(&write::text_chunk(&head(), "a\n\r\"あ")),
-        piece(json!({"content": "a\n\r\"あ"}), Value::Null)
-    );
+    let mut writer = Writer::new(head(), false);
+    writer.open(None);
+    let said = Step { text: Some("a\n\r\"あ".into()), ..Step::default() };
+    assert_eq!(json_of(&writer.say(&said)), piece(json!({"content": "a\n\r\"あ"}), Value::Null));
     assert_eq!(json_of(&write::finish_chunk(&head(), "stop")), piece(json!({}), json!("stop")));
     assert_eq!(json_of(&write::empty_chunk(&head())), piece(json!({}), Value::Null));
     let calls = [
@@ -113,7 +115,7 @@ fn chunks_have_the_shape_of_the_dialect() {
     ];
     let call = |index: u32, id: &str, name: &str, arguments: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let both = json!({"tool_calls": [call(0, "a", "f", "{\"x\":1}"), call(1, "b", "g", "{}")]});
-    assert_eq!(json_of(&write::calls_chunk(&head(), &calls)), piece(both, Value::Null));
+    assert_eq!(json_of(&write::calls_chunk_from(&head(), 0, 0, &calls)), piece(both, Value::Null));
     let later = json_of(&write::calls_chunk_from(&head(), 1, 3, &calls[..1]));
     assert_eq!(later["choices"][0]["index"], 1);
     assert_eq!(later["choices"][0]["delta"]["tool_calls"][0], call(3, "a", "f", "{\"x\":1}"));
@@ -131,8 +133,10 @@ fn what_is_written_is_read_back() {
     let written = text(&write::usage_chunk(&head(), &usage));
     let step = chunk::read(&written).unwrap();
     assert_eq!((step.usage, step.choices, step.has_content()), (Some(usage), 0, false));
-    let calls = text(&write::calls_chunk(
+    let calls = text(&write::calls_chunk_from(
         &head(),
+        0,
+        0,
         &[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }],
     ));
     assert_eq!(chunk::read(&calls).unwrap().calls[0].arguments.as_deref(), Some("{}"));
@@ -140,7 +144,9 @@ fn what_is_written_is_read_back() {
     assert!(!chunk::read(&empty).unwrap().has_content(), "keep-alives are no content");
     let role = text(&write::role_chunk(&head(), None));
     assert!(!chunk::read(&role).unwrap().has_content());
-    let whole = write::whole_text(&head(), "hello", &usage, Some(&json!({"source": "static"})));
+    let said = |choice| Whole { choices: vec![choice], usage: Some(usage), ..Whole::default() };
+    let hello = said(Choice { text: Some("hello".into()), ..Choice::default() });
+    let whole = voice::whole(&head(), &hello, Some(&json!({"source": "static"})));
     let read = answer::read(&whole).unwrap();
     assert_eq!(
         (read.choices[0].text.as_deref(), read.choices[0].finish.as_deref(), read.usage),
@@ -151,12 +157,10 @@ fn what_is_written_is_read_back() {
         (&value["koboshi"]["source"], &value["object"], &value["usage"]["total_tokens"]),
         (&json!("static"), &json!("chat.completion"), &json!(12))
     );
-    let called = write::whole_calls(
-        &head(),
-        &[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }],
-        &usage,
-        None,
-    );
+    let call =
+        Call { id: Some("a".into()), name: Some("f".into()), arguments: "{}".into(), ..Call::default() };
+    let called = said(Choice { calls: vec![call], ..Choice::default() });
+    let called = voice::whole(&head(), &called, None);
     let read = answer::read(&called).unwrap();
     assert_eq!(
         (read.choices[0].calls[0].id.as_deref(), read.choices[0].finish.as_deref()),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod noise;
 #[path = "../../../fuzz/wire_checks.rs"]
 #[allow(clippy::expect_used, reason = "checks of a test")]
 mod wire_checks;
@@ -10,16 +11,7 @@ mod wire_checks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
-}
-
-fn made_of(pieces: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![
-        vec(prop::sample::select(pieces), 0..40).prop_map(|all| all.concat()),
-        vec(any::<u8>(), 0..200)
-    ]
-}
+use noise::{cases, edited, made_of};
 
 const LINES: &[&[u8]] = &[
     b"data: ", b"data:", b"data", b"event: ", b"event:", b"id: 1", b": ", b":", b"\n", b"\n", b"\r", b"\r\n",
@@ -67,17 +59,6 @@ const CHUNK: &[&[u8]] = &[
     b" ",
 ];
 
-/// A chunk with one place changed: nearly sound, which reaches further than pieces do.
-fn edited(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
-    (prop::sample::select(sound), any::<usize>(), prop::sample::select(CHUNK), 0..3_usize).prop_map(
-        |(text, at, piece, cut)| {
-            let text = text.as_bytes();
-            let at = at % text.len();
-            [&text[..at], piece, &text[(at + cut).min(text.len())..]].concat()
-        },
-    )
-}
-
 const CHUNKS: &[&str] = &[
     r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"hi","tool_calls":[{"index":1,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
     r#"{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"x":[1]}}}]},"finish_reason":"tool_calls"}]}"#,
@@ -89,7 +70,7 @@ fn chunks_take_any_bytes() {
     for text in CHUNKS {
         wire_checks::chat_chunk(text.as_bytes());
     }
-    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(CHUNKS)])| wire_checks::chat_chunk(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(CHUNKS, CHUNK)])| wire_checks::chat_chunk(&data));
 }
 
 const REQUESTS: &[&str] = &[
@@ -104,7 +85,7 @@ fn requests_take_any_bytes() {
     for text in REQUESTS {
         wire_checks::chat_request(text.as_bytes());
     }
-    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(REQUESTS), edited(REQUESTS)])| wire_checks::chat_request(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(REQUESTS, CHUNK), edited(REQUESTS, CHUNK)])| wire_checks::chat_request(&data));
 }
 
 const RESPONSES: &[&str] = &[
@@ -119,7 +100,7 @@ fn responses_requests_take_any_bytes() {
     for text in RESPONSES {
         wire_checks::responses_request(text.as_bytes());
     }
-    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(RESPONSES), edited(RESPONSES)])| wire_checks::responses_request(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(CHUNK), edited(RESPONSES, CHUNK), edited(RESPONSES, CHUNK)])| wire_checks::responses_request(&data));
 }
 
 const EVENTS: &[&str] = &[
@@ -147,7 +128,7 @@ fn responses_streams_take_any_bytes() {
     wire_checks::responses_event(EVENTS.join("\n").as_bytes());
     let lines = || {
         vec(
-            prop_oneof![3 => prop::sample::select(EVENTS).prop_map(|text| text.as_bytes().to_vec()), 1 => edited(EVENTS)],
+            prop_oneof![3 => prop::sample::select(EVENTS).prop_map(|text| text.as_bytes().to_vec()), 1 => edited(EVENTS, CHUNK)],
             0..12,
         )
     };
@@ -210,17 +191,6 @@ const GEMINI_REQUESTS: &[&str] = &[
     r#"{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"so "}]}],"generation_config":null,"tool_config":{}}"#,
 ];
 
-/// One of these texts with one place changed.
-fn gemini_edited(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
-    (prop::sample::select(sound), any::<usize>(), prop::sample::select(GEMINI), 0..3_usize).prop_map(
-        |(text, at, piece, cut)| {
-            let text = text.as_bytes();
-            let at = at % text.len();
-            [&text[..at], piece, &text[(at + cut).min(text.len())..]].concat()
-        },
-    )
-}
-
 #[test]
 fn gemini_takes_any_bytes() {
     for text in GEMINI_STREAMS {
@@ -229,8 +199,8 @@ fn gemini_takes_any_bytes() {
     for text in GEMINI_REQUESTS {
         wire_checks::gemini_request(text.as_bytes());
     }
-    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), gemini_edited(GEMINI_STREAMS)])| wire_checks::gemini_event(&data));
-    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), gemini_edited(GEMINI_REQUESTS), gemini_edited(GEMINI_REQUESTS)])| wire_checks::gemini_request(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), edited(GEMINI_STREAMS, GEMINI)])| wire_checks::gemini_event(&data));
+    proptest!(cases(1500), |(data in prop_oneof![made_of(GEMINI), edited(GEMINI_REQUESTS, GEMINI), edited(GEMINI_REQUESTS, GEMINI)])| wire_checks::gemini_request(&data));
     for monster in [
         "[".repeat(200_000),
         format!("[{}", "{\"a\":".repeat(50_000)),

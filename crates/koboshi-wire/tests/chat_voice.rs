@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::chat::voice::{Writer, whole, whole_legacy};
@@ -26,18 +28,7 @@ fn steps(frames: &[Bytes]) -> Vec<Step<'static>> {
 }
 
 fn failure(kind: Kind, status: u16) -> Failure<'static> {
-    Failure {
-        kind,
-        status,
-        message: "No.",
-        code: None,
-        param: None,
-        request_id: None,
-        retry_after: None,
-        resets_at: None,
-        is_final: true,
-        koboshi: None,
-    }
+    Failure { is_final: true, ..common::failure(kind, status, "No.") }
 }
 
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 mod forms;
 
 use koboshi_wire::form::sanitize::{Target, sanitize};
-use koboshi_wire::form::trim::{trim, trim_keeping};
+use koboshi_wire::form::trim::trim;
 use koboshi_wire::form::{Call, Form, Image, Outcome, Part, Role, Turn};
 use proptest::prelude::*;
 
@@ -98,31 +98,6 @@ fn old_pictures_of_results_go_before_turns() {
     let trimmed = trim(&form, 2_100, tokens(&form)).unwrap();
     assert_eq!((trimmed.dropped_images, trimmed.dropped_turns, trimmed.fits), (1, 0, true));
     assert_eq!(trim(&form, 1_200, tokens(&form)).unwrap().dropped_images, 2, "the last is what is looked at");
-}
-
-#[test]
-fn what_is_pinned_stays() {
-    let mut turns = vec![user("task")];
-    turns.extend(
-        [exchange("1", 1_000), exchange("keep", 1_000), exchange("3", 1_000), exchange("4", 1_000)].concat(),
-    );
-    let form = Form { turns, ..Form::default() };
-    let is_kept = |turn: &Turn<'_>| {
-        turn.parts.iter().any(|part| matches!(part, Part::Outcome(outcome) if outcome.id == "keep"))
-    };
-    let trimmed = trim_keeping(&form, 1, tokens(&form), is_kept).unwrap();
-    assert!(!trimmed.fits);
-    let ids: Vec<_> = trimmed
-        .form
-        .turns
-        .iter()
-        .flat_map(|turn| &turn.parts)
-        .filter_map(|part| match part {
-            Part::Outcome(outcome) => Some(outcome.id.to_string()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(ids, ["keep", "4"]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
@@ -18,22 +18,12 @@ use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::voice::{Head, WholeCall};
 use serde_json::json;
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gemini").join(name)
-}
-
 fn recorded(name: &str) -> Vec<u8> {
-    fs::read(path(name)).unwrap()
+    common::recorded(&format!("gemini/{name}"))
 }
 
-/// Compares with the file, or writes it.
 fn golden(name: &str, found: &str) {
-    if std::env::var("KOBOSHI_GOLDEN").is_ok_and(|mode| mode == "write") {
-        fs::write(path(name), found).unwrap();
-        return;
-    }
-    let expected = fs::read_to_string(path(name)).unwrap();
-    assert_eq!(found, expected, "{name}");
+    common::golden(&format!("gemini/{name}"), found);
 }
 
 /// The steps of a stream of events, errors without `data:` included.
@@ -221,16 +211,11 @@ fn answers_are_read_and_written() {
 fn errors_and_lists() {
     let koboshi = json!({"kind": "cooling_down"});
     let failure = Failure {
-        kind: Kind::CoolingDown,
-        status: 429,
-        message: "All targets rest until 09:27 UTC.",
-        code: None,
-        param: None,
         request_id: Some("req-1"),
         retry_after: Some(40),
         resets_at: Some(1_763_285_220),
-        is_final: false,
         koboshi: Some(&koboshi),
+        ..common::failure(Kind::CoolingDown, 429, "All targets rest until 09:27 UTC.")
     };
     let text = |failure: &Failure<'_>| String::from_utf8(error::body(failure).to_vec()).unwrap();
     let bad = Failure {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::Malformed;
@@ -11,7 +13,7 @@ use koboshi_wire::form::{Seal, Thought};
 use koboshi_wire::gemini::answer;
 use koboshi_wire::gemini::array;
 use koboshi_wire::gemini::event::{self, Events};
-use koboshi_wire::gemini::write::{Alive, Shape, Writer, whole};
+use koboshi_wire::gemini::write::{Shape, Writer, whole};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::voice::{Head, WholeCall};
@@ -128,18 +130,8 @@ fn head() -> Head {
 }
 
 fn failure<'a>() -> Failure<'a> {
-    Failure {
-        kind: Kind::Overloaded,
-        status: 503,
-        message: "The {model} is tired.\n\"Again\" later.",
-        code: None,
-        param: None,
-        request_id: None,
-        retry_after: Some(5),
-        resets_at: None,
-        is_final: false,
-        koboshi: None,
-    }
+    let message = "The {model} is tired.\n\"Again\" later.";
+    Failure { retry_after: Some(5), ..common::failure(Kind::Overloaded, 503, message) }
 }
 
 #[test]
@@ -169,8 +161,6 @@ fn an_error_in_a_stream_is_bare_json_of_its_own() {
 fn signs_of_life_are_no_comments() {
     assert_eq!(&Writer::new(head(), false).keep_alive()[..], b"\r\n");
     assert_eq!(&Writer::new(head(), false).shaped(Shape::List).keep_alive()[..], b"\r\n");
-    let chunk = Writer::new(head(), false).alive(Alive::Chunk).keep_alive();
-    assert_eq!(&chunk[..], b"data: {\"candidates\":[]}\n\n");
 }
 
 #[test]

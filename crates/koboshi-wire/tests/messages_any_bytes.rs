@@ -6,13 +6,11 @@
 #[path = "../../../fuzz/messages_checks.rs"]
 #[allow(clippy::expect_used, reason = "checks of a test")]
 mod messages_checks;
+mod noise;
 
-use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn cases(count: u32) -> ProptestConfig {
-    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
-}
+use noise::{cases, edited, made_of};
 
 const PIECES: &[&str] = &[
     "{",
@@ -60,24 +58,8 @@ const PIECES: &[&str] = &[
     "\"signature\":\"s\"",
 ];
 
-/// A sound text with one place changed.
-fn edited(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
-    (prop::sample::select(sound), any::<usize>(), prop::sample::select(PIECES), 0..3_usize).prop_map(
-        |(text, at, piece, cut)| {
-            let text = text.as_bytes();
-            let at = at % text.len();
-            [&text[..at], piece.as_bytes(), &text[(at + cut).min(text.len())..]].concat()
-        },
-    )
-}
-
 fn bytes(sound: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![
-        vec(prop::sample::select(PIECES), 0..40).prop_map(|all| all.concat().into_bytes()),
-        vec(any::<u8>(), 0..200),
-        edited(sound),
-        edited(sound),
-    ]
+    prop_oneof![made_of(PIECES), edited(sound, PIECES)]
 }
 
 const REQUESTS: &[&str] = &[

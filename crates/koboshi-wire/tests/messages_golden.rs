@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
 use bytes::Bytes;
 use koboshi_wire::form::{Form, Left};
@@ -15,22 +15,12 @@ use koboshi_wire::messages::{MessagesRequest, body};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/messages").join(name)
-}
-
 fn recorded(name: &str) -> Vec<u8> {
-    fs::read(path(name)).unwrap()
+    common::recorded(&format!("messages/{name}"))
 }
 
-/// Compares with the file, or writes it.
 fn golden(name: &str, found: &str) {
-    if std::env::var("KOBOSHI_GOLDEN").is_ok_and(|mode| mode == "write") {
-        fs::write(path(name), found).unwrap();
-        return;
-    }
-    let expected = fs::read_to_string(path(name)).unwrap();
-    assert_eq!(found, expected, "{name}");
+    common::golden(&format!("messages/{name}"), found);
 }
 
 /// The steps of a stream.

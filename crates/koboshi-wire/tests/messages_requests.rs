@@ -516,20 +516,6 @@ fn a_failed_result_with_a_picture_loses_its_mark() {
     }
 }
 
-#[test]
-fn a_request_to_count_says_nothing_of_the_answer() {
-    let asked = Form {
-        stream: true,
-        user: Some("u".into()),
-        sampling: Sampling { temperature: Some(0.5), ..Sampling::default() },
-        ..form([turn(Role::User, [text("go")])])
-    };
-    let written = body::write_count(&asked);
-    let value: Value = serde_json::from_slice(&written.body).unwrap();
-    assert_eq!(value, json!({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "go"}]}));
-    assert_eq!(MessagesRequest::parse(&written.body).unwrap().form().turns.len(), 1);
-}
-
 // What is written is read back.
 
 fn words() -> impl Strategy<Value = String> {

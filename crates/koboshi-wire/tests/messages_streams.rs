@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::dialect::Dialect;
@@ -349,18 +351,7 @@ fn a_whole_answer_of_ours_is_read_back() {
 }
 
 fn failure(kind: Kind, status: u16) -> Failure<'static> {
-    Failure {
-        kind,
-        status,
-        message: "It failed.",
-        code: None,
-        param: None,
-        request_id: Some("req_1"),
-        retry_after: None,
-        resets_at: None,
-        is_final: false,
-        koboshi: None,
-    }
+    Failure { request_id: Some("req_1"), ..common::failure(kind, status, "It failed.") }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-use std::path::PathBuf;
+mod common;
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
@@ -14,6 +14,8 @@ use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::voice::{Head, WholeCall};
 use serde_json::{Value, json};
+
+use common::golden;
 
 fn request(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
@@ -138,16 +140,6 @@ fn translated(from: Dialect, to: Dialect) -> String {
     String::from_utf8(all).unwrap()
 }
 
-fn golden(name: &str, now: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pairs").join(name);
-    if std::env::var_os("KOBOSHI_GOLDEN").is_some_and(|value| value == "write") {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, now).unwrap();
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(now, known, "{name}: KOBOSHI_GOLDEN=write writes it anew");
-}
-
 fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     let all = Dialect::ALL.into_iter().flat_map(|from| Dialect::ALL.map(|to| (from, to)));
     all.filter(|(from, to)| from != to)
@@ -174,13 +166,13 @@ fn a_request_arrives_as_its_snapshot_says() {
         let mends: Vec<_> =
             written.mends.iter().map(|mend| format!("{} at {}", mend.rule, mend.at)).collect();
         let shown = json!({"body": value, "left": left, "mends": mends});
-        golden(&format!("{}-to-{}.json", from.name(), to.name()), &format!("{shown:#}\n"));
+        golden(&format!("pairs/{}-to-{}.json", from.name(), to.name()), &format!("{shown:#}\n"));
     }
 }
 
 #[test]
 fn a_stream_arrives_as_its_snapshot_says() {
     for (from, to) in pairs() {
-        golden(&format!("{}-to-{}.stream", from.name(), to.name()), &translated(from, to));
+        golden(&format!("pairs/{}-to-{}.stream", from.name(), to.name()), &translated(from, to));
     }
 }

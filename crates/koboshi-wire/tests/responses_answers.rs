@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::failure::Failure;
@@ -97,18 +99,8 @@ fn ends_and_failures_of_answers() {
 }
 
 fn failure(kind: Kind) -> Failure<'static> {
-    Failure {
-        kind,
-        status: kind.row().http_status.unwrap_or(500),
-        message: "It broke.",
-        code: Some("KBS-1"),
-        param: None,
-        request_id: None,
-        retry_after: None,
-        resets_at: None,
-        is_final: false,
-        koboshi: None,
-    }
+    let status = kind.row().http_status.unwrap_or(500);
+    Failure { code: Some("KBS-1"), ..common::failure(kind, status, "It broke.") }
 }
 
 fn told(failure: &Failure<'_>) -> Value {

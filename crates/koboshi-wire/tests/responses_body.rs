@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use std::borrow::Cow;
-use std::path::Path;
 
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
@@ -27,15 +28,6 @@ fn written(form: &Form<'_>) -> (Value, Vec<String>, Vec<String>) {
         some.map(|left| format!("{} {}", left.rule, left.at)).collect()
     };
     (serde_json::from_slice(&written.body).unwrap(), rules(true), rules(false))
-}
-
-/// Compares with a file of `tests/golden/responses`; `KOBOSHI_GOLDEN=write` writes it anew, to be looked at.
-fn golden(name: &str, found: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/responses").join(name);
-    if std::env::var_os("KOBOSHI_GOLDEN").is_some_and(|value| value == "write") {
-        std::fs::write(&file, found).unwrap();
-    }
-    assert_eq!(found, std::fs::read_to_string(&file).unwrap_or_default(), "{name}");
 }
 
 fn user(parts: Vec<Part<'static>>) -> Turn<'static> {
@@ -112,7 +104,7 @@ fn foreign() -> Form<'static> {
 #[test]
 fn a_foreign_conversation_is_written_as_the_vendor_takes_it() {
     let (value, dropped, needed) = written(&foreign());
-    golden("request.json", &(serde_json::to_string_pretty(&value).unwrap() + "\n"));
+    common::golden("responses/request.json", &(serde_json::to_string_pretty(&value).unwrap() + "\n"));
     assert_eq!(
         dropped,
         [

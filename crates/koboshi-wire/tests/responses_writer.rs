@@ -8,9 +8,10 @@
     reason = "helpers of tests"
 )]
 
+mod common;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
@@ -191,14 +192,8 @@ fn heard(stream: &[u8]) -> Heard {
     heard
 }
 
-/// Compares with a file of `tests/golden/responses`; `KOBOSHI_GOLDEN=write` writes it anew, to be looked at.
 fn golden(name: &str, found: &[u8]) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/responses").join(name);
-    if std::env::var_os("KOBOSHI_GOLDEN").is_some_and(|value| value == "write") {
-        std::fs::write(&file, found).unwrap();
-    }
-    let known = std::fs::read(&file).unwrap_or_default();
-    assert_eq!(String::from_utf8_lossy(found), String::from_utf8_lossy(&known), "{name}");
+    common::golden(&format!("responses/{name}"), std::str::from_utf8(found).unwrap());
 }
 
 fn calls() -> [WholeCall<'static>; 2] {
@@ -446,18 +441,8 @@ fn a_sign_of_life_before_anything_opens_the_stream() {
 }
 
 fn failure(kind: Kind) -> Failure<'static> {
-    Failure {
-        kind,
-        status: kind.row().http_status.unwrap_or(500),
-        message: "It broke.",
-        code: None,
-        param: None,
-        request_id: Some("req_1"),
-        retry_after: None,
-        resets_at: None,
-        is_final: false,
-        koboshi: None,
-    }
+    let status = kind.row().http_status.unwrap_or(500);
+    Failure { request_id: Some("req_1"), ..common::failure(kind, status, "It broke.") }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
 use crate::form::trim::trim;
 use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Turn as Said};
+use crate::raw::is_object;
 use crate::{gemini, messages, responses};
 
 /// What is to be changed.
@@ -260,8 +261,4 @@ fn exchange(broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
         Said { role: Role::Assistant, parts: calls.collect() },
         Said { role: Role::User, parts: results.collect() },
     ]
-}
-
-fn is_object(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object())
 }

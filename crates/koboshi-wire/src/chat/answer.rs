@@ -8,17 +8,17 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::said::{Said, Spent};
 use super::write::usage_json;
 use crate::Malformed;
+use crate::amend;
 use crate::form::Thought;
-use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip, without_halves};
-use crate::splice::{Splices, place, quoted};
+use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip};
+use crate::splice::{place, quoted};
 use crate::step::Usage;
 
+pub use crate::amend::with_note;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
@@ -26,20 +26,11 @@ pub use crate::whole::{Call, Choice, Whole};
 /// # Errors
 /// It is not a JSON object.
 pub fn read(body: &[u8]) -> Result<Whole<'_>, Malformed> {
-    let text = std::str::from_utf8(body)?;
-    match filled::<Answer<'_>>(text) {
-        Ok(answer) => Ok(whole(answer, body)),
-        Err(error) => match without_halves(text) {
-            // Places are the same in both.
-            Some(text) => {
-                filled::<Answer<'_>>(&text).map(|answer| whole(answer, text.as_bytes()).into_owned())
-            }
-            None => Err(error),
-        },
-    }
+    crate::whole::read(body, whole)
 }
 
-fn whole<'a>(answer: Answer<'a>, body: &[u8]) -> Whole<'a> {
+fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
+    let answer = filled::<Answer<'_>>(text)?;
     let mut whole = Whole {
         id: answer.id,
         model: answer.model,
@@ -50,9 +41,9 @@ fn whole<'a>(answer: Answer<'a>, body: &[u8]) -> Whole<'a> {
     };
     for (place, Object(found)) in (0..).zip(answer.choices) {
         whole.error |= found.error || found.finish.as_deref() == Some("error");
-        whole.choices.push(choice(found, place, body));
+        whole.choices.push(choice(found, place, text.as_bytes()));
     }
-    whole
+    Ok(whole)
 }
 
 fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
@@ -81,65 +72,13 @@ fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
 /// The answer with other arguments: each text is written as a JSON string in place of the value at its span.
 #[must_use]
 pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
-    let mut splices = Splices::default();
-    for (span, text) in changes {
-        splices.replace(span.clone(), quoted(text));
-    }
-    splices.apply(body)
+    amend::with_arguments(body, changes, quoted)
 }
 
 /// The answer with another cost: what all attempts together cost.
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
-    let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
-    let place_in = |text: &str| {
-        filled::<Cost<'_>>(text).map(|Cost(raw)| raw.and_then(|raw| place(text.as_bytes(), raw.get())))
-    };
-    // Places are the same without halves of letters.
-    let known =
-        place_in(text).or_else(|error| without_halves(text).map_or(Err(error), |whole| place_in(&whole)));
-    let Ok(known) = known else { return body.clone() };
-    let json = usage_json(usage);
-    match known {
-        Some(range) => {
-            let mut splices = Splices::default();
-            splices.replace(range, json);
-            splices.apply(body)
-        }
-        None => with_field(body, "usage", &json),
-    }
-}
-
-/// The answer with what Koboshi has to say of it.
-#[must_use]
-pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
-    with_field(body, "koboshi", koboshi.to_string().as_bytes())
-}
-
-/// The answer with one more field in front of the others; an answer always has others.
-pub(crate) fn with_field(body: &Bytes, name: &str, json: &[u8]) -> Bytes {
-    let Some(brace) = body.iter().position(|byte| *byte == b'{') else { return body.clone() };
-    let mut field = quoted(name).into_bytes();
-    field.push(b':');
-    field.extend_from_slice(json);
-    field.push(b',');
-    let mut splices = Splices::default();
-    splices.insert(brace + 1, field);
-    splices.apply(body)
-}
-
-/// Where the cost stands.
-#[derive(Default)]
-struct Cost<'a>(Option<&'a RawValue>);
-
-impl<'a> Fields<'a> for Cost<'a> {
-    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        match name {
-            "usage" => self.0 = Some(map.next_value()?),
-            _ => skip(map)?,
-        }
-        Ok(())
-    }
+    amend::with_cost(body, "usage", &[], usage_json(usage))
 }
 
 #[derive(Default)]
@@ -194,7 +133,7 @@ impl<'a> Fields<'a> for Found<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn cost_and_note_change_nothing_else() {
@@ -203,6 +142,7 @@ mod tests {
             (r#"{ "id": "a", "usage": {"prompt_tokens": 1}, "x": 1 }"#, r#", "x": 1 }"#),
             (r#"{"id":"a","usage":null,"x":1}"#, r#","x":1}"#),
             (r#"{"id":"a","x":1}"#, r#""id":"a","x":1}"#),
+            ("{ }", " }"),
         ] {
             let body = Bytes::from_static(body.as_bytes());
             let changed = with_note(&with_usage(&body, &usage), &json!({"source": "simple"}));

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::history::{Message, messages};
 use super::sampling::Drawn;
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use crate::json;
 
 /// Whose chat dialect it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,9 +70,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         drawn: Drawn::of(form, flavor, &mut notes),
         user: form.user.as_deref(),
     };
-    // Texts, numbers and raw JSON, into memory: it cannot fail.
-    let body = serde_json::to_vec(&body).unwrap_or_default();
-    Written { body: body.into(), left: notes.all }
+    Written { body: json::bytes(&body), left: notes.all }
 }
 
 /// What could not be carried, each rule once, with its first place: a long conversation says the same of every turn.

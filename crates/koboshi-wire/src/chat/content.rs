@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use crate::lenient::{Fields, List, Object, Text, Truth, otherwise, skip, text_of, without_halves};
-use crate::step::owned;
+use crate::step::{join, owned};
 
 /// One part of a content.
 #[derive(Debug, Default)]
@@ -88,17 +88,6 @@ impl<'a> Visitor<'a> for SpokenVisitor {
 impl<'a> Deserialize<'a> for Spoken<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(SpokenVisitor)
-    }
-}
-
-fn join<'a>(all: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
-    match all {
-        None => *all = Some(text),
-        Some(before) => {
-            let before = before.to_mut();
-            before.push_str(between);
-            before.push_str(&text);
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::content::{self, Weight};
 use super::intake::{IntakeError, Top};
 use super::tools::{Offer, kind_of};
 use crate::form::{BYTES_PER_TOKEN, TOKENS_OF_ENCODED};
-use crate::intake::{after_spaces, fields};
+use crate::intake::{after_spaces, fields, metadata_of, stream_of};
 use crate::lenient::{List, Number, Object, is_full, text_of};
 use crate::splice::place;
 
@@ -57,11 +57,7 @@ impl<'a> ChatRequest<'a> {
         let (model, _) = top.model()?;
         let (start, messages) = top.messages()?;
         let messages = messages.taken()?;
-        let stream = match top.get("stream").map(RawValue::get) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
-        };
+        let stream = stream_of(top.get("stream"))?;
         let include_usage = top.get("stream_options").is_some_and(includes_usage);
         Ok(Self { top, model, stream, include_usage, start, messages })
     }
@@ -114,18 +110,6 @@ impl<'a> ChatRequest<'a> {
     #[must_use]
     pub fn user(&self) -> Option<Cow<'a, str>> {
         self.raw("user").and_then(text_of)
-    }
-
-    /// How hard the model is to think.
-    #[must_use]
-    pub fn reasoning_effort(&self) -> Option<Cow<'a, str>> {
-        self.raw("reasoning_effort").and_then(text_of)
-    }
-
-    /// The choice of a tool, raw.
-    #[must_use]
-    pub fn tool_choice(&self) -> Option<&'a RawValue> {
-        self.raw("tool_choice").or_else(|| self.raw("function_call"))
     }
 
     /// The form of the answer, raw.
@@ -235,12 +219,7 @@ impl<'a> ChatRequest<'a> {
     /// A value of the request's `metadata`: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        let (_, raw) = fields(self.raw("metadata")?)?.into_iter().rev().find(|(name, _)| name == key)?;
-        match raw.get().as_bytes().first()? {
-            b'"' => text_of(raw).map(Cow::into_owned),
-            b'{' | b'[' | b'n' => None,
-            _ => Some(raw.get().to_owned()),
-        }
+        metadata_of(self.raw("metadata")?, key)
     }
 
     /// Whether this is a message that a user wrote. One that only brings images right after a tool's result is the

@@ -9,11 +9,10 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::content;
 use super::request::{ChatRequest, Message};
 use super::write::WholeCall;
-use crate::lenient::text_of;
-use crate::splice::{Splices, escaped, place, quoted};
+use crate::raw::is_object;
+use crate::splice::{Splices, place, quoted};
 
 /// Wished changes of one request.
 ///
@@ -153,7 +152,6 @@ impl<'a> Rewrite<'a> {
     /// Shows the model its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown as an empty one: many servers refuse a history with broken arguments, and the correction quotes them.
     pub fn append_exchange(&mut self, broken: &[Corrected<'_>]) -> &mut Self {
-        let is_object = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
         let sound = |call: &WholeCall<'_>| {
             if is_object(call.arguments) { call.arguments.to_owned() } else { "{}".to_owned() }
         };
@@ -200,20 +198,8 @@ impl<'a> Rewrite<'a> {
 
     /// Gives a field of the top level a value, in place or in front of the others.
     fn set(&self, name: &str, json: &str, splices: &mut Splices) {
-        let body = self.request.top.body;
-        match self.request.top.entry(name) {
-            Some(raw) if raw.get() == json => {}
-            Some(raw) => {
-                if let Some(range) = place(body.as_bytes(), raw.get()) {
-                    splices.replace(range, json);
-                }
-            }
-            // There are other fields: without a model there is no request.
-            None => {
-                let front = body.find('{').map_or(0, |brace| brace + 1);
-                splices.insert(front, format!("{}:{json},", quoted(name)));
-            }
-        }
+        let top = &self.request.top;
+        splices.set(top.body.as_bytes(), name, top.entry(name), json);
     }
 
     fn set_stream(&self, splices: &mut Splices) {
@@ -255,22 +241,10 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Adds a text to the end of a message's content: to the text itself, or as one more part.
+    /// Adds a text to the end of a message's content.
     fn lengthen(&self, message: &Message<'_>, text: &str, between: &str, splices: &mut Splices) {
-        let Some(content) = message.content else { return };
-        let Some(range) = place(self.request.top.body.as_bytes(), content.get()) else { return };
-        // Before the closing quote or bracket.
-        let end = range.end.saturating_sub(1);
-        if content::is_list(content) {
-            let comma = if content.get().trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty() {
-                ""
-            } else {
-                ","
-            };
-            splices.insert(end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(text)));
-        } else if let Some(before) = text_of(content) {
-            let between = if before.is_empty() { "" } else { between };
-            splices.insert(end, escaped(between) + &escaped(text));
+        if let Some(content) = message.content {
+            splices.lengthen(self.request.top.body.as_bytes(), content, text, between, "text");
         }
     }
 

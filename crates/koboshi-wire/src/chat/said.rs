@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, List, Number, Object, Text, Truth, is_full, skip, text_of};
+use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, is_full, skip, text_of};
 use crate::step::Usage;
+use crate::tally::{Details, Tally};
 
 use super::content::Spoken;
 
@@ -94,14 +95,9 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// The text of the arguments. Some servers send the object itself in place of its text: then that is the text.
+    /// The text of the arguments.
     pub(crate) fn arguments_text(&self) -> Option<Cow<'a, str>> {
-        let raw = self.arguments?;
-        match raw.get().as_bytes().first() {
-            Some(b'"') => text_of(raw),
-            Some(b'n') => None,
-            _ => Some(Cow::Borrowed(raw.get())),
-        }
+        arguments_of(self.arguments?)
     }
 }
 
@@ -118,66 +114,33 @@ impl<'a> Fields<'a> for Function<'a> {
 
 /// The cost of an answer, in the names of several vendors.
 #[derive(Debug, Default)]
-pub(crate) struct Spent {
-    input: Option<u64>,
-    output: Option<u64>,
-    cached: Option<u64>,
-    stored: Option<u64>,
-    reasoning: Option<u64>,
-}
+pub(crate) struct Spent(Tally);
 
 impl Spent {
     /// The cost, if any was told.
     pub(crate) fn usage(&self) -> Option<Usage> {
-        if self.input.is_none() && self.output.is_none() {
-            return None;
-        }
-        Some(Usage {
-            input: self.input.unwrap_or(0),
-            output: self.output.unwrap_or(0),
-            cached: self.cached.unwrap_or(0),
-            stored: self.stored.unwrap_or(0),
-            reasoning: self.reasoning.unwrap_or(0),
-        })
+        self.0.usage()
     }
 }
 
 impl<'a> Fields<'a> for Spent {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let Self(told) = self;
         match name {
-            "prompt_tokens" => self.input = map.next_value::<Number>()?.0,
-            "completion_tokens" => self.output = map.next_value::<Number>()?.0,
+            "prompt_tokens" => told.input = map.next_value::<Number>()?.0,
+            "completion_tokens" => told.output = map.next_value::<Number>()?.0,
             // DeepSeek; Moonshot.
             "prompt_cache_hit_tokens" | "cached_tokens" => {
-                self.cached = self.cached.max(map.next_value::<Number>()?.0);
+                told.cached = told.cached.max(map.next_value::<Number>()?.0);
             }
             "prompt_tokens_details" => {
                 let Object(details) = map.next_value::<Object<Details>>()?;
-                self.cached = self.cached.max(details.cached);
-                self.stored = details.stored;
+                told.cached = told.cached.max(details.cached);
+                told.stored = details.stored;
             }
             "completion_tokens_details" => {
-                self.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
+                told.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
             }
-            _ => skip(map)?,
-        }
-        Ok(())
-    }
-}
-
-#[derive(Debug, Default)]
-struct Details {
-    cached: Option<u64>,
-    stored: Option<u64>,
-    reasoning: Option<u64>,
-}
-
-impl<'a> Fields<'a> for Details {
-    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        match name {
-            "cached_tokens" => self.cached = map.next_value::<Number>()?.0,
-            "cache_write_tokens" => self.stored = map.next_value::<Number>()?.0,
-            "reasoning_tokens" => self.reasoning = map.next_value::<Number>()?.0,
             _ => skip(map)?,
         }
         Ok(())

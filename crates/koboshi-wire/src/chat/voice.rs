@@ -171,7 +171,7 @@ fn written(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>, legacy: boo
         let reason = choice.finish.as_deref().unwrap_or(usual);
         Choice::of(choice.index, message, word(reason, in_old_form))
     });
-    whole_of(head, choices.collect(), answer.usage.as_ref(), koboshi)
+    whole_of(head, &choices.collect::<Vec<_>>(), answer.usage.as_ref(), koboshi)
 }
 
 fn message<'a>(choice: &'a whole::Choice<'_>, legacy: bool) -> (Message<'a>, bool) {

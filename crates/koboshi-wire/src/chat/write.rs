@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::json;
 use crate::step::Usage;
 
 pub use crate::voice::{Head, WholeCall};
@@ -51,18 +52,6 @@ pub(super) fn said_chunk(
 ) -> Bytes {
     let delta = Delta { content: text, reasoning_content: thought, refusal, ..Delta::default() };
     frame(&Chunk::of(head, &[piece(delta, None)]))
-}
-
-/// A piece of text.
-#[must_use]
-pub fn text_chunk(head: &Head, text: &str) -> Bytes {
-    frame(&Chunk::of(head, &[piece(Delta { content: Some(text), ..Delta::default() }, None)]))
-}
-
-/// Whole tool calls, numbered from 0.
-#[must_use]
-pub fn calls_chunk(head: &Head, calls: &[WholeCall<'_>]) -> Bytes {
-    calls_chunk_from(head, 0, 0, calls)
 }
 
 /// Whole tool calls of this choice, numbered from `first`: for calls that follow others.
@@ -109,86 +98,55 @@ pub fn error_frame(error: &ErrorBody<'_>) -> Bytes {
 /// An error as the body of an answer.
 #[must_use]
 pub fn error_body(error: &ErrorBody<'_>) -> Bytes {
-    json(Vec::new(), &Wrapped::of(error)).into()
-}
-
-/// A whole answer of text, with what Koboshi has to say of it.
-#[must_use]
-pub fn whole_text(head: &Head, text: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    let message = Message { content: Some(text), ..Message::default() };
-    whole(head, message, "stop", usage, koboshi)
-}
-
-/// A whole answer of tool calls.
-#[must_use]
-pub fn whole_calls(head: &Head, calls: &[WholeCall<'_>], usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    let calls: Vec<Call<'_>> = calls.iter().map(|call| Call::of(None, call)).collect();
-    whole(head, Message { tool_calls: Some(calls), ..Message::default() }, "tool_calls", usage, koboshi)
-}
-
-fn whole(head: &Head, message: Message<'_>, reason: &str, usage: &Usage, koboshi: Option<&Value>) -> Bytes {
-    whole_of(head, vec![Choice::of(0, message, reason)], Some(usage), koboshi)
+    json::bytes(&Wrapped::of(error))
 }
 
 /// A whole answer.
 pub(super) fn whole_of(
     head: &Head,
-    choices: Vec<Choice<'_>>,
+    choices: &[Choice<'_>],
     usage: Option<&Usage>,
     koboshi: Option<&Value>,
 ) -> Bytes {
-    let answer = Answer {
-        id: &head.id,
-        object: "chat.completion",
-        created: head.created,
-        model: &head.model,
-        system_fingerprint: head.fingerprint.as_deref(),
-        choices,
-        usage: usage.map(Spent::of),
-        koboshi,
-    };
-    json(Vec::new(), &answer).into()
+    let answer =
+        Answer { usage: usage.map(Spent::of), koboshi, ..Answer::named("chat.completion", head, choices) };
+    json::bytes(&answer)
 }
 
 /// A cost as it stands in an answer.
-pub(crate) fn usage_json(usage: &Usage) -> Vec<u8> {
-    json(Vec::new(), &Spent::of(usage))
+pub(super) fn usage_json(usage: &Usage) -> Bytes {
+    json::bytes(&Spent::of(usage))
 }
 
 /// One event of a stream.
 fn frame(value: &impl Serialize) -> Bytes {
-    let mut text = json(b"data: ".to_vec(), value);
+    let mut text = b"data: ".to_vec();
+    json::write(&mut text, value);
     text.extend_from_slice(b"\n\n");
     text.into()
 }
 
-fn json(mut text: Vec<u8>, value: &impl Serialize) -> Vec<u8> {
-    // Texts, numbers and maps with text keys, into memory: neither can fail.
-    let written = serde_json::to_writer(&mut text, value);
-    debug_assert!(written.is_ok());
-    text
-}
-
+/// An answer, or a chunk of one.
 #[derive(Serialize)]
-struct Chunk<'a> {
+struct Answer<'a, C> {
     id: &'a str,
     object: &'static str,
     created: i64,
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_fingerprint: Option<&'a str>,
-    choices: &'a [Piece<'a>],
+    choices: &'a [C],
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Spent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     koboshi: Option<&'a Value>,
 }
 
-impl<'a> Chunk<'a> {
-    fn of(head: &'a Head, choices: &'a [Piece<'a>]) -> Self {
+impl<'a, C> Answer<'a, C> {
+    fn named(object: &'static str, head: &'a Head, choices: &'a [C]) -> Self {
         Self {
             id: &head.id,
-            object: "chat.completion.chunk",
+            object,
             created: head.created,
             model: &head.model,
             system_fingerprint: head.fingerprint.as_deref(),
@@ -196,6 +154,14 @@ impl<'a> Chunk<'a> {
             usage: None,
             koboshi: None,
         }
+    }
+}
+
+type Chunk<'a> = Answer<'a, Piece<'a>>;
+
+impl<'a> Chunk<'a> {
+    fn of(head: &'a Head, choices: &'a [Piece<'a>]) -> Self {
+        Self::named("chat.completion.chunk", head, choices)
     }
 }
 
@@ -261,21 +227,6 @@ pub(super) struct Function<'a> {
 struct Custom<'a> {
     name: &'a str,
     input: &'a str,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a str,
-    object: &'static str,
-    created: i64,
-    model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_fingerprint: Option<&'a str>,
-    choices: Vec<Choice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Spent>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    koboshi: Option<&'a Value>,
 }
 
 #[derive(Serialize)]

@@ -12,8 +12,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use koboshi::guard;
+use serde_json::value::RawValue;
 
 use super::{Form, Outcome, Output, Part, Role, ToolInput, Turn};
+use crate::step::join;
 
 /// Bytes for one token, roughly, in text and JSON.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
@@ -84,6 +86,14 @@ impl GuardCall<'_> {
 }
 
 impl Form<'_> {
+    /// The tools that are offered: their names, and the schemas of their arguments where they have one.
+    pub(crate) fn names_and_schemas(&self) -> impl Iterator<Item = (&str, Option<&RawValue>)> {
+        self.tools.iter().map(|tool| match &tool.input {
+            ToolInput::Schema(schema) => (tool.name.as_ref(), schema.as_deref()),
+            ToolInput::FreeText => (tool.name.as_ref(), None),
+        })
+    }
+
     /// What a target must be able to do.
     #[must_use]
     pub fn needs(&self) -> Needs {
@@ -243,17 +253,10 @@ impl Outcome<'_> {
 fn text_of_parts<'s>(parts: &'s [Part<'_>]) -> Option<Cow<'s, str>> {
     let mut all: Option<Cow<'s, str>> = None;
     for part in parts {
-        let Part::Text(text) = part else { continue };
-        if text.is_empty() {
-            continue;
-        }
-        match &mut all {
-            None => all = Some(Cow::Borrowed(text)),
-            Some(before) => {
-                let before = before.to_mut();
-                before.push('\n');
-                before.push_str(text);
-            }
+        if let Part::Text(text) = part
+            && !text.is_empty()
+        {
+            join(&mut all, Cow::Borrowed(text), "\n");
         }
     }
     all

@@ -2,7 +2,7 @@
 //!
 //! Least is lost where most is repeated: long results of tools lose their middle first, the longest before all others; then older pictures that
 //! tools sent go; then the oldest exchanges. A call and its result go together or stay together. System texts, the first task,
-//! what the user wrote last, the last exchange and whatever the caller pins are kept. What is left out is said where it stood, so that the
+//! what the user wrote last and the last exchange are kept. What is left out is said where it stood, so that the
 //! model does not take the rest for the whole.
 //!
 //! Own weights are rough, so the size is told in the count of whoever refused: [`trim`] is given how many tokens the conversation has by that
@@ -60,17 +60,6 @@ pub struct Trimmed<'a> {
 /// ```
 #[must_use]
 pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64) -> Option<Trimmed<'a>> {
-    trim_keeping(form, to_tokens, estimate, |_| false)
-}
-
-/// The same; turns that are pinned are not left out, though results in them may lose their middle.
-#[must_use]
-pub fn trim_keeping<'a>(
-    form: &Form<'a>,
-    to_tokens: u64,
-    estimate: u64,
-    is_pinned: impl Fn(&Turn<'_>) -> bool,
-) -> Option<Trimmed<'a>> {
     if to_tokens >= estimate {
         return None;
     }
@@ -84,7 +73,7 @@ pub fn trim_keeping<'a>(
     };
     work.cut_results();
     work.drop_images();
-    let dropped_turns = work.drop_oldest(&is_pinned);
+    let dropped_turns = work.drop_oldest();
     let Work { form, target, cut_results, dropped_images, .. } = work;
     let weight = form.weight();
     (weight < heavy).then(|| Trimmed {
@@ -164,12 +153,12 @@ impl<'a> Work<'a> {
     }
 
     /// Leaves out the oldest exchanges and turns, and says so. How many turns are gone.
-    fn drop_oldest(&mut self, is_pinned: &impl Fn(&Turn<'_>) -> bool) -> usize {
+    fn drop_oldest(&mut self) -> usize {
         if !self.is_over() {
             return 0;
         }
         let (mut weight, goal) = (self.weight, self.target.saturating_sub(ROOM));
-        let plan = Plan::of(&self.form, is_pinned);
+        let plan = Plan::of(&self.form);
         let mut gone = Gone::none(self.form.turns.len());
         for unit in &plan.units {
             if weight <= goal {
@@ -234,16 +223,14 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(form: &Form<'_>, is_pinned: &impl Fn(&Turn<'_>) -> bool) -> Self {
+    fn of(form: &Form<'_>) -> Self {
         let turns = &form.turns;
         let written = |index: &usize| form.is_real_user(*index);
         let first_task = (0..turns.len()).find(written);
         let last_words = (0..turns.len()).rev().find(written);
-        let is_pinned = |index: usize| turns.get(index).is_some_and(is_pinned);
         let stays = |index: usize| {
             Some(index) == first_task
                 || Some(index) == last_words
-                || is_pinned(index)
                 || turns.get(index).is_some_and(|turn| turn.role == Role::System)
         };
         let is_answer = |index: usize| turns.get(index).is_some_and(|turn| turn.role == Role::Assistant);
@@ -260,9 +247,7 @@ impl Plan {
             }
             let results = answers.end..index;
             let is_last = index == turns.len();
-            let held = answers.clone().any(is_pinned)
-                || results.clone().any(|at| is_pinned(at) && turns.get(at).is_some_and(Turn::has_results));
-            if !is_last && !held {
+            if !is_last {
                 units.push(Unit::Exchange { answers, results: results.clone() });
             }
             units.extend(results.filter(|at| !stays(*at) && !is_last).map(Unit::Words));

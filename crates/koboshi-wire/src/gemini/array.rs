@@ -6,13 +6,13 @@
 //!
 //! An object that stands alone, as an error may, is an element too. What is no object is passed on as it is, and the reader of chunks refuses it.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use memchr::memchr2;
 
 use crate::Malformed;
+use crate::blocks::{Blocks, Cut, End};
 use crate::sse::FrameTooLong;
 
 /// Cuts a list into elements.
@@ -28,40 +28,24 @@ use crate::sse::FrameTooLong;
 /// assert!(framer.next_frame().is_none());
 /// framer.push(Bytes::from_static(b"2}]"));
 /// assert_eq!(&framer.next_frame().unwrap().unwrap().raw()[..], b"\n,\r\n{\"a\":2}");
-/// assert!(framer.next_frame().unwrap().unwrap().is_end());
+/// assert_eq!(framer.next_frame().unwrap().unwrap().data().unwrap(), None);
 /// ```
 #[derive(Debug)]
 pub struct Framer {
-    longest: usize,
-    /// Blocks that are not read to their end; the last pushed is at the back.
-    blocks: VecDeque<Bytes>,
-    /// Where the unfinished frame begins in the first block, or goes on if it began in an earlier one.
-    start: usize,
-    /// The part of the unfinished frame that stood in earlier blocks.
-    carry: BytesMut,
+    blocks: Blocks,
     scan: Scan,
-    over: bool,
 }
 
 impl Framer {
     /// A framer for one stream, whose frames have at most so many bytes.
     #[must_use]
     pub fn new(longest: usize) -> Self {
-        Self {
-            longest,
-            blocks: VecDeque::new(),
-            start: 0,
-            carry: BytesMut::new(),
-            scan: Scan::default(),
-            over: false,
-        }
+        Self { blocks: Blocks::new(longest), scan: Scan::default() }
     }
 
     /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
     pub fn push(&mut self, block: Bytes) {
-        if !self.over && !block.is_empty() {
-            self.blocks.push_back(block);
-        }
+        self.blocks.push(block);
     }
 
     /// The next whole frame.
@@ -69,65 +53,24 @@ impl Framer {
     /// # Errors
     /// A frame is too long; nothing comes after it.
     pub fn next_frame(&mut self) -> Option<Result<Frame, FrameTooLong>> {
-        while let Some(block) = self.blocks.front() {
-            let held = self.carry.len();
-            let end = self.scan.end_of_element(block, self.start, held);
-            let counted = end.unwrap_or(block.len());
-            if held + (counted - self.start) > self.longest {
-                self.give_up();
-                return Some(Err(FrameTooLong { longest: self.longest }));
-            }
-            if let Some(end) = end {
-                return self.cut(end).map(Ok);
-            }
-            self.carry.extend_from_slice(block.get(self.start..).unwrap_or_default());
-            self.blocks.pop_front();
-            self.start = 0;
-        }
-        None
-    }
-
-    /// Gives out what ends here in the first block.
-    fn cut(&mut self, end: usize) -> Option<Frame> {
-        let block = self.blocks.front()?;
-        let within = self.start..end;
-        let (raw, at) = if self.carry.is_empty() {
-            (block.slice(within.clone()), (self.blocks.len() == 1).then_some(within))
-        } else {
-            self.carry.extend_from_slice(block.get(within).unwrap_or_default());
-            (self.carry.split().freeze(), None)
+        let scan = &mut self.scan;
+        let end_of_frame = |block: &[u8], start, held| {
+            scan.end_of_element(block, start, held).map(|at| End { at, counted: at })
         };
-        self.start = end;
-        if end == block.len() {
-            self.blocks.pop_front();
-            self.start = 0;
-        }
-        Some(Frame { raw, at, element: self.scan.element.take() })
+        let cut = self.blocks.next(end_of_frame)?;
+        Some(cut.map(|Cut { raw, at }| Frame { raw, at, element: self.scan.element.take() }))
     }
 
     /// What is not closed, at the end of the stream. Ask when [`next_frame`](Self::next_frame) gives none.
     pub fn finish(&mut self) -> Option<Frame> {
-        let mut rest = self.carry.split();
-        for block in self.blocks.drain(..) {
-            rest.extend_from_slice(block.get(self.start..).unwrap_or_default());
-            self.start = 0;
-        }
         let element = std::mem::take(&mut self.scan).element;
-        if rest.is_empty() { None } else { Some(Frame { raw: rest.freeze(), at: None, element }) }
+        self.blocks.rest().map(|raw| Frame { raw, at: None, element })
     }
 
     /// Bytes of the unfinished frame.
     #[must_use]
     pub fn pending(&self) -> usize {
-        let unread: usize = self.blocks.iter().map(Bytes::len).sum();
-        self.carry.len() + unread.saturating_sub(self.start)
-    }
-
-    fn give_up(&mut self) {
-        self.over = true;
-        self.blocks = VecDeque::new();
-        self.carry = BytesMut::new();
-        self.start = 0;
+        self.blocks.pending()
     }
 }
 
@@ -236,11 +179,5 @@ impl Frame {
             }
         };
         Ok(Some(std::str::from_utf8(text)?))
-    }
-
-    /// Whether it closes the list.
-    #[must_use]
-    pub fn is_end(&self) -> bool {
-        self.element.is_none() && self.raw.ends_with(b"]")
     }
 }

@@ -18,8 +18,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::out::{self, Part};
+use super::out::Part;
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use crate::json;
 use ages::Age;
 use contents::Builder;
 use generation::Generation;
@@ -56,7 +57,7 @@ pub fn write(form: &Form<'_>) -> Written {
         left.push(Left::needed("needs_json_with_tools", "output"));
     }
     let generation = Generation::of(form, age, &mut left);
-    let body = out::json(&Body {
+    let body = json::bytes(&Body {
         contents,
         system_instruction: (!system.is_empty()).then_some(System { parts: system }),
         tools: if tools.is_empty() { Vec::new() } else { vec![Offered { function_declarations: tools }] },

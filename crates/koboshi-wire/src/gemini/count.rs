@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::out;
 use super::request::{GeminiRequest, entry_of};
 use crate::intake::{Body, IntakeError};
+use crate::json;
 use crate::lenient::{Fields, Number, filled, skip};
 use crate::splice::quoted;
 
@@ -30,7 +30,7 @@ pub fn parse<'a>(model: &'a str, body: &'a [u8]) -> Result<GeminiRequest<'a>, In
 /// The answer.
 #[must_use]
 pub fn answer(tokens: u64) -> Bytes {
-    out::json(&Counted { total_tokens: tokens })
+    json::bytes(&Counted { total_tokens: tokens })
 }
 
 /// A body of `:generateContent` as the question how many tokens it has. Only AI Studio takes it in this form.

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::out;
 use crate::failure::Failure;
+use crate::json;
 
 /// Above this Gemini CLI does not come back by itself.
 const LONGEST_WAIT: u64 = 300;
@@ -20,7 +20,7 @@ const DOMAIN: &str = "koboshi";
 /// The body of an error. In a stream it stands by itself, without `data:`.
 #[must_use]
 pub fn body(failure: &Failure<'_>) -> Bytes {
-    out::json(&Envelope {
+    json::bytes(&Envelope {
         error: Said {
             code: failure.status,
             message: failure.message,

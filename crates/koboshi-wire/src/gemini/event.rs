@@ -20,7 +20,7 @@ use crate::Malformed;
 use crate::dialect::finish;
 use crate::lenient::{Fields, Fill, List, Object, Text, Truth, filled, otherwise, skip, without_halves};
 use crate::sse::Frame;
-use crate::step::{CallPiece, Step};
+use crate::step::{CallPiece, Step, join};
 
 /// Reads the chunks of one stream.
 ///
@@ -200,7 +200,7 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
     }
     match (said.text, index) {
         (None, _) => {}
-        (Some(text), 0) => join(&mut step.text, text),
+        (Some(text), 0) => join(&mut step.text, text, ""),
         (Some(_), _) => step.other_text = true,
     }
     step.reasoning |= has_thought;
@@ -208,7 +208,7 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
     step.audio |= said.other;
     for thought in said.thoughts.into_iter().filter(|_| index == 0) {
         if !thought.text.is_empty() {
-            join(&mut step.thought, thought.text);
+            join(&mut step.thought, thought.text, "");
         }
         // Seals are whole, so that of two the later one stands: it closes the thinking.
         step.seal = thought.seal.map(|seal| seal.data).or(step.seal.take());
@@ -226,12 +226,5 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
     }
     if let Some(reason) = candidate.finish {
         step.finish.push((index, reason));
-    }
-}
-
-fn join<'a>(all: &mut Option<Cow<'a, str>>, text: Cow<'a, str>) {
-    match all {
-        None => *all = Some(text),
-        Some(before) => before.to_mut().push_str(&text),
     }
 }

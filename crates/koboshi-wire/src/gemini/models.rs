@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::out;
+use crate::json;
 
 /// What can be asked of each.
 const METHODS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
@@ -27,13 +27,13 @@ struct Model<'a> {
 /// The list. How many tokens a model takes is not known here, so it does not say.
 #[must_use]
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Bytes {
-    out::json(&Listed { models: names.into_iter().map(model).collect() })
+    json::bytes(&Listed { models: names.into_iter().map(model).collect() })
 }
 
 /// One model: `GET /v1beta/models/{name}`.
 #[must_use]
 pub fn one(name: &str) -> Bytes {
-    out::json(&model(name))
+    json::bytes(&model(name))
 }
 
 fn model(name: &str) -> Model<'_> {

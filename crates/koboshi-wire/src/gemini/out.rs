@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -124,18 +123,4 @@ impl Spent {
             thoughts_token_count: usage.reasoning,
         }
     }
-}
-
-/// JSON on one line.
-pub(super) fn json(value: &impl Serialize) -> Bytes {
-    let mut text = Vec::new();
-    write_json(&mut text, value);
-    text.into()
-}
-
-/// The same, behind what stands there.
-pub(super) fn write_json(text: &mut Vec<u8>, value: &impl Serialize) {
-    // Texts, numbers and maps with text keys, into memory: neither can fail.
-    let written = serde_json::to_writer(text, value);
-    debug_assert!(written.is_ok());
 }

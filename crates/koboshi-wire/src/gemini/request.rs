@@ -15,7 +15,7 @@ use super::reading::{Node, Pairs, at, full, is_named};
 use super::turns::Reader;
 use super::{part, settings};
 use crate::form::{Form, Left, Role};
-use crate::intake::{Body, IntakeError};
+use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::{is_full, text_of};
 use crate::splice::place;
 
@@ -86,13 +86,7 @@ impl<'a> GeminiRequest<'a> {
 
     /// The tools that are offered: their names, and the JSON schemas of their arguments where they have one.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Option<&RawValue>)> {
-        self.form().tools.iter().map(|tool| {
-            let schema = match &tool.input {
-                crate::form::ToolInput::Schema(schema) => schema.as_deref(),
-                crate::form::ToolInput::FreeText => None,
-            };
-            (tool.name.as_ref(), schema)
-        })
+        self.form.names_and_schemas()
     }
 
     /// How the conversation began: the contents up to the first one of the user, raw. It stays the same from turn to turn, so that a
@@ -109,13 +103,7 @@ impl<'a> GeminiRequest<'a> {
     /// A label of the request, which is what this dialect has in place of metadata: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        let labels = Node::of(self.top.get("labels")?);
-        let (_, raw) = labels.0.into_iter().rev().find(|(name, _)| name == key)?;
-        match raw.get().as_bytes().first()? {
-            b'"' => text_of(raw).map(Cow::into_owned),
-            b'{' | b'[' | b'n' => None,
-            _ => Some(raw.get().to_owned()),
-        }
+        metadata_of(self.top.get("labels")?, key)
     }
 }
 

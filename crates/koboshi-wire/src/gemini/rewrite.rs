@@ -12,7 +12,6 @@ use super::reading::{Node, many};
 use super::request::GeminiRequest;
 use super::turns::STAND_IN;
 use crate::chat::Corrected;
-use crate::form::{Part, Role};
 use crate::intake::after_spaces;
 use crate::lenient::text_of;
 use crate::splice::{Splices, escaped, place, quoted};
@@ -180,11 +179,7 @@ impl<'a> Rewrite<'a> {
 
     /// Whether the last content is the model's, and nothing follows it yet. Two of one side must not follow each other.
     fn ends_with_model(&self) -> bool {
-        let last = self.request.form().turns.last();
-        let is_open = last.is_some_and(|turn| {
-            turn.role == Role::Assistant && !turn.parts.iter().any(|part| matches!(part, Part::Call(_)))
-        });
-        self.appended.is_empty() && is_open && self.last_parts().is_some()
+        self.appended.is_empty() && self.request.form().is_prefilled() && self.last_parts().is_some()
     }
 
     /// The changed body; the same bytes if nothing changes.

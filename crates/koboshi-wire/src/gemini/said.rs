@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
 use crate::form::{Seal, Thought};
-use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, otherwise, skip, text_of};
-use crate::step::Usage;
+use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, arguments_of, otherwise, skip};
+use crate::step::{Usage, join};
 
 /// One answer among those that were asked for.
 #[derive(Debug, Default)]
@@ -77,10 +77,7 @@ impl<'a> Spoken<'a> {
             return;
         }
         if let Some(text) = part.text {
-            match &mut self.text {
-                None => self.text = Some(text),
-                Some(before) => before.to_mut().push_str(&text),
-            }
+            join(&mut self.text, text, "");
         }
         if seal.is_some() {
             self.thoughts.push(Thought { seal, ..Thought::default() });
@@ -178,15 +175,6 @@ impl<'a> Called<'a> {
     /// The arguments as JSON text, as the model wrote them.
     pub(super) fn arguments(&self) -> Option<Cow<'a, str>> {
         arguments_of(self.args?)
-    }
-}
-
-/// The text of arguments. Some servers write the object as a text.
-pub(super) fn arguments_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    match raw.get().as_bytes().first() {
-        Some(b'"') => text_of(raw),
-        Some(b'n') => None,
-        _ => Some(Cow::Borrowed(raw.get())),
     }
 }
 

@@ -11,10 +11,9 @@ use serde_json::value::RawValue;
 
 use super::part::{Blob, Called, Content, Part as Found, Response};
 use super::reading::{Node, base64, full};
-use super::said::arguments_of;
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::lenient::text_of;
+use crate::lenient::{arguments_of, text_of};
 
 /// What Google's own clients write in place of a seal that is not there. It proves nothing, so it is none.
 pub(super) const STAND_IN: &str = "skip_thought_signature_validator";

@@ -4,8 +4,8 @@
 //! so a chunk can be written between those of an upstream at any place.
 //!
 //! Three things real clients taught. An error inside a stream of events is bare JSON in a write of its own: as an event it is taken for an answer
-//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a sign of life is an empty line, or
-//! for older libraries an empty chunk. And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
+//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a sign of life is an empty line.
+//! And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::out::{self, Part, Spent};
 use crate::dialect::{Dialect, finish};
 use crate::failure::Failure;
+use crate::json;
 use crate::step::{Step, Usage};
 use crate::voice::{Head, WholeCall};
 use crate::whole::{Choice, Whole};
@@ -26,16 +27,6 @@ pub enum Shape {
     Events,
     /// One JSON list.
     List,
-}
-
-/// What keeps a silent stream of events open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Alive {
-    /// An empty line. Google's libraries of today pass over it, and no chunk reaches the program.
-    #[default]
-    Line,
-    /// A chunk without candidates. For libraries that know nothing but `data: ` at the beginning of what they read; the program sees it.
-    Chunk,
 }
 
 /// Writes the chunks of one answer.
@@ -54,7 +45,6 @@ pub struct Writer {
     head: Head,
     keep_seals: bool,
     shape: Shape,
-    alive: Alive,
     is_open: bool,
     /// To be said with the next chunk.
     note: Option<Value>,
@@ -67,28 +57,13 @@ impl Writer {
     /// A writer of events. With `keep_seals` the upstream is Gemini too, and its seals go along.
     #[must_use]
     pub fn new(head: Head, keep_seals: bool) -> Self {
-        Self {
-            head,
-            keep_seals,
-            shape: Shape::Events,
-            alive: Alive::Line,
-            is_open: false,
-            note: None,
-            begun: false,
-            over: false,
-        }
+        Self { head, keep_seals, shape: Shape::Events, is_open: false, note: None, begun: false, over: false }
     }
 
     /// The same in this form.
     #[must_use]
     pub fn shaped(self, shape: Shape) -> Self {
         Self { shape, ..self }
-    }
-
-    /// The same with this sign of life.
-    #[must_use]
-    pub fn alive(self, alive: Alive) -> Self {
-        Self { alive, ..self }
     }
 
     /// A chunk of the upstream with this step went to the client as it was.
@@ -193,16 +168,13 @@ impl Writer {
 
     /// A sign of life.
     pub fn keep_alive(&mut self) -> Bytes {
-        Bytes::from_static(match (self.shape, self.alive) {
-            (Shape::List, _) | (Shape::Events, Alive::Line) => b"\r\n",
-            (Shape::Events, Alive::Chunk) => b"data: {\"candidates\":[]}\n\n",
-        })
+        Bytes::from_static(b"\r\n")
     }
 
     fn chunk(&mut self, parts: &[Part<'_>], reason: Option<&str>, usage: Option<&Usage>) -> Bytes {
         let note = self.note.take();
         let candidate = Candidate::of(0, parts, reason);
-        let json = out::json(&Answer::of(&self.head, &[candidate], usage, note.as_ref()));
+        let json = json::bytes(&Answer::of(&self.head, &[candidate], usage, note.as_ref()));
         self.framed(&json)
     }
 
@@ -228,7 +200,7 @@ pub fn whole(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
         .zip(&parts)
         .map(|(choice, parts)| Candidate::of(choice.index, parts, choice.finish.as_deref().map(word_of)));
     let candidates: Vec<Candidate<'_>> = candidates.collect();
-    out::json(&Answer::of(head, &candidates, whole.usage.as_ref(), koboshi))
+    json::bytes(&Answer::of(head, &candidates, whole.usage.as_ref(), koboshi))
 }
 
 fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
@@ -297,7 +269,7 @@ fn word_of(reason: &str) -> &str {
 
 /// A cost as it stands in an answer.
 pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    out::json(&Spent::of(usage))
+    json::bytes(&Spent::of(usage))
 }
 
 #[derive(Serialize)]

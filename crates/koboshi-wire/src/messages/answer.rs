@@ -8,19 +8,20 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::MapAccess;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::event::{Begun, StopDetails};
 use super::usage::{Counts, Spent};
-use super::{arguments, frame, stop};
+use super::{arguments, stop};
 use crate::Malformed;
+use crate::amend;
 use crate::dialect::Dialect;
 use crate::form::{Seal, Thought};
-use crate::lenient::{Fields, List, Object, Text, Truth, filled, skip, text_of, without_halves};
-use crate::splice::{Splices, place, quoted};
-use crate::step::Usage;
+use crate::json;
+use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, skip};
+use crate::splice::place;
+use crate::step::{Usage, join};
 
+pub use crate::amend::with_note;
 pub use crate::whole::{Call, Choice, Whole};
 
 /// Reads an answer.
@@ -28,20 +29,11 @@ pub use crate::whole::{Call, Choice, Whole};
 /// # Errors
 /// It is not a JSON object.
 pub fn read(body: &[u8]) -> Result<Whole<'_>, Malformed> {
-    let text = std::str::from_utf8(body)?;
-    match filled::<Answer<'_>>(text) {
-        Ok(answer) => Ok(whole(answer, body)),
-        Err(error) => match without_halves(text) {
-            // Places are the same in both.
-            Some(text) => {
-                filled::<Answer<'_>>(&text).map(|answer| whole(answer, text.as_bytes()).into_owned())
-            }
-            None => Err(error),
-        },
-    }
+    crate::whole::read(body, whole)
 }
 
-fn whole<'a>(answer: Answer<'a>, body: &[u8]) -> Whole<'a> {
+fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
+    let answer = filled::<Answer<'_>>(text)?;
     let mut choice = Choice {
         refusal: answer.explanation.is_some(),
         refused: answer.explanation,
@@ -50,27 +42,27 @@ fn whole<'a>(answer: Answer<'a>, body: &[u8]) -> Whole<'a> {
     };
     let is_answer = answer.content.is_some();
     for Object(block) in answer.content.unwrap_or_default() {
-        take(&mut choice, block, body);
+        take(&mut choice, block, text.as_bytes());
     }
-    Whole {
+    Ok(Whole {
         id: answer.id,
         model: answer.model,
         created: None,
         choices: if is_answer { vec![choice] } else { Vec::new() },
         usage: answer.spent.usage(),
         error: answer.error,
-    }
+    })
 }
 
 /// Adds what a block says.
 fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
     let seal = |data| Seal { of: Dialect::Messages, id: None, data };
     match block.kind.as_deref() {
-        Some("text") => match (&mut choice.text, block.text) {
-            (Some(before), Some(text)) => before.to_mut().push_str(&text),
-            (before, Some(text)) => *before = Some(text),
-            (_, None) => {}
-        },
+        Some("text") => {
+            if let Some(text) = block.text {
+                join(&mut choice.text, text, "");
+            }
+        }
         Some("thinking") => {
             choice.reasoning |= block.thinking.is_some();
             choice.thoughts.push(Thought {
@@ -84,13 +76,11 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
             choice.thoughts.push(Thought { seal: block.data.map(seal), hidden: true, ..Thought::default() });
         }
         Some("tool_use") => {
-            let raw = block.input.filter(|raw| raw.get() != "null");
             choice.calls.push(Call {
                 id: block.id,
                 name: block.name,
                 // A few servers send the text of the object.
-                arguments: raw
-                    .map_or(Cow::Borrowed(""), |raw| text_of(raw).unwrap_or(Cow::Borrowed(raw.get()))),
+                arguments: block.input.and_then(arguments_of).unwrap_or_default(),
                 span: block.input.and_then(|raw| place(body, raw.get())),
                 free_text: false,
                 seal: None,
@@ -104,66 +94,13 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
 /// the field `_raw`.
 #[must_use]
 pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
-    let mut splices = Splices::default();
-    for (span, text) in changes {
-        splices.replace(span.clone(), arguments::object(text, false).into_owned());
-    }
-    splices.apply(body)
+    amend::with_arguments(body, changes, |text| arguments::object(text, false).into_owned())
 }
 
 /// The answer with another cost: what all attempts together cost.
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
-    let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
-    let place_in = |text: &str| {
-        filled::<Cost<'_>>(text).map(|Cost(raw)| raw.and_then(|raw| place(text.as_bytes(), raw.get())))
-    };
-    // Places are the same without halves of letters.
-    let known =
-        place_in(text).or_else(|error| without_halves(text).map_or(Err(error), |whole| place_in(&whole)));
-    let Ok(known) = known else { return body.clone() };
-    let mut json = Vec::new();
-    frame::json(&mut json, &Counts::of(usage));
-    match known {
-        Some(range) => {
-            let mut splices = Splices::default();
-            splices.replace(range, json);
-            splices.apply(body)
-        }
-        None => with_field(body, "usage", &json),
-    }
-}
-
-/// The answer with what Koboshi has to say of it.
-#[must_use]
-pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
-    with_field(body, "koboshi", koboshi.to_string().as_bytes())
-}
-
-/// The answer with one more field in front of the others; an answer always has others.
-fn with_field(body: &Bytes, name: &str, json: &[u8]) -> Bytes {
-    let Some(brace) = body.iter().position(|byte| *byte == b'{') else { return body.clone() };
-    let mut field = quoted(name).into_bytes();
-    field.push(b':');
-    field.extend_from_slice(json);
-    field.push(b',');
-    let mut splices = Splices::default();
-    splices.insert(brace + 1, field);
-    splices.apply(body)
-}
-
-/// Where the cost stands.
-#[derive(Default)]
-struct Cost<'a>(Option<&'a RawValue>);
-
-impl<'a> Fields<'a> for Cost<'a> {
-    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        match name {
-            "usage" => self.0 = Some(map.next_value()?),
-            _ => skip(map)?,
-        }
-        Ok(())
-    }
+    amend::with_cost(body, "usage", &[], json::bytes(&Counts::of(usage)))
 }
 
 #[derive(Default)]

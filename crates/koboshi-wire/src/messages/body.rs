@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -16,6 +15,7 @@ use super::ids;
 use super::thinking::{Thinking, Thought};
 use super::turns;
 use crate::form::{self, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
+use crate::json;
 
 /// The vendor wants a limit of the answer with every request; this one stands where nobody said one.
 pub const MOST_TOKENS: u64 = 8192;
@@ -28,37 +28,13 @@ const LONGEST_USER: usize = 256;
 pub fn write(form: &Form<'_>) -> Written {
     let mut left = Vec::new();
     let body = Body::of(form, &mut left);
-    Written { body: text(&body), left }
-}
-
-/// The form as a request to count its tokens: nothing of how the answer is to be made.
-#[must_use]
-pub fn write_count(form: &Form<'_>) -> Written {
-    let mut left = Vec::new();
-    let body = Body {
-        max_tokens: None,
-        temperature: None,
-        top_p: None,
-        top_k: None,
-        stop_sequences: Vec::new(),
-        metadata: None,
-        stream: false,
-        ..Body::of(form, &mut left)
-    };
-    Written { body: text(&body), left }
-}
-
-fn text(body: &Body<'_>) -> Bytes {
-    let mut text = Vec::new();
-    super::frame::json(&mut text, body);
-    text.into()
+    Written { body: json::bytes(&body), left }
 }
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
+    max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "OutputConfig::is_empty")]
@@ -80,13 +56,8 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata<'a>>,
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 #[derive(Serialize)]
@@ -162,7 +133,7 @@ impl<'a> Body<'a> {
         let thought = Thought::of(form, model, &messages, left);
         let mut body = Body {
             model: &form.model,
-            max_tokens: Some(thought.max_tokens.unwrap_or(MOST_TOKENS)),
+            max_tokens: thought.max_tokens.unwrap_or(MOST_TOKENS),
             thinking: thought.thinking,
             output_config: OutputConfig { effort: thought.effort, format },
             temperature: None,

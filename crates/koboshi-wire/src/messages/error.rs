@@ -11,8 +11,8 @@ use koboshi::fault::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::frame::json;
 use crate::failure::Failure;
+use crate::json;
 
 /// By these words Claude Code knows that the conversation must be made shorter.
 const TOO_LONG: &str = "prompt is too long";
@@ -29,7 +29,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
 pub(super) fn push(text: &mut Vec<u8>, failure: &Failure<'_>) {
     let message = message(failure);
     let error = Said { r#type: word(failure), message: &message, koboshi: failure.koboshi };
-    json(text, &Envelope { r#type: "error", error, request_id: failure.request_id });
+    json::write(text, &Envelope { r#type: "error", error, request_id: failure.request_id });
 }
 
 /// The vendor's word for it.

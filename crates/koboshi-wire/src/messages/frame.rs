@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::usage::Counts;
+use crate::json;
 use crate::step::Usage;
 
 /// Adds one event to a stream.
@@ -11,15 +12,8 @@ pub(super) fn push(stream: &mut Vec<u8>, event: &Event<'_>) {
     stream.extend_from_slice(b"event: ");
     stream.extend_from_slice(event.name().as_bytes());
     stream.extend_from_slice(b"\ndata: ");
-    json(stream, event);
+    json::write(stream, event);
     stream.extend_from_slice(b"\n\n");
-}
-
-/// Adds a value as JSON.
-pub(super) fn json(text: &mut Vec<u8>, value: &impl Serialize) {
-    // Texts, numbers and maps with text keys, into memory: neither can fail.
-    let written = serde_json::to_writer(text, value);
-    debug_assert!(written.is_ok());
 }
 
 /// An event.

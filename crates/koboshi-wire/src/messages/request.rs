@@ -4,16 +4,13 @@
 //! missing, so that requests to count tokens are read in the same way. The body stays as it is: [`Rewrite`](super::Rewrite) changes
 //! it by splices.
 
-use std::borrow::Cow;
-
 use serde_json::value::RawValue;
 
 use super::message::{Message, Role, messages};
 use super::parts::Reader;
 use super::settings;
-use crate::form::{Form, ToolInput};
-use crate::intake::{Body, IntakeError, fields};
-use crate::lenient::text_of;
+use crate::form::Form;
+use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::splice::place;
 
 /// A messages request.
@@ -50,11 +47,7 @@ impl<'a> MessagesRequest<'a> {
         let (model, _) = fields.model()?;
         let list = fields.get("messages").ok_or(IntakeError::Missing("messages"))?;
         let messages = messages(list)?;
-        let stream = match fields.get("stream").map(RawValue::get) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
-        };
+        let stream = stream_of(fields.get("stream"))?;
         let mut reader = Reader::default();
         if let Some(system) = fields.get("system") {
             reader.prompt(system, "system");
@@ -111,20 +104,12 @@ impl<'a> MessagesRequest<'a> {
     /// A value of the request's `metadata`: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        let (_, raw) = fields(self.raw("metadata")?)?.into_iter().rev().find(|(name, _)| name == key)?;
-        match raw.get().as_bytes().first()? {
-            b'"' => text_of(raw).map(Cow::into_owned),
-            b'{' | b'[' | b'n' => None,
-            _ => Some(raw.get().to_owned()),
-        }
+        metadata_of(self.raw("metadata")?, key)
     }
 
     /// The tools that are offered: their names, and the schemas of their arguments where they have one. Tools that the vendor runs are not
     /// among them.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Option<&RawValue>)> {
-        self.form.tools.iter().map(|tool| match &tool.input {
-            ToolInput::Schema(schema) => (tool.name.as_ref(), schema.as_deref()),
-            ToolInput::FreeText => (tool.name.as_ref(), None),
-        })
+        self.form.names_and_schemas()
     }
 }

@@ -19,8 +19,7 @@ use super::{arguments, ids};
 use crate::chat::Corrected;
 use crate::form::{Choice, Thinking};
 use crate::intake::fields;
-use crate::lenient::text_of;
-use crate::splice::{Splices, escaped, place, quoted};
+use crate::splice::{Splices, place, quoted};
 
 /// The switch for one call at a time.
 const SWITCH: &str = "disable_parallel_tool_use";
@@ -194,20 +193,7 @@ impl<'a> Rewrite<'a> {
 
     /// Gives a field of the top level a value, in place or in front of the others.
     fn set(&self, name: &str, json: &str, splices: &mut Splices) {
-        let body = self.request.body;
-        match self.request.fields.entry(name) {
-            Some(raw) if raw.get() == json => {}
-            Some(raw) => {
-                if let Some(range) = place(body, raw.get()) {
-                    splices.replace(range, json);
-                }
-            }
-            // There are other fields: without a model there is no request.
-            None => {
-                let front = body.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
-                splices.insert(front, format!("{}:{json},", quoted(name)));
-            }
-        }
+        splices.set(self.request.body, name, self.request.fields.entry(name), json);
     }
 
     fn set_choice(&self, splices: &mut Splices) {
@@ -304,18 +290,10 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Adds a text to the end of a content: to the text itself, or as one more block.
+    /// Adds a text to the end of a content.
     fn lengthen(&self, content: Option<&RawValue>, text: &str, between: &str, splices: &mut Splices) {
-        let Some(content) = content else { return };
-        let Some(range) = place(self.request.body, content.get()) else { return };
-        // Before the closing quote or bracket.
-        let end = range.end.saturating_sub(1);
-        if content.get().starts_with('[') {
-            let comma = if is_empty_list(content.get()) { "" } else { "," };
-            splices.insert(end, format!(r#"{comma}{{"type":"text","text":{}}}"#, quoted(text)));
-        } else if let Some(before) = text_of(content) {
-            let between = if before.is_empty() { "" } else { between };
-            splices.insert(end, escaped(between) + &escaped(text));
+        if let Some(content) = content {
+            splices.lengthen(self.request.body, content, text, between, "text");
         }
     }
 
@@ -330,10 +308,6 @@ impl<'a> Rewrite<'a> {
             splices.insert(end, format!("{comma}{}", self.appended.join(",")));
         }
     }
-}
-
-fn is_empty_list(list: &str) -> bool {
-    list.trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty()
 }
 
 /// Whether a message is an answer that the model is to go on with, not one that calls tools.

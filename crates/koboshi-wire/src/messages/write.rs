@@ -14,6 +14,7 @@ use super::{arguments, error, ids, stop};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::form::Thought;
+use crate::json;
 use crate::step::{Step, Usage};
 use crate::whole::Whole;
 
@@ -259,9 +260,7 @@ pub fn whole(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
         let usual = if choice.calls.is_empty() { "stop" } else { "tool_calls" };
         message.stop_reason = Some(stop::write(choice.finish.as_deref().unwrap_or(usual)));
     }
-    let mut text = Vec::new();
-    frame::json(&mut text, &message);
-    text.into()
+    json::bytes(&message)
 }
 
 /// A thought as a block. Only this vendor's own seals are written; a hidden thought of another vendor says nothing here.

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::content::{Item, items};
-use super::object::write as write_json;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
 const LEAST_OUTPUT: u64 = 16;
@@ -51,9 +51,7 @@ pub fn write(form: &Form<'_>) -> Written {
         stream: form.stream,
     };
     not_carried(&form.sampling, &mut left);
-    let mut out = Vec::new();
-    write_json(&mut out, &body);
-    Written { body: out.into(), left }
+    Written { body: json::bytes(&body), left }
 }
 
 #[derive(Serialize)]

@@ -11,8 +11,8 @@ use koboshi::fault::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::object::write;
 use crate::failure::Failure;
+use crate::json;
 
 /// What an error object says. Fields that a form of it does not have are left out.
 #[derive(Serialize)]
@@ -56,9 +56,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
         resets_in_seconds: failure.retry_after.filter(|_| is_usage_limit(failure)),
         koboshi: failure.koboshi,
     };
-    let mut out = Vec::new();
-    write(&mut out, &Wrapped { error: told });
-    out.into()
+    json::bytes(&Wrapped { error: told })
 }
 
 /// The error of a response that failed after its stream had begun.

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::said::{BETWEEN_THOUGHTS, Output, Part, Response, arguments_text, joined};
+use super::said::{BETWEEN_THOUGHTS, Output, Part, Response, add};
 use crate::Malformed;
 use crate::lenient::{
-    Fields, List, Maybe, Number, Object, Text, Truth, filled, skip, text_of, without_halves,
+    Fields, List, Maybe, Number, Object, Text, Truth, arguments_of, filled, skip, text_of, without_halves,
 };
 use crate::step::{Block, CallPiece, Item, ItemKind, ItemMark, Step};
 
@@ -90,7 +90,7 @@ impl Events {
                 self.call(&mut step, index, true, piece);
             }
             "response.function_call_arguments.done" => {
-                let rest = self.rest(index, found.arguments.and_then(arguments_text));
+                let rest = self.rest(index, found.arguments.and_then(arguments_of));
                 self.call(&mut step, index, false, rest);
             }
             "response.custom_tool_call_input.done" => {
@@ -264,10 +264,6 @@ impl Events {
         }
         (step.id, step.model) = (response.id, response.model);
     }
-}
-
-fn add<'a>(all: &mut Option<Cow<'a, str>>, text: Option<Cow<'a, str>>) {
-    *all = joined([all.take(), text].into_iter().flatten(), "");
 }
 
 /// All that an event may say, whatever it is.

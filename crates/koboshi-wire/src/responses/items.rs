@@ -8,11 +8,11 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::node::{Node, list};
-use super::said::{BETWEEN_THOUGHTS, arguments_text, joined};
+use super::said::{BETWEEN_THOUGHTS, joined};
 use crate::dialect::Dialect;
 use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::lenient::text_of;
+use crate::lenient::{arguments_of, text_of};
+use crate::raw::{Raw, list};
 
 /// Items of hosted tools that the conversation means the same without: they say that something was looked up, and the answer after them says
 /// what was found.
@@ -31,7 +31,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     }
 
     /// One item, and its place in the input.
-    pub(super) fn item(&mut self, at: usize, item: &Node<'a>) {
+    pub(super) fn item(&mut self, at: usize, item: &Raw<'a>) {
         match item.kind().as_deref() {
             None | Some("message") => self.message(at, item),
             Some("function_call") => self.call(at, item, "arguments", false),
@@ -52,7 +52,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         self.form.left.push(left);
     }
 
-    fn message(&mut self, at: usize, item: &Node<'a>) {
+    fn message(&mut self, at: usize, item: &Raw<'a>) {
         let role = match item.text("role").as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
@@ -97,7 +97,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
     }
 
-    fn call(&mut self, at: usize, item: &Node<'a>, field: &str, free_text: bool) {
+    fn call(&mut self, at: usize, item: &Raw<'a>, field: &str, free_text: bool) {
         let Some(name) = item.full("name") else {
             return self.left(Left::needed("needs_call_name", place(at)));
         };
@@ -106,13 +106,13 @@ impl<'f, 'a> Reader<'f, 'a> {
         if item.get("namespace").is_some() {
             self.left(Left::dropped("drop_namespace", format!("{}.namespace", place(at))));
         }
-        let arguments = item.get(field).and_then(arguments_text).filter(|text| free_text || !text.is_empty());
+        let arguments = item.get(field).and_then(arguments_of).filter(|text| free_text || !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed(if free_text { "" } else { "{}" }));
         self.names.insert(id.clone(), name.clone());
         self.answer([Part::Call(Call { id, name, arguments, free_text, seal: None })]);
     }
 
-    fn outcome(&mut self, at: usize, item: &Node<'a>, free_text: bool) {
+    fn outcome(&mut self, at: usize, item: &Raw<'a>, free_text: bool) {
         let id = item.full("call_id").unwrap_or_default();
         let name = self.names.get(&id).cloned();
         let parts = item.get("output").map(|raw| self.parts(raw, &|| format!("{}.output", place(at))));
@@ -121,9 +121,9 @@ impl<'f, 'a> Reader<'f, 'a> {
         self.go_on(Role::User, only_results, [Part::Outcome(outcome)]);
     }
 
-    fn thought(&mut self, at: usize, item: &Node<'a>) {
+    fn thought(&mut self, at: usize, item: &Raw<'a>) {
         let texts = |name: &str, between: &str| {
-            let parts = item.list(name).into_iter().filter_map(Node::of);
+            let parts = item.get(name).and_then(list).unwrap_or_default().into_iter().filter_map(Raw::of);
             joined(parts.filter_map(|part| part.full("text")), between)
         };
         let text = texts("summary", BETWEEN_THOUGHTS).or_else(|| texts("content", ""));
@@ -143,9 +143,9 @@ impl<'f, 'a> Reader<'f, 'a> {
             return text_of(raw).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect();
         }
         let mut parts = Vec::new();
-        for (index, raw) in list(raw).into_iter().enumerate() {
+        for (index, raw) in list(raw).unwrap_or_default().into_iter().enumerate() {
             let place = || format!("{}[{index}]", place());
-            let part = match Node::of(raw) {
+            let part = match Raw::of(raw) {
                 Some(part) => self.part(&part, &place),
                 None => Err("needs_part"),
             };
@@ -157,7 +157,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         parts
     }
 
-    fn part(&mut self, part: &Node<'a>, place: &dyn Fn() -> String) -> Result<Part<'a>, &'static str> {
+    fn part(&mut self, part: &Raw<'a>, place: &dyn Fn() -> String) -> Result<Part<'a>, &'static str> {
         match part.kind().as_deref() {
             None | Some("input_text" | "output_text" | "text" | "summary_text") => {
                 Ok(Part::Text(part.text("text").ok_or("needs_part")?))
@@ -188,7 +188,7 @@ fn image(url: Cow<'_, str>) -> Result<Part<'_>, &'static str> {
     Ok(Part::Image(Image::Data { media_type, data }))
 }
 
-fn file<'a>(part: &Node<'a>) -> Result<Part<'a>, &'static str> {
+fn file<'a>(part: &Raw<'a>) -> Result<Part<'a>, &'static str> {
     let name = part.full("filename");
     let Some(data) = part.full("file_data") else {
         return Err(if part.get("file_url").is_some() { "needs_file_url" } else { "needs_file_id" });
@@ -203,8 +203,8 @@ fn file<'a>(part: &Node<'a>) -> Result<Part<'a>, &'static str> {
     Ok(Part::Media(Media { media_type, data, name }))
 }
 
-fn audio<'a>(part: &Node<'a>) -> Result<Part<'a>, &'static str> {
-    let sound = part.get("input_audio").and_then(Node::of).ok_or("needs_part")?;
+fn audio<'a>(part: &Raw<'a>) -> Result<Part<'a>, &'static str> {
+    let sound = part.object("input_audio").ok_or("needs_part")?;
     let data = sound.full("data").ok_or("needs_part")?;
     let format = sound.full("format").unwrap_or(Cow::Borrowed("wav"));
     Ok(Part::Media(Media { media_type: Cow::Owned(format!("audio/{format}")), data, name: None }))

@@ -7,7 +7,6 @@ pub mod error;
 pub mod event;
 mod items;
 mod memory;
-mod node;
 mod object;
 pub mod request;
 mod rewrite;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::Told;
+use crate::json;
 use crate::step::Usage;
 use crate::voice::Head;
 
@@ -210,18 +211,11 @@ pub(super) fn frame(out: &mut Vec<u8>, kind: &str, number: u64, said: &impl Seri
         format!("event: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{number}").as_bytes(),
     );
     let brace = out.len();
-    write(out, said);
+    json::write(out, said);
     if let Some(brace) = out.get_mut(brace) {
         *brace = b',';
     }
     out.extend_from_slice(b"\n\n");
-}
-
-/// A value as JSON.
-pub(super) fn write(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Texts, numbers and maps with text keys, into memory: neither can fail.
-    let written = serde_json::to_writer(out, value);
-    debug_assert!(written.is_ok());
 }
 
 /// A cost.

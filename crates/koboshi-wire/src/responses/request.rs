@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::items::Reader;
-use super::node::{Node, list};
 use super::settings::read_field;
 use super::tools::{names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
-use crate::intake::{Body, IntakeError, fields};
+use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
+use crate::raw::{Raw, list};
 use crate::splice::place;
 
 /// A responses request.
@@ -76,7 +76,7 @@ pub(super) enum Kind {
 }
 
 impl<'a> Item<'a> {
-    fn of(raw: &'a RawValue, node: &Node<'a>) -> Self {
+    fn of(raw: &'a RawValue, node: &Raw<'a>) -> Self {
         let content = node.get("content");
         let (kind, content) = match (node.kind().as_deref(), node.text("role").as_deref()) {
             (None | Some("message"), Some("user")) => (Kind::User, content),
@@ -106,11 +106,7 @@ impl<'a> ResponsesRequest<'a> {
         // It is text: its fields were read.
         let text = std::str::from_utf8(body).unwrap_or_default();
         let (model, _) = fields.model()?;
-        let stream = match fields.get("stream").map(RawValue::get) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
-        };
+        let stream = stream_of(fields.get("stream"))?;
         let mut form = Form { model, stream, ..Form::default() };
         form.system.extend(fields.get("instructions").and_then(text_of).filter(|text| !text.is_empty()));
         let input = read_input(&fields, &mut form)?;
@@ -180,12 +176,7 @@ impl<'a> ResponsesRequest<'a> {
     /// A value of the request's `metadata`: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        let (_, raw) = fields(self.body.get("metadata")?)?.into_iter().rev().find(|(name, _)| name == key)?;
-        match raw.get().as_bytes().first()? {
-            b'"' => text_of(raw).map(Cow::into_owned),
-            b'{' | b'[' | b'n' => None,
-            _ => Some(raw.get().to_owned()),
-        }
+        metadata_of(self.body.get("metadata")?, key)
     }
 }
 
@@ -205,8 +196,8 @@ fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, Int
         Some(b'[') => {
             let mut reader = Reader::of(form);
             let mut items = Vec::new();
-            for (index, item) in list(raw).into_iter().enumerate() {
-                let node = Node::of(item).ok_or(IntakeError::NotObject { list: "input", index })?;
+            for (index, item) in list(raw).unwrap_or_default().into_iter().enumerate() {
+                let node = Raw::of(item).ok_or(IntakeError::NotObject { list: "input", index })?;
                 if matches!(node.kind().as_deref(), None | Some("message")) && node.get("role").is_none() {
                     return Err(IntakeError::NoRole { list: "input", index });
                 }

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::request::{Input, Item, Kind, ResponsesRequest};
-use crate::lenient::text_of;
-use crate::splice::{Splices, escaped, place, quoted};
+use crate::raw::is_object;
+use crate::splice::{Splices, place, quoted};
 
 pub use crate::chat::Corrected;
 
@@ -141,9 +141,7 @@ impl<'a> Rewrite<'a> {
                 self.append(&json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": call.arguments}));
                 continue;
             }
-            let is_object =
-                serde_json::from_str::<Value>(call.arguments).is_ok_and(|value| value.is_object());
-            let arguments = if is_object {
+            let arguments = if is_object(call.arguments) {
                 call.arguments.to_owned()
             } else {
                 json!({"_raw": call.arguments}).to_string()
@@ -195,20 +193,7 @@ impl<'a> Rewrite<'a> {
 
     /// Gives a field of the top level a value, in place or in front of the others.
     fn set(&self, name: &str, json: &str, splices: &mut Splices) {
-        let body = self.request.text;
-        match self.request.body.entry(name) {
-            Some(raw) if raw.get() == json => {}
-            Some(raw) => {
-                if let Some(range) = place(body.as_bytes(), raw.get()) {
-                    splices.replace(range, json);
-                }
-            }
-            // There are other fields: without a model there is no request.
-            None => {
-                let front = body.find('{').map_or(0, |brace| brace + 1);
-                splices.insert(front, format!("{}:{json},", quoted(name)));
-            }
-        }
+        splices.set(self.request.text.as_bytes(), name, self.request.body.entry(name), json);
     }
 
     fn set_stream(&self, splices: &mut Splices) {
@@ -221,19 +206,10 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Adds a text to the end of an item's content: to the text itself, or as one more part.
+    /// Adds a text to the end of an item's content.
     fn lengthen(&self, item: &Item<'_>, text: &str, between: &str, part: &str, splices: &mut Splices) {
-        let Some(content) = item.content else { return };
-        let Some(range) = place(self.request.text.as_bytes(), content.get()) else { return };
-        // Before the closing quote or bracket.
-        let end = range.end.saturating_sub(1);
-        if content.get().starts_with('[') {
-            let is_empty = content.get().trim_matches(['[', ']', ' ', '\n', '\r', '\t']).is_empty();
-            let comma = if is_empty { "" } else { "," };
-            splices.insert(end, format!(r#"{comma}{{"type":"{part}","text":{}}}"#, quoted(text)));
-        } else if let Some(before) = text_of(content) {
-            let between = if before.is_empty() { "" } else { between };
-            splices.insert(end, escaped(between) + &escaped(text));
+        if let Some(content) = item.content {
+            splices.lengthen(self.request.text.as_bytes(), content, text, between, part);
         }
     }
 

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
 use crate::form::{Seal, Thought};
-use crate::lenient::{Fields, List, Number, Object, Text, Truth, skip, text_of};
-use crate::step::{ItemKind, Usage};
+use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, skip};
+use crate::step::{ItemKind, Usage, join};
+use crate::tally::{Details, Tally};
 
 /// The response object of an answer or of a lifecycle event.
 #[derive(Debug, Default)]
@@ -109,7 +110,7 @@ impl<'a> Output<'a> {
 
     /// The text of the arguments, whole.
     pub(super) fn arguments_text(&self) -> Option<Cow<'a, str>> {
-        arguments_text(self.arguments?)
+        arguments_of(self.arguments?)
     }
 
     /// The visible text of a message.
@@ -192,86 +193,44 @@ impl<'a> Fields<'a> for Part<'a> {
     }
 }
 
-/// The text of arguments. Some servers send the object itself in place of its text: then that is the text.
-pub(super) fn arguments_text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    match raw.get().as_bytes().first() {
-        Some(b'"') => text_of(raw),
-        Some(b'n') => None,
-        _ => Some(Cow::Borrowed(raw.get())),
-    }
-}
-
 /// Texts as one; none if there are none.
 pub(super) fn joined<'a>(texts: impl Iterator<Item = Cow<'a, str>>, between: &str) -> Option<Cow<'a, str>> {
     let mut all: Option<Cow<'a, str>> = None;
     for text in texts {
-        match &mut all {
-            None => all = Some(text),
-            Some(before) => {
-                let before = before.to_mut();
-                before.push_str(between);
-                before.push_str(&text);
-            }
-        }
+        join(&mut all, text, between);
     }
     all
 }
 
+/// Adds a text, where there is one, to those before.
+pub(super) fn add<'a>(all: &mut Option<Cow<'a, str>>, text: Option<Cow<'a, str>>) {
+    if let Some(text) = text {
+        join(all, text, "");
+    }
+}
+
 /// What an answer cost.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
-    input: Option<u64>,
-    output: Option<u64>,
-    cached: Option<u64>,
-    stored: Option<u64>,
-    reasoning: Option<u64>,
-}
+pub(super) struct Spent(Tally);
 
 impl Spent {
     /// The cost, if any was told.
     pub(super) fn usage(&self) -> Option<Usage> {
-        if self.input.is_none() && self.output.is_none() {
-            return None;
-        }
-        Some(Usage {
-            input: self.input.unwrap_or(0),
-            output: self.output.unwrap_or(0),
-            cached: self.cached.unwrap_or(0),
-            stored: self.stored.unwrap_or(0),
-            reasoning: self.reasoning.unwrap_or(0),
-        })
+        self.0.usage()
     }
 }
 
 impl<'a> Fields<'a> for Spent {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let Self(told) = self;
         match name {
-            "input_tokens" => self.input = map.next_value::<Number>()?.0,
-            "output_tokens" => self.output = map.next_value::<Number>()?.0,
+            "input_tokens" => told.input = map.next_value::<Number>()?.0,
+            "output_tokens" => told.output = map.next_value::<Number>()?.0,
             "input_tokens_details" => {
                 let Object(details) = map.next_value::<Object<Details>>()?;
-                (self.cached, self.stored) = (details.cached, details.stored);
+                (told.cached, told.stored) = (details.cached, details.stored);
             }
-            "output_tokens_details" => self.reasoning = map.next_value::<Object<Details>>()?.0.reasoning,
-            _ => skip(map)?,
-        }
-        Ok(())
-    }
-}
-
-#[derive(Debug, Default)]
-struct Details {
-    cached: Option<u64>,
-    stored: Option<u64>,
-    reasoning: Option<u64>,
-}
-
-impl<'a> Fields<'a> for Details {
-    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        match name {
-            "cached_tokens" => self.cached = map.next_value::<Number>()?.0,
-            "cache_write_tokens" => self.stored = map.next_value::<Number>()?.0,
-            "reasoning_tokens" => self.reasoning = map.next_value::<Number>()?.0,
+            "output_tokens_details" => told.reasoning = map.next_value::<Object<Details>>()?.0.reasoning,
             _ => skip(map)?,
         }
         Ok(())

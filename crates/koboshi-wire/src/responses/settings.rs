@@ -5,9 +5,9 @@
 
 use serde_json::value::RawValue;
 
-use super::node::{Node, flag, list};
 use crate::form::{Effort, Form, Left, Output, Thinking};
 use crate::lenient::{Number, text_of};
+use crate::raw::{Raw, flag, list};
 
 /// Reads one field of the top level. Those that are read elsewhere are passed over.
 pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>) {
@@ -27,7 +27,13 @@ pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>)
         "background" if flag(raw) == Some(true) => Left::needed("needs_background", name),
         "background" => return,
         "top_logprobs" if number(raw) != Some(0) => Left::needed("needs_logprobs", name),
-        "include" if list(raw).into_iter().filter_map(text_of).any(|what| what.ends_with(".logprobs")) => {
+        "include"
+            if list(raw)
+                .into_iter()
+                .flatten()
+                .filter_map(text_of)
+                .any(|what| what.ends_with(".logprobs")) =>
+        {
             Left::needed("needs_logprobs", name)
         }
         "include" => Left::dropped("drop_include", name),
@@ -49,7 +55,7 @@ pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>)
 }
 
 fn reasoning<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    let Some(reasoning) = Node::of(raw) else { return };
+    let Some(reasoning) = Raw::of(raw) else { return };
     if let Some(effort) = reasoning.text("effort") {
         form.thinking = match &*effort {
             "none" => Thinking::Off,
@@ -70,11 +76,11 @@ fn reasoning<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
 }
 
 fn text<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    let Some(text) = Node::of(raw) else { return };
+    let Some(text) = Raw::of(raw) else { return };
     if text.get("verbosity").is_some() {
         form.left.push(Left::dropped("drop_verbosity", "text.verbosity"));
     }
-    let Some(format) = text.get("format").and_then(Node::of) else { return };
+    let Some(format) = text.object("format") else { return };
     form.output = match format.kind().as_deref() {
         None | Some("text") => Output::Text,
         Some("json_object") => Output::Json,

@@ -7,15 +7,15 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::node::{Node, list};
 use crate::form::{Choice, Form, Left, Tool, ToolInput};
 use crate::lenient::text_of;
+use crate::raw::{Raw, list};
 
 /// Reads the list of tools into the form.
 pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    for (index, raw) in list(raw).into_iter().enumerate() {
+    for (index, raw) in list(raw).unwrap_or_default().into_iter().enumerate() {
         let place = || format!("tools[{index}]");
-        let Some(tool) = Node::of(raw) else {
+        let Some(tool) = Raw::of(raw) else {
             form.left.push(Left::needed("needs_hosted_tool", place()));
             continue;
         };
@@ -47,7 +47,7 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     }
 }
 
-fn offered<'a>(tool: &Node<'a>) -> Option<Tool<'a>> {
+fn offered<'a>(tool: &Raw<'a>) -> Option<Tool<'a>> {
     Some(Tool {
         name: tool.full("name")?,
         description: tool.text("description"),
@@ -58,8 +58,8 @@ fn offered<'a>(tool: &Node<'a>) -> Option<Tool<'a>> {
 
 /// A tool that takes free text, and whether a grammar was put into its description: other dialects have no place for one, and without it
 /// the model would not know what to write.
-fn free_text<'a>(tool: &Node<'a>) -> Option<(Tool<'a>, bool)> {
-    let format = tool.get("format").and_then(Node::of);
+fn free_text<'a>(tool: &Raw<'a>) -> Option<(Tool<'a>, bool)> {
+    let format = tool.object("format");
     let grammar = format.filter(|format| format.kind().as_deref() == Some("grammar")).and_then(|format| {
         let definition = format.full("definition")?;
         let syntax = format.full("syntax").unwrap_or(Cow::Borrowed("lark"));
@@ -77,8 +77,8 @@ fn free_text<'a>(tool: &Node<'a>) -> Option<(Tool<'a>, bool)> {
 
 /// Names and schemas of the client's own tools.
 pub(super) fn names_and_schemas(raw: &RawValue) -> impl Iterator<Item = (Cow<'_, str>, Option<&RawValue>)> {
-    list(raw).into_iter().filter_map(|raw| {
-        let tool = Node::of(raw)?;
+    list(raw).unwrap_or_default().into_iter().filter_map(|raw| {
+        let tool = Raw::of(raw)?;
         match tool.kind().as_deref() {
             Some("function") => Some((tool.full("name")?, schema_of(&tool))),
             Some("custom") => Some((tool.full("name")?, None)),
@@ -87,13 +87,13 @@ pub(super) fn names_and_schemas(raw: &RawValue) -> impl Iterator<Item = (Cow<'_,
     })
 }
 
-fn schema_of<'a>(tool: &Node<'a>) -> Option<&'a RawValue> {
-    tool.get("parameters").filter(|raw| raw.get().starts_with('{'))
+fn schema_of<'a>(tool: &Raw<'a>) -> Option<&'a RawValue> {
+    tool.raw_object("parameters")
 }
 
 /// Reads the choice into the form, whose tools are known by then.
 pub(super) fn read_choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    let choice = match Node::of(raw) {
+    let choice = match Raw::of(raw) {
         None => match text_of(raw).as_deref() {
             Some("auto") => Ok(Choice::Auto),
             Some("none") => Ok(Choice::Never),
@@ -117,8 +117,8 @@ pub(super) fn read_choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
 }
 
 /// Where only some of the tools may be called, only those are offered.
-fn allowed<'a>(choice: &Node<'a>, form: &mut Form<'a>) -> Result<Choice<'a>, &'static str> {
-    let named = choice.list("tools").into_iter().filter_map(Node::of);
+fn allowed<'a>(choice: &Raw<'a>, form: &mut Form<'a>) -> Result<Choice<'a>, &'static str> {
+    let named = choice.get("tools").and_then(list).unwrap_or_default().into_iter().filter_map(Raw::of);
     let names: std::collections::HashSet<Cow<'a, str>> = named.filter_map(|tool| tool.full("name")).collect();
     form.tools.retain(|tool| names.contains(&tool.name));
     form.left.push(Left::dropped("narrow_tools", "tool_choice.tools"));

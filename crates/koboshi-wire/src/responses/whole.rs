@@ -4,9 +4,10 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::memory::{Memory, Parts, What};
-use super::object::{End, Response, Spent, write};
+use super::object::{End, Response, Spent};
 use super::write::{OWN_THOUGHT, item_id};
 use crate::dialect::{Dialect, finish};
+use crate::json;
 use crate::step::Usage;
 use crate::voice::Head;
 use crate::whole::Whole;
@@ -59,14 +60,10 @@ pub fn whole(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
         (item.is_open, item.is_cut) = (false, is_message && end != End::Completed);
     }
     let response = Response::of(head, koboshi).ended(said.output(), end, answer.usage.as_ref());
-    let mut out = Vec::new();
-    write(&mut out, &response);
-    out.into()
+    json::bytes(&response)
 }
 
 /// A cost as it stands in an answer.
-pub(super) fn usage_json(usage: &Usage) -> Vec<u8> {
-    let mut out = Vec::new();
-    write(&mut out, &Spent::of(usage));
-    out
+pub(super) fn usage_json(usage: &Usage) -> Bytes {
+    json::bytes(&Spent::of(usage))
 }

@@ -1,0 +1,46 @@
+//! What several tests need: golden files, and a failure to start from.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "shared by several tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use koboshi::fault::Kind;
+use koboshi_wire::failure::Failure;
+
+/// A file of `tests/golden`.
+pub(crate) fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// What was recorded.
+pub(crate) fn recorded(name: &str) -> Vec<u8> {
+    fs::read(path(name)).unwrap()
+}
+
+/// Compares with a file of `tests/golden`; `KOBOSHI_GOLDEN=write` writes it anew, to be looked at.
+pub(crate) fn golden(name: &str, found: &str) {
+    let path = path(name);
+    if std::env::var_os("KOBOSHI_GOLDEN").is_some_and(|value| value == "write") {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, found).unwrap();
+    }
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, known, "{name}: KOBOSHI_GOLDEN=write writes it anew");
+}
+
+/// A failure of which nothing more is known.
+pub(crate) fn failure(kind: Kind, status: u16, message: &str) -> Failure<'_> {
+    Failure {
+        kind,
+        status,
+        message,
+        code: None,
+        param: None,
+        request_id: None,
+        retry_after: None,
+        resets_at: None,
+        is_final: false,
+        koboshi: None,
+    }
+}
