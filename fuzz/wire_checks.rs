@@ -221,7 +221,7 @@ fn mends_hold(mut form: Form<'_>, target: Target) {
     assert_eq!(sanitize(&mut form, target), []);
     assert_eq!(format!("{:?}", form.turns), once);
     let tokens = form.needs().input_tokens;
-    if let Some(mut trimmed) = trim(&form, tokens / 2, tokens) {
+    if let Some(mut trimmed) = trim(&form, tokens / 2, tokens, &[]) {
         assert!(trimmed.after <= tokens && trimmed.form.needs().input_tokens <= tokens);
         assert_eq!(sanitize(&mut trimmed.form, target), []);
     }

@@ -24,6 +24,8 @@ use crate::secret::Secret;
 pub struct Config {
     /// What one request may try, and the pauses between attempts: `retry` and `request`.
     pub remedy: RemedyPolicy,
+    /// Turns of a conversation with one of these texts are not left out when it is made shorter: `request.pinned`.
+    pub pinned: Vec<String>,
     /// How much of the traffic may be retries.
     pub retry_share: SharePolicy,
     /// When a target is left alone.
@@ -70,6 +72,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             remedy: RemedyPolicy::default(),
+            pinned: Vec::new(),
             retry_share: SharePolicy::default(),
             breaker: BreakerPolicy::default(),
             gate: GatePolicy::default(),

@@ -83,6 +83,7 @@ impl<'r> Run<'r> {
             note: self.steer.note.as_deref(),
             close: self.steer.close,
             trim: self.trimmed.get(),
+            pinned: &self.plan.config.pinned,
             turn: *turn,
         };
         let written = self.request.write(self.body, target.to(self.request.dialect()), &edits);
@@ -138,7 +139,8 @@ impl<'r> Run<'r> {
             .map(|window| (window / LEFT_OF_A_WINDOW.1 * LEFT_OF_A_WINDOW.0).saturating_sub(output));
         let less = now / LEFT_BY_A_TRIM.1 * LEFT_BY_A_TRIM.0;
         let goal = window.map_or(less, |window| if now > window { window } else { less });
-        let Some(trimmed) = trim(&self.request.form(), goal, all).filter(|trimmed| trimmed.after < now)
+        let Some(trimmed) = trim(&self.request.form(), goal, all, &self.plan.config.pinned)
+            .filter(|trimmed| trimmed.after < now)
         else {
             return false;
         };

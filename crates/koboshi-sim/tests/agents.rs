@@ -96,6 +96,7 @@ impl Agent {
             note: None,
             close: false,
             trim: None,
+            pinned: &[],
             turn: Turn::Plain,
         };
         let written =

@@ -47,7 +47,7 @@ fn the_longest_result_loses_its_middle_first() {
     turns.extend([exchange("1", 8_000), exchange("2", 80_000), exchange("3", 9_000)].concat());
     let form = Form { turns, ..Form::default() };
     let all = tokens(&form);
-    let trimmed = trim(&form, all - 10_000, all).unwrap();
+    let trimmed = trim(&form, all - 10_000, all, &[]).unwrap();
     assert!(trimmed.fits && trimmed.after <= all - 10_000 && trimmed.before == all);
     assert_eq!((trimmed.cut_results, trimmed.dropped_turns), (1, 0));
     let left = results(&trimmed.form);
@@ -70,7 +70,7 @@ fn then_the_oldest_exchanges_go_whole() {
     turns.push(user("go on"));
     turns.extend(exchange("last", 1_900));
     let form = Form { turns, system: vec!["rules".into()], ..Form::default() };
-    let trimmed = trim(&form, tokens(&form) / 2, tokens(&form)).unwrap();
+    let trimmed = trim(&form, tokens(&form) / 2, tokens(&form), &[]).unwrap();
     assert!(trimmed.fits && trimmed.cut_results == 0 && trimmed.dropped_turns >= 50);
     let turns = &trimmed.form.turns;
     assert_eq!((turns[0].clone(), trimmed.form.system.len()), (user("the task"), 1));
@@ -95,18 +95,54 @@ fn old_pictures_of_results_go_before_turns() {
             .concat(),
         ..Form::default()
     };
-    let trimmed = trim(&form, 2_100, tokens(&form)).unwrap();
+    let trimmed = trim(&form, 2_100, tokens(&form), &[]).unwrap();
     assert_eq!((trimmed.dropped_images, trimmed.dropped_turns, trimmed.fits), (1, 0, true));
-    assert_eq!(trim(&form, 1_200, tokens(&form)).unwrap().dropped_images, 2, "the last is what is looked at");
+    assert_eq!(
+        trim(&form, 1_200, tokens(&form), &[]).unwrap().dropped_images,
+        2,
+        "the last is what is looked at"
+    );
+}
+
+#[test]
+fn what_is_pinned_stays() {
+    let mut turns = vec![user("task")];
+    turns.extend(
+        [exchange("1", 1_000), exchange("keep", 5_000), exchange("3", 1_000), exchange("4", 1_000)].concat(),
+    );
+    turns.push(turn(Role::User, vec![Part::Text("also KEEP ME".into())]));
+    turns.extend(exchange("5", 1_000));
+    turns.push(user("last"));
+    let Some(Part::Outcome(kept)) = turns.get_mut(4).and_then(|turn| turn.parts.first_mut()) else {
+        panic!()
+    };
+    kept.parts = vec![Part::Text(format!("{} KEEP ME {}", "x".repeat(2_500), "x".repeat(2_500)).into())];
+    let form = Form { turns, ..Form::default() };
+    let pinned = ["KEEP ME".to_owned()];
+    let trimmed = trim(&form, 1, tokens(&form), &pinned).unwrap();
+    assert!(!trimmed.fits);
+    let ids: Vec<_> = trimmed
+        .form
+        .turns
+        .iter()
+        .flat_map(|turn| &turn.parts)
+        .filter_map(|part| match part {
+            Part::Outcome(outcome) => Some(outcome.id.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids, ["keep", "5"]);
+    let pins = trimmed.form.turns.iter().filter(|turn| format!("{turn:?}").contains("KEEP ME")).count();
+    assert_eq!((pins, trimmed.cut_results), (2, 0), "the words of the user, and a result with its middle");
 }
 
 #[test]
 fn what_cannot_be_made_shorter_is_said_to_be_so() {
     let long = "x".repeat(100_000);
     let form = Form { turns: vec![user(&long)], ..Form::default() };
-    assert!(trim(&form, 10, tokens(&form)).is_none(), "the user's own words are not cut");
-    assert!(trim(&form, tokens(&form), tokens(&form)).is_none(), "it fits already");
-    assert!(trim(&Form::default(), 0, 0).is_none() && trim(&Form::default(), 0, 9).is_none());
+    assert!(trim(&form, 10, tokens(&form), &[]).is_none(), "the user's own words are not cut");
+    assert!(trim(&form, tokens(&form), tokens(&form), &[]).is_none(), "it fits already");
+    assert!(trim(&Form::default(), 0, 0, &[]).is_none() && trim(&Form::default(), 0, 9, &[]).is_none());
 }
 
 #[test]
@@ -114,7 +150,7 @@ fn the_count_of_whoever_refused_is_what_counts() {
     let form =
         Form { turns: [vec![user("task")], exchange("1", 100_000).to_vec()].concat(), ..Form::default() };
     // About 25,000 by our count; the provider says twice as many.
-    let trimmed = trim(&form, 25_000, 50_000).unwrap();
+    let trimmed = trim(&form, 25_000, 50_000, &[]).unwrap();
     assert!(trimmed.fits && (24_000..=25_000).contains(&trimmed.after), "{}", trimmed.after);
     assert!((12_000..=12_600).contains(&tokens(&trimmed.form)));
 }
@@ -130,7 +166,7 @@ proptest! {
         let target = Target { prefill: true, ..Target::default() };
         sanitize(&mut form, target);
         let first = form.last_user_text().map(String::from);
-        let Some(trimmed) = trim(&form, count * share / 100, count) else { return Ok(()) };
+        let Some(trimmed) = trim(&form, count * share / 100, count, &[]) else { return Ok(()) };
         prop_assert!(tokens(&trimmed.form) <= tokens(&form));
         prop_assert!(trimmed.after <= trimmed.before);
         prop_assert!(!trimmed.fits || trimmed.after <= count * share / 100);

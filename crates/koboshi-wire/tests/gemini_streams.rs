@@ -13,7 +13,7 @@ use koboshi_wire::form::{Seal, Thought};
 use koboshi_wire::gemini::answer;
 use koboshi_wire::gemini::array;
 use koboshi_wire::gemini::event::{self, Events};
-use koboshi_wire::gemini::write::{Shape, Writer, whole};
+use koboshi_wire::gemini::write::{Alive, Shape, Writer, whole};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::voice::{Head, WholeCall};
@@ -161,6 +161,8 @@ fn an_error_in_a_stream_is_bare_json_of_its_own() {
 fn signs_of_life_are_no_comments() {
     assert_eq!(&Writer::new(head(), false).keep_alive()[..], b"\r\n");
     assert_eq!(&Writer::new(head(), false).shaped(Shape::List).keep_alive()[..], b"\r\n");
+    let chunk = Writer::new(head(), false).alive(Alive::Chunk).keep_alive();
+    assert_eq!(&chunk[..], b"data: {\"candidates\":[]}\n\n");
 }
 
 #[test]

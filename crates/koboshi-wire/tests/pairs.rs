@@ -156,6 +156,7 @@ fn a_request_arrives_as_its_snapshot_says() {
             note: None,
             close: false,
             trim: None,
+            pinned: &[],
             turn: Turn::Plain,
         };
         let written = asked.write(&body, To { dialect: to, thinks: true, ..To::default() }, &edits);

@@ -64,6 +64,30 @@ fn what_a_provider_refuses_as_too_long_is_sent_again_shorter() {
 }
 
 #[test]
+fn a_message_with_a_pinned_text_stays() {
+    for (pinned, stays) in [(vec!["long file".to_owned()], true), (Vec::new(), false)] {
+        let stage = Stage::with(&["one/context?times=1"], |config| {
+            config.remedy.most_trims = 1;
+            config.pinned = pinned;
+        });
+        let (path, mut body) = long(Dialect::Chat, false);
+        // Something else that can go.
+        let other = "other words of a tool\n".repeat(15_000);
+        let messages = body["messages"].as_array_mut().unwrap();
+        let mut again = messages[messages.len() - 2..].to_vec();
+        again[0]["tool_calls"][0]["id"] = "call_2".into();
+        again[1]["tool_call_id"] = "call_2".into();
+        again[1]["content"] = other.into();
+        messages.extend(again);
+        let answer = ask(&stage, &(path, body));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let sent: Vec<String> = stage.one.requests().iter().map(|seen| seen.body.to_string()).collect();
+        assert_eq!(sent[1].matches("line of a long file").count() == 20_000, stays);
+        assert!(sent[1].len() < sent[0].len() * 9 / 10);
+    }
+}
+
+#[test]
 fn what_is_known_to_be_too_long_is_made_shorter_before_anybody_is_asked() {
     let small = ModelConfig { context: Some(8_000), ..ModelConfig::default() };
     for (trims, status, calls) in [(1, 200, 1), (0, 400, 0)] {

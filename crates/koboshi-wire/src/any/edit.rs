@@ -29,6 +29,8 @@ pub struct Edits<'e> {
     pub close: bool,
     /// The conversation must come down to about so many tokens.
     pub trim: Option<u64>,
+    /// Turns with one of these texts are not left out by it.
+    pub pinned: &'e [String],
     /// What is different about this attempt.
     pub turn: Turn<'e>,
 }
@@ -95,7 +97,9 @@ impl Request<'_> {
             return Written { body: self.spliced(body, to, edits), left: Vec::new(), mends: Vec::new() };
         }
         let mut form = self.form().into_owned();
-        if let Some(trimmed) = edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens)) {
+        if let Some(trimmed) =
+            edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens, edits.pinned))
+        {
             form = trimmed.form;
         }
         edit(&mut form, edits, to);

@@ -20,7 +20,7 @@ pub struct Manner {
     pub include_usage: bool,
     /// Chat: calls go out in the old form.
     pub legacy: bool,
-    /// Chat: a silent stream is kept open without comments.
+    /// A silent stream is kept open by frames: for clients that stumble over comments and empty lines.
     pub frames_only: bool,
     /// Gemini: the stream is one JSON list.
     pub list: bool,
@@ -66,7 +66,10 @@ impl Writer {
             Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(head, keep_seals))),
             Dialect::Gemini => {
                 let shape = if list { gemini::write::Shape::List } else { gemini::write::Shape::Events };
-                Self::Gemini(Box::new(gemini::write::Writer::new(head, keep_seals).shaped(shape)))
+                let alive =
+                    if frames_only { gemini::write::Alive::Chunk } else { gemini::write::Alive::Line };
+                let writer = gemini::write::Writer::new(head, keep_seals).shaped(shape).alive(alive);
+                Self::Gemini(Box::new(writer))
             }
         }
     }

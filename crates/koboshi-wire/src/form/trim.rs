@@ -2,7 +2,7 @@
 //!
 //! Least is lost where most is repeated: long results of tools lose their middle first, the longest before all others; then older pictures that
 //! tools sent go; then the oldest exchanges. A call and its result go together or stay together. System texts, the first task,
-//! what the user wrote last and the last exchange are kept. What is left out is said where it stood, so that the
+//! what the user wrote last, the last exchange and turns that hold a pinned text are kept. What is left out is said where it stood, so that the
 //! model does not take the rest for the whole.
 //!
 //! Own weights are rough, so the size is told in the count of whoever refused: [`trim`] is given how many tokens the conversation has by that
@@ -44,7 +44,8 @@ pub struct Trimmed<'a> {
 }
 
 /// Trims a form to about so many tokens. `estimate` is how many it has now: by the provider's count where that is known, else
-/// [`Needs::input_tokens`](super::Needs). None if nothing can be left out.
+/// [`Needs::input_tokens`](super::Needs). None if nothing can be left out. A turn that holds one of the texts that are `pinned` is not left out,
+/// and a result that does is not cut.
 ///
 /// ```
 /// use koboshi_wire::form::{Call, Form, Outcome, Part, Role, Turn, trim::trim};
@@ -54,12 +55,12 @@ pub struct Trimmed<'a> {
 /// let file = Outcome { id: "1".into(), parts: vec![Part::Text("x".repeat(50_000).into())], ..Outcome::default() };
 /// let turns = vec![said(Role::User, Part::Text("Read it.".into())), said(Role::Assistant, Part::Call(call)), said(Role::User, Part::Outcome(file))];
 /// let form = Form { turns, ..Form::default() };
-/// let trimmed = trim(&form, 2_000, 12_500).unwrap();
+/// let trimmed = trim(&form, 2_000, 12_500, &[]).unwrap();
 /// assert!(trimmed.fits && trimmed.after <= 2_000 && trimmed.cut_results == 1);
-/// assert!(trim(&trimmed.form, 100, 2_000).is_some_and(|again| !again.fits), "the last exchange stays");
+/// assert!(trim(&trimmed.form, 100, 2_000, &[]).is_some_and(|again| !again.fits), "the last exchange stays");
 /// ```
 #[must_use]
-pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64) -> Option<Trimmed<'a>> {
+pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64, pinned: &[String]) -> Option<Trimmed<'a>> {
     if to_tokens >= estimate {
         return None;
     }
@@ -71,9 +72,9 @@ pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64) -> Option<Trimme
         dropped_images: 0,
         form: form.clone(),
     };
-    work.cut_results();
+    work.cut_results(pinned);
     work.drop_images();
-    let dropped_turns = work.drop_oldest();
+    let dropped_turns = work.drop_oldest(pinned);
     let Work { form, target, cut_results, dropped_images, .. } = work;
     let weight = form.weight();
     (weight < heavy).then(|| Trimmed {
@@ -85,6 +86,22 @@ pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64) -> Option<Trimme
         cut_results,
         dropped_images,
         dropped_turns,
+    })
+}
+
+/// Whether one of these texts stands in it.
+fn holds(text: &str, pinned: &[String]) -> bool {
+    pinned.iter().any(|pin| text.contains(pin.as_str()))
+}
+
+/// Whether one of these texts stands in what a turn says or in a result.
+fn is_pinned_in(turn: &Turn<'_>, pinned: &[String]) -> bool {
+    turn.parts.iter().any(|part| match part {
+        Part::Text(text) => holds(text, pinned),
+        Part::Outcome(outcome) => {
+            outcome.parts.iter().any(|part| matches!(part, Part::Text(text) if holds(text, pinned)))
+        }
+        _ => false,
     })
 }
 
@@ -109,12 +126,12 @@ impl<'a> Work<'a> {
     }
 
     /// Takes the middle out of long results, the longest first.
-    fn cut_results(&mut self) {
+    fn cut_results(&mut self, pinned: &[String]) {
         let mut long: Vec<(usize, &mut Cow<'a, str>)> = Vec::new();
         for part in self.form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
             let Part::Outcome(outcome) = part else { continue };
             long.extend(outcome.parts.iter_mut().filter_map(|part| match part {
-                Part::Text(text) if text.len() > LONG => Some((text.len(), text)),
+                Part::Text(text) if text.len() > LONG && !holds(text, pinned) => Some((text.len(), text)),
                 _ => None,
             }));
         }
@@ -153,12 +170,12 @@ impl<'a> Work<'a> {
     }
 
     /// Leaves out the oldest exchanges and turns, and says so. How many turns are gone.
-    fn drop_oldest(&mut self) -> usize {
+    fn drop_oldest(&mut self, pinned: &[String]) -> usize {
         if !self.is_over() {
             return 0;
         }
         let (mut weight, goal) = (self.weight, self.target.saturating_sub(ROOM));
-        let plan = Plan::of(&self.form);
+        let plan = Plan::of(&self.form, pinned);
         let mut gone = Gone::none(self.form.turns.len());
         for unit in &plan.units {
             if weight <= goal {
@@ -223,14 +240,16 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(form: &Form<'_>) -> Self {
+    fn of(form: &Form<'_>, pinned: &[String]) -> Self {
         let turns = &form.turns;
         let written = |index: &usize| form.is_real_user(*index);
         let first_task = (0..turns.len()).find(written);
         let last_words = (0..turns.len()).rev().find(written);
+        let is_pinned = |index: usize| turns.get(index).is_some_and(|turn| is_pinned_in(turn, pinned));
         let stays = |index: usize| {
             Some(index) == first_task
                 || Some(index) == last_words
+                || is_pinned(index)
                 || turns.get(index).is_some_and(|turn| turn.role == Role::System)
         };
         let is_answer = |index: usize| turns.get(index).is_some_and(|turn| turn.role == Role::Assistant);
@@ -247,7 +266,9 @@ impl Plan {
             }
             let results = answers.end..index;
             let is_last = index == turns.len();
-            if !is_last {
+            let held = answers.clone().any(is_pinned)
+                || results.clone().any(|at| is_pinned(at) && turns.get(at).is_some_and(Turn::has_results));
+            if !is_last && !held {
                 units.push(Unit::Exchange { answers, results: results.clone() });
             }
             units.extend(results.filter(|at| !stays(*at) && !is_last).map(Unit::Words));

@@ -4,8 +4,8 @@
 //! so a chunk can be written between those of an upstream at any place.
 //!
 //! Three things real clients taught. An error inside a stream of events is bare JSON in a write of its own: as an event it is taken for an answer
-//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a sign of life is an empty line.
-//! And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
+//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a sign of life is an empty line, or
+//! for older libraries an empty chunk. And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -29,6 +29,16 @@ pub enum Shape {
     List,
 }
 
+/// What keeps a silent stream of events open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Alive {
+    /// An empty line. Google's libraries of today pass over it, and no chunk reaches the program.
+    #[default]
+    Line,
+    /// A chunk without candidates. For libraries that know nothing but `data: ` at the beginning of what they read; the program sees it.
+    Chunk,
+}
+
 /// Writes the chunks of one answer.
 ///
 /// ```
@@ -45,6 +55,7 @@ pub struct Writer {
     head: Head,
     keep_seals: bool,
     shape: Shape,
+    alive: Alive,
     is_open: bool,
     /// To be said with the next chunk.
     note: Option<Value>,
@@ -57,13 +68,28 @@ impl Writer {
     /// A writer of events. With `keep_seals` the upstream is Gemini too, and its seals go along.
     #[must_use]
     pub fn new(head: Head, keep_seals: bool) -> Self {
-        Self { head, keep_seals, shape: Shape::Events, is_open: false, note: None, begun: false, over: false }
+        Self {
+            head,
+            keep_seals,
+            shape: Shape::Events,
+            alive: Alive::Line,
+            is_open: false,
+            note: None,
+            begun: false,
+            over: false,
+        }
     }
 
     /// The same in this form.
     #[must_use]
     pub fn shaped(self, shape: Shape) -> Self {
         Self { shape, ..self }
+    }
+
+    /// The same with this sign of life.
+    #[must_use]
+    pub fn alive(self, alive: Alive) -> Self {
+        Self { alive, ..self }
     }
 
     /// A chunk of the upstream with this step went to the client as it was.
@@ -168,7 +194,10 @@ impl Writer {
 
     /// A sign of life.
     pub fn keep_alive(&mut self) -> Bytes {
-        Bytes::from_static(b"\r\n")
+        Bytes::from_static(match (self.shape, self.alive) {
+            (Shape::List, _) | (Shape::Events, Alive::Line) => b"\r\n",
+            (Shape::Events, Alive::Chunk) => b"data: {\"candidates\":[]}\n\n",
+        })
     }
 
     fn chunk(&mut self, parts: &[Part<'_>], reason: Option<&str>, usage: Option<&Usage>) -> Bytes {

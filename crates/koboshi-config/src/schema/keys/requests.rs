@@ -5,8 +5,9 @@ use koboshi::backoff::{BackoffPolicy, Jitter};
 use super::super::{Field, Key, Range};
 use super::build::{
     ANY_COUNT, ANY_LENGTH, GROWTH, SHARE, SOME_COUNT, at, count, count_at, flag, length, number, section,
-    word,
+    texts, word,
 };
+use super::forms::NAME;
 
 const PRESETS: [(&str, BackoffPolicy); 3] = [
     ("service", BackoffPolicy::SERVICE),
@@ -101,6 +102,16 @@ pub(super) fn keys() -> Vec<Key> {
             ANY_COUNT,
             count_at!(remedy.most_trims),
             "How often a request may be made smaller; 0 forbids it",
+        ),
+        texts(
+            "request.pinned",
+            NAME,
+            Range::of(0, 100),
+            Field {
+                get: |c, _| Some(c.pinned.clone()),
+                set: |c, _, pinned| c.pinned = pinned.unwrap_or_default(),
+            },
+            "Messages and results that hold one of these texts stay whole when a request is made smaller",
         ),
         flag(
             "request.route_around_filters",
