@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod counts;
 mod scripted;
 mod tokens;
 mod ways;
