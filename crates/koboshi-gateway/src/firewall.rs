@@ -12,6 +12,7 @@ use koboshi_report::reask::{debug_lines, for_model, for_user};
 use koboshi_store::What;
 use koboshi_wire::any::{Redone, Turn, answer};
 use koboshi_wire::chat::Corrected;
+use koboshi_wire::form::{Tool, ToolInput, free_text};
 use koboshi_wire::step::{CallPiece, Usage};
 use koboshi_wire::voice::WholeCall;
 use koboshi_wire::whole;
@@ -23,6 +24,8 @@ use crate::log::Level;
 use crate::run::Run;
 use crate::unary::read_whole;
 
+/// What a tool without a schema takes: nothing that is known, and often nothing at all.
+const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
 /// Calls of one answer.
 const MOST_CALLS: usize = 256;
 
@@ -239,8 +242,19 @@ impl Run<'_> {
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
         let (_, schema) = self.request.tools().into_iter().find(|(name, _)| name == tool)?;
+        let schema = match schema {
+            Some(schema) => schema.get(),
+            None if self.takes_text(tool) => free_text::SCHEMA,
+            None => NOTHING,
+        };
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
-        self.core.world.schemas.compile(schema?.get()).ok().map(|schema| schema.named(tool))
+        self.core.world.schemas.compile(schema).ok().map(|schema| schema.named(tool))
+    }
+
+    /// Whether the client's tool takes free text.
+    pub(crate) fn takes_text(&self, tool: &str) -> bool {
+        let takes = |known: &Tool<'_>| known.name == tool && matches!(known.input, ToolInput::FreeText);
+        self.request.form().tools.iter().any(takes)
     }
 
     /// The arguments of the call that the model sent in place of a broken one.

@@ -8,7 +8,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Turn, answer};
-use koboshi_wire::form::{Tool, ToolInput, free_text};
+use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
 use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
@@ -226,15 +226,12 @@ impl Run<'_> {
         if self.is_native(target) {
             return calls;
         }
-        let form = self.request.form();
         for (number, call) in (0_usize..).zip(&mut calls) {
             if call.id.is_empty() {
                 call.id = call_id(&self.story.id, number);
             }
-            let takes_text =
-                |tool: &Tool<'_>| tool.name == call.name && matches!(tool.input, ToolInput::FreeText);
             if !call.free_text
-                && form.tools.iter().any(takes_text)
+                && self.takes_text(&call.name)
                 && let Some(text) = free_text::unwrapped(&call.arguments)
             {
                 call.arguments = text;

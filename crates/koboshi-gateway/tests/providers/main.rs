@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod calls;
 mod counts;
 mod scripted;
 mod tokens;

@@ -1,0 +1,61 @@
+//! Calls as providers really write them.
+
+use koboshi_config::gateway::ProviderDialect;
+use koboshi_store::MemoryStore;
+use serde_json::{Value, json};
+
+use crate::common::*;
+use crate::scripted::Server;
+
+/// What a client gets from a provider of chat completions that answers with this call.
+fn called(path: &str, mut body: Value, call: &Value) -> Answer {
+    let call = call.clone();
+    let server = Server::start(move |_, _| {
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+        (
+            200,
+            json!({"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}),
+        )
+    });
+    let mut config = config();
+    let mut provider = provider(server.url("/v1"));
+    provider.dialects = vec![ProviderDialect::Chat];
+    config.providers.insert("p".to_owned(), provider);
+    let gateway = start(config, &MemoryStore::default()).unwrap();
+    body["model"] = "p/m".into();
+    let mut client = Client::to(gateway.address());
+    client.send("POST", path, &[], body.to_string().as_bytes());
+    client.read()
+}
+
+fn call(name: &str, arguments: &str) -> Value {
+    json!({"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+#[test]
+fn a_tool_without_a_schema_may_be_called_with_nothing() {
+    let body = json!({
+        "messages": [{"role": "user", "content": "What time is it?"}],
+        "tools": [{"type": "function", "function": {"name": "now"}}],
+    });
+    for (arguments, wanted) in [("", "{}"), ("{}", "{}"), ("{\"zone\":\"UTC\"}", "{\"zone\":\"UTC\"}")] {
+        let answer = called("/v1/chat/completions", body.clone(), &call("now", arguments));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let got = answer.json()["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"].clone();
+        assert_eq!(got, wanted);
+    }
+}
+
+#[test]
+fn a_tool_of_free_text_gets_its_text_or_no_call_at_all() {
+    let body = json!({"input": "Patch it.", "tools": [{"type": "custom", "name": "apply_patch"}]});
+    let good = called("/v1/responses", body.clone(), &call("apply_patch", "{\"input\":\"*** x\"}"));
+    let item = &good.json()["output"][0];
+    assert_eq!((&item["type"], &item["input"]), (&"custom_tool_call".into(), &"*** x".into()), "{good:?}");
+    for arguments in ["", "{}", "{\"patch\":\"*** x\"}"] {
+        let answer = called("/v1/responses", body.clone(), &call("apply_patch", arguments));
+        assert!(!answer.text().contains("\"function_call\""), "{arguments}: {answer:?}");
+        assert_eq!(answer.status, 502, "{arguments}: {answer:?}");
+    }
+}
