@@ -169,6 +169,7 @@ fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
             index,
             id: call.id.as_deref().unwrap_or_default().to_owned(),
             name: call.name.as_deref().unwrap_or_default().to_owned(),
+            namespace: call.namespace.as_deref().map(str::to_owned),
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
             seal: call.seal.as_ref().map(|seal| seal.data.clone().into_owned()),
@@ -206,6 +207,8 @@ impl Run<'_> {
         for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
             let Some(own) = written.next() else { break };
             call.id = Some(own.id.as_str().into());
+            call.name = Some(own.name.as_str().into());
+            call.namespace = own.namespace.as_deref().map(Into::into);
             call.arguments = own.arguments.as_str().into();
             call.free_text = own.free_text;
             call.seal = None;
@@ -221,7 +224,7 @@ impl Run<'_> {
     }
 
     /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none, and free text where the
-    /// client's tool takes that.
+    /// client's tool takes that; and tools that stand in a group have both their names again.
     pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
         if self.is_native(target) {
             return calls;
@@ -236,6 +239,10 @@ impl Run<'_> {
             {
                 call.arguments = text;
                 call.free_text = true;
+            }
+            if let Some((namespace, name)) = self.request.in_group(&call.name) {
+                call.name = name.into_owned();
+                call.namespace = Some(namespace.into_owned());
             }
         }
         calls

@@ -59,3 +59,18 @@ fn a_tool_of_free_text_gets_its_text_or_no_call_at_all() {
         assert_eq!(answer.status, 502, "{arguments}: {answer:?}");
     }
 }
+
+#[test]
+fn a_call_of_a_tool_in_a_group_comes_back_with_its_group() {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let tool = json!({"type": "function", "name": "list", "parameters": schema});
+    let body = json!({
+        "input": "List it.",
+        "tools": [{"type": "namespace", "name": "mcp__files", "description": "d", "tools": [tool]}],
+    });
+    let answer = called("/v1/responses", body.clone(), &call("mcp__files__list", "{\"path\":\"a\"}"));
+    let item = answer.json()["output"][0].clone();
+    assert_eq!((&item["namespace"], &item["name"]), (&"mcp__files".into(), &"list".into()), "{answer:?}");
+    let wrong = called("/v1/responses", body, &call("mcp__files__list", "{}"));
+    assert_eq!(wrong.status, 502, "it is checked by its schema: {wrong:?}");
+}

@@ -97,6 +97,11 @@ impl Request<'_> {
         if let Some(trimmed) = edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens)) {
             form = trimmed.form;
         }
+        if let Self::Responses(request) = self
+            && to.dialect == Dialect::Responses
+        {
+            without_groups(&mut form, request);
+        }
         edit(&mut form, edits, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let mut left = std::mem::take(&mut form.left);
@@ -189,6 +194,15 @@ impl Request<'_> {
 fn has_unproven_thoughts(form: &Form<'_>) -> bool {
     let mut parts = form.turns.iter().flat_map(|turn| &turn.parts);
     parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
+}
+
+/// Where groups of tools are known, their tools cannot be offered one by one: the answer passes as it is, and the client would not know the
+/// names in its calls.
+fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>) {
+    form.tools.retain(|tool| request.in_group(&tool.name).is_none());
+    for left in form.left.iter_mut().filter(|left| left.rule == "flatten_namespace") {
+        left.rule = "drop_namespace";
+    }
 }
 
 /// The same wishes on a form.

@@ -238,6 +238,15 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// The group and the name of a tool whose name is made of both, because a target knows no groups.
+    #[must_use]
+    pub fn in_group(&self, flat: &str) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        match self {
+            Self::Responses(request) => request.in_group(flat),
+            _ => None,
+        }
+    }
+
     /// Whether any tool is offered.
     #[must_use]
     pub fn has_tools(&self) -> bool {

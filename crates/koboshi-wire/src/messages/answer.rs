@@ -88,6 +88,7 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
             choice.calls.push(Call {
                 id: block.id,
                 name: block.name,
+                namespace: None,
                 // A few servers send the text of the object.
                 arguments: raw
                     .map_or(Cow::Borrowed(""), |raw| text_of(raw).unwrap_or(Cow::Borrowed(raw.get()))),

@@ -22,6 +22,7 @@ use bytes::Bytes;
 pub use event::Events;
 pub use request::ResponsesRequest;
 pub use rewrite::{Corrected, Rewrite};
+pub use tools::flat_name;
 pub use write::Writer;
 
 /// The answer of `POST /v1/responses/input_tokens`.
