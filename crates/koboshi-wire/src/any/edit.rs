@@ -12,7 +12,7 @@ use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
 use crate::form::trim::trim;
-use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Turn as Said};
+use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Thinking, Turn as Said};
 use crate::{gemini, messages, responses};
 
 /// What is to be changed.
@@ -90,8 +90,13 @@ impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
     pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
-        if edits.trim.is_none() && self.passes_as_it_is(to) {
-            return Written { body: self.spliced(body, to, edits), left: Vec::new(), mends: Vec::new() };
+        if edits.trim.is_none() && self.dialect() == to.dialect {
+            if !self.has_unproven_thoughts() {
+                return self.spliced_and_told(body, to, edits);
+            }
+            if let Some(written) = self.proven(body, to, edits) {
+                return written;
+            }
         }
         let mut form = self.form().into_owned();
         if let Some(trimmed) = edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens)) {
@@ -119,14 +124,27 @@ impl Request<'_> {
         Written { body: written.body, left, mends }
     }
 
-    /// Whether the target can read the client's own bytes. Thoughts that we wrote for another vendor's model come back without a proof, and
-    /// their vendor would refuse them.
-    fn passes_as_it_is(&self, to: To) -> bool {
-        self.dialect() == to.dialect
-            && match self {
-                Self::Messages(request) => !has_unproven_thoughts(request.form()),
-                _ => true,
-            }
+    /// Whether there are thoughts that we wrote for another vendor's model: they come back without a proof, and their vendor would refuse
+    /// them. Where they are only left out by a splice, this is not asked.
+    fn has_unproven_thoughts(&self) -> bool {
+        matches!(self, Self::Messages(request) if has_unproven_thoughts(request.form()))
+    }
+
+    /// The client's own bytes without such thoughts, if that is a request.
+    fn proven(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Option<Written> {
+        let Self::Messages(request) = self else { return None };
+        let body = request.without_unproven_thoughts(body)?;
+        let request = Request::parse(Dialect::Messages, &body, None).ok()?;
+        let mut written = request.spliced_and_told(&body, to, edits);
+        written.left.push(Left::dropped("drop_foreign_thought", "messages"));
+        Some(written)
+    }
+
+    fn spliced_and_told(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
+        let thoughtless = matches!(self, Self::Messages(request) if lacks_thought(request.form()));
+        let left = thoughtless.then(|| Left::dropped("drop_thinking_in_tool_loop", "thinking"));
+        let left = left.into_iter().collect();
+        Written { body: self.spliced(body, to, edits), left, mends: Vec::new() }
     }
 
     fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
@@ -164,6 +182,9 @@ impl Request<'_> {
             }
             Self::Messages(request) => {
                 let mut rewrite = messages::Rewrite::of(request, body);
+                if lacks_thought(request.form()) {
+                    rewrite.thoughtless();
+                }
                 changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, broken| {
                     rewrite.corrected("", broken);
                 })
@@ -196,6 +217,16 @@ fn has_unproven_thoughts(form: &Form<'_>) -> bool {
     parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
 }
 
+/// Whether a thought is asked for between calls and their results, and none is before those calls: another vendor's model made them. Of thinking
+/// by budget the vendor refuses that.
+fn lacks_thought(form: &Form<'_>) -> bool {
+    let [.., answer, last] = form.turns.as_slice() else { return false };
+    matches!(form.thinking, Thinking::Budget(1..))
+        && matches!(last.parts.first(), Some(Part::Outcome(_)))
+        && answer.role == Role::Assistant
+        && !matches!(answer.parts.first(), Some(Part::Thought(_)))
+}
+
 /// Where groups of tools are known, their tools cannot be offered one by one: the answer passes as it is, and the client would not know the
 /// names in its calls.
 fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>) {
@@ -210,7 +241,7 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
     form.model = Cow::Owned(edits.model.to_owned());
     if !to.thinks {
         // A model that does not think refuses to be told how.
-        form.thinking = crate::form::Thinking::Unsaid;
+        form.thinking = Thinking::Unsaid;
     }
     if let Some(note) = edits.note {
         append_note(form, note);
