@@ -92,6 +92,7 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
             note: None,
             close: false,
             trim: None,
+            mend: None,
             turn: Turn::Plain,
         };
         Some(request.write(body, target.to(dialect), &edits).body)

@@ -194,6 +194,10 @@ impl<'j> Journey<'j> {
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));
                         continue;
                     }
+                    if self.trims.is_some_and(|run| run.mend(&open.target, &fault)) {
+                        self.withdraw(open, Withdrawn::History, Some(&fault));
+                        continue;
+                    }
                     let target = Arc::clone(&open.target);
                     let remedy = self.after(open, fault);
                     self.trim(&target, remedy);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::breaker::Breaker;
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_config::gateway::Commit;
 use koboshi_store::What;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Request, Turn, Written};
+use koboshi_wire::any::{Edits, Mending, Request, Turn, Written};
 use koboshi_wire::form::trim::trim;
 use serde_json::json;
 
@@ -51,6 +52,8 @@ pub(crate) struct Run<'r> {
     pub(crate) noted: Cell<bool>,
     /// So many tokens are left of the conversation, where it was too long.
     pub(crate) trimmed: Cell<Option<u64>>,
+    /// What a target has refused of the conversation, where that can be mended.
+    pub(crate) mending: Cell<Option<Mending>>,
 }
 
 /// Of what a provider has refused, so much is left by the first trim and by every further one: its count is not known.
@@ -76,16 +79,7 @@ impl<'r> Run<'r> {
 
     /// The request as this target gets it; none if it cannot be said in the target's dialect.
     pub(crate) fn write(&self, target: &Target, turn: &Turn<'_>) -> Option<Bytes> {
-        let wants_usage = self.request.stream() && target.asks_usage;
-        let edits = Edits {
-            model: &target.model,
-            include_usage: wants_usage && !self.request.include_usage(),
-            note: self.steer.note.as_deref(),
-            close: self.steer.close,
-            trim: self.trimmed.get(),
-            turn: *turn,
-        };
-        let written = self.request.write(self.body, target.to(self.request.dialect()), &edits);
+        let written = self.written(target, turn);
         if !written.left.is_empty() || !written.mends.is_empty() {
             self.note(target, &written);
         }
@@ -93,6 +87,20 @@ impl<'r> Run<'r> {
             return None;
         }
         Some(written.body)
+    }
+
+    fn written(&self, target: &Target, turn: &Turn<'_>) -> Written {
+        let wants_usage = self.request.stream() && target.asks_usage;
+        let edits = Edits {
+            model: &target.model,
+            include_usage: wants_usage && !self.request.include_usage(),
+            note: self.steer.note.as_deref(),
+            close: self.steer.close,
+            trim: self.trimmed.get(),
+            mend: self.mending.get().filter(|_| self.is_native(target)),
+            turn: *turn,
+        };
+        self.request.write(self.body, target.to(self.request.dialect()), &edits)
     }
 
     /// Tells the journal what did not come along, once a request.
@@ -158,6 +166,25 @@ impl<'r> Run<'r> {
         });
         self.core.world.note(What::Remedy, "trim", target.scopes.target.as_ref(), text, data);
         true
+    }
+
+    /// The target has refused the client's own bytes: whether the conversation can be mended for it. Once a request.
+    pub(crate) fn mend(&self, target: &Target, fault: &Fault) -> bool {
+        let refuses = fault.kind == Kind::InvalidRequest && fault.sub != Some(Sub::Capability);
+        if !refuses || self.mending.get().is_some() || !self.is_native(target) {
+            return false;
+        }
+        let mending = self.request.mending(target.to(self.request.dialect()), &fault.detail);
+        self.mending.set(mending);
+        // What only the client's own bytes can say must not be lost for it.
+        let mends = mending.is_some() && self.written(target, &Turn::Plain).lacks().is_none();
+        if mends {
+            // The journal is to know what was mended, whatever it knows already.
+            self.noted.set(false);
+        } else {
+            self.mending.set(None);
+        }
+        mends
     }
 
     /// Who answers, for the client.

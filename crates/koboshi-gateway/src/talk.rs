@@ -101,6 +101,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         voice: &voice,
         noted: Cell::new(false),
         trimmed: Cell::new(None),
+        mending: Cell::new(None),
     };
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));

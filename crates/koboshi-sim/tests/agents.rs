@@ -96,6 +96,7 @@ impl Agent {
             note: None,
             close: false,
             trim: None,
+            mend: None,
             turn: Turn::Plain,
         };
         let written =

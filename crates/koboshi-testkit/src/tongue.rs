@@ -94,6 +94,7 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
         note: None,
         close: false,
         trim: None,
+        mend: None,
         turn: Turn::Plain,
     };
     let to = To { dialect, prefill: true, thinks: true, ..To::default() };

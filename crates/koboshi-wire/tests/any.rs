@@ -58,8 +58,15 @@ fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     Dialect::ALL.into_iter().flat_map(|from| Dialect::ALL.map(|to| (from, to)))
 }
 
-const PLAIN: Edits<'static> =
-    Edits { model: "other", include_usage: true, note: None, close: false, trim: None, turn: Turn::Plain };
+const PLAIN: Edits<'static> = Edits {
+    model: "other",
+    include_usage: true,
+    note: None,
+    close: false,
+    trim: None,
+    mend: None,
+    turn: Turn::Plain,
+};
 
 fn texts(form: &Form<'_>) -> Vec<(Role, String)> {
     let mut said = Vec::new();

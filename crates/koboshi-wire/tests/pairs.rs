@@ -164,6 +164,7 @@ fn a_request_arrives_as_its_snapshot_says() {
             note: None,
             close: false,
             trim: None,
+            mend: None,
             turn: Turn::Plain,
         };
         let written = asked.write(&body, To { dialect: to, thinks: true, ..To::default() }, &edits);

@@ -28,8 +28,19 @@ pub struct Edits<'e> {
     pub close: bool,
     /// The conversation must come down to about so many tokens.
     pub trim: Option<u64>,
+    /// The target has refused the client's own bytes: the conversation is mended for it.
+    pub mend: Option<Mending>,
     /// What is different about this attempt.
     pub turn: Turn<'e>,
+}
+
+/// What a target has refused of a conversation in its own dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mending {
+    /// Something in it, and something in it is known to be wrong.
+    History,
+    /// A proof of thinking: it is another account's, or one is missing.
+    Seals,
 }
 
 /// What is different about an attempt.
@@ -90,7 +101,7 @@ impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
     pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
-        if edits.trim.is_none() && self.dialect() == to.dialect {
+        if edits.trim.is_none() && edits.mend.is_none() && self.dialect() == to.dialect {
             if !self.has_unproven_thoughts() {
                 return self.spliced_and_told(body, to, edits);
             }
@@ -107,6 +118,10 @@ impl Request<'_> {
         {
             without_groups(&mut form, request);
         }
+        if edits.mend == Some(Mending::Seals) {
+            drop_seals(&mut form);
+            form.left.push(Left::dropped("drop_refused_seals", "turns"));
+        }
         edit(&mut form, edits, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let mut left = std::mem::take(&mut form.left);
@@ -122,6 +137,24 @@ impl Request<'_> {
         };
         left.extend(written.left);
         Written { body: written.body, left, mends }
+    }
+
+    /// What can be mended for a target of the client's own dialect that has refused the request with these words; nothing where the words are
+    /// about something else.
+    #[must_use]
+    pub fn mending(&self, to: To, said: &str) -> Option<Mending> {
+        let mut form = self.form().into_owned();
+        let said = said.to_ascii_lowercase();
+        let of_seals = ["signature", "encrypted_content", "encrypted content", "`thinking`"];
+        let is_sealed = |part: &Part<'_>| matches!(part, Part::Thought(_) | Part::Call(_));
+        if of_seals.iter().any(|word| said.contains(word))
+            && form.turns.iter().flat_map(|turn| &turn.parts).any(is_sealed)
+        {
+            return Some(Mending::Seals);
+        }
+        let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
+        let is_wrong = |mend: &Mend| !matches!(mend.rule, "prefill_refused" | "drop_own_note");
+        mends.iter().any(is_wrong).then_some(Mending::History)
     }
 
     /// Whether there are thoughts that we wrote for another vendor's model: they come back without a proof, and their vendor would refuse
@@ -215,6 +248,17 @@ impl Request<'_> {
 fn has_unproven_thoughts(form: &Form<'_>) -> bool {
     let mut parts = form.turns.iter().flat_map(|turn| &turn.parts);
     parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
+}
+
+/// Takes every proof out, and with it what only the proof holds.
+fn drop_seals(form: &mut Form<'_>) {
+    for part in form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
+        match part {
+            Part::Thought(thought) => thought.seal = None,
+            Part::Call(call) => call.seal = None,
+            _ => {}
+        }
+    }
 }
 
 /// Whether a thought is asked for between calls and their results, and none is before those calls: another vendor's model made them. Of thinking
