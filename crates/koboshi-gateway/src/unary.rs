@@ -1,5 +1,6 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -123,7 +124,16 @@ impl Run<'_> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
         let read = answer::read(self.tongue(&open.target), body);
-        let Ok(whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        if !self.is_native(&open.target) {
+            // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+            for choice in whole.choices.iter_mut().filter(|choice| choice.audio) {
+                choice.audio = false;
+                if !choice.has_content() {
+                    return Err(not_an_answer());
+                }
+            }
+        }
         if whole.error || whole.choices.is_empty() {
             return Err(said().unwrap_or_else(not_an_answer));
         }
@@ -223,14 +233,16 @@ impl Run<'_> {
         answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
     }
 
-    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none, and free text where the
+    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none or one twice, and free text where the
     /// client's tool takes that; and tools that stand in a group have both their names again.
     pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
         if self.is_native(target) {
             return calls;
         }
+        let mut known = HashSet::new();
         for (number, call) in (0_usize..).zip(&mut calls) {
-            if call.id.is_empty() {
+            // Results are told apart by these alone.
+            if call.id.is_empty() || !known.insert(call.id.clone()) {
                 call.id = call_id(&self.story.id, number);
             }
             if !call.free_text

@@ -7,26 +7,31 @@ use serde_json::{Value, json};
 use crate::common::*;
 use crate::scripted::Server;
 
-/// What a client gets from a provider of chat completions that answers with this call.
-fn called(path: &str, mut body: Value, call: &Value) -> Answer {
-    let call = call.clone();
-    let server = Server::start(move |_, _| {
-        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
-        (
-            200,
-            json!({"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}),
-        )
-    });
+/// What a client gets from a provider of chat completions that answers with these calls.
+fn all_called(path: &str, body: Value, calls: &[Value]) -> Answer {
+    let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    let answer =
+        json!({"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]});
+    answered(path, body, ProviderDialect::Chat, answer)
+}
+
+/// What a client gets from a provider that gives this answer.
+fn answered(path: &str, mut body: Value, dialect: ProviderDialect, answer: Value) -> Answer {
+    let server = Server::start(move |_, _| (200, answer.clone()));
     let mut config = config();
     let mut provider = provider(server.url("/v1"));
-    provider.dialects = vec![ProviderDialect::Chat];
+    provider.dialects = vec![dialect];
     config.providers.insert("p".to_owned(), provider);
     let gateway = start(config, &MemoryStore::default()).unwrap();
     body["model"] = "p/m".into();
     let mut client = Client::to(gateway.address());
     client.send("POST", path, &[], body.to_string().as_bytes());
     client.read()
+}
+
+fn called(path: &str, body: Value, call: &Value) -> Answer {
+    all_called(path, body, std::slice::from_ref(call))
 }
 
 fn call(name: &str, arguments: &str) -> Value {
@@ -73,4 +78,37 @@ fn a_call_of_a_tool_in_a_group_comes_back_with_its_group() {
     assert_eq!((&item["namespace"], &item["name"]), (&"mcp__files".into(), &"list".into()), "{answer:?}");
     let wrong = called("/v1/responses", body, &call("mcp__files__list", "{}"));
     assert_eq!(wrong.status, 502, "it is checked by its schema: {wrong:?}");
+}
+
+#[test]
+fn two_calls_never_have_one_id_in_another_dialect() {
+    let tool = json!({"name": "f", "input_schema": {"type": "object", "properties": {}}});
+    for stream in [true, false] {
+        let body = json!({"max_tokens": 9, "messages": [{"role": "user", "content": "x"}], "tools": [tool], "stream": stream});
+        let answer = all_called("/v1/messages", body, &[call("f", "{}"), call("f", "{}")]);
+        let text = answer.text();
+        let ids: Vec<&str> = text
+            .split(r#""type":"tool_use","id":""#)
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(ids.len() == 2 && ids[0] == "call_1" && ids[0] != ids[1], "{ids:?} {text}");
+    }
+}
+
+#[test]
+fn a_picture_that_cannot_be_given_to_the_client_is_no_answer() {
+    let picture = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    for stream in [true, false] {
+        let body = json!({"messages": [{"role": "user", "content": "Draw."}], "stream": stream});
+        let ask = |parts: Value| {
+            let content = json!({"role": "model", "parts": parts});
+            let whole = json!({"candidates": [{"content": content, "finishReason": "STOP"}]});
+            let answer = if stream { format!("data: {whole}\n\n").into() } else { whole };
+            answered("/v1/chat/completions", body.clone(), ProviderDialect::Gemini, answer)
+        };
+        assert_error(&ask(json!([picture])), 502, "response_invalid");
+        let with_words = ask(json!([{"text": "Here."}, picture]));
+        assert!(with_words.status == 200 && with_words.text().contains("Here."), "{with_words:?}");
+    }
 }

@@ -283,8 +283,8 @@ impl<'a> Rewrite<'a> {
 
 /// A call with the group of its tool, where that has one.
 fn within(mut call: Value, namespace: Option<&str>) -> Value {
-    if let Some(namespace) = namespace {
-        call["namespace"] = namespace.into();
+    if let (Some(namespace), Some(call)) = (namespace, call.as_object_mut()) {
+        call.insert("namespace".to_owned(), namespace.into());
     }
     call
 }
