@@ -254,7 +254,9 @@ fn write(
         "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
-    let said = format!("{} {}", words.message, words.suggestion);
+    // What the edge itself says is no sentence.
+    let end = if words.message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
+    let said = format!("{}{end} {}", words.message, words.suggestion);
     let status = status_for(story.dialect, fault.kind, status, again);
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
