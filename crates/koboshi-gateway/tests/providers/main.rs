@@ -9,6 +9,7 @@ mod common;
 
 mod calls;
 mod counts;
+mod pinned;
 mod poisoned;
 mod scripted;
 mod tokens;

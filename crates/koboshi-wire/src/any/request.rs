@@ -223,6 +223,15 @@ impl<'a> Request<'a> {
         matches!(self, Self::Responses(request) if request.is_pinned())
     }
 
+    /// The id of the answer that it goes on with, where its provider holds that one.
+    #[must_use]
+    pub fn goes_on_with(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Responses(request) => request.previous(),
+            _ => None,
+        }
+    }
+
     /// The tools that are offered: their names, and the schemas of their arguments where they have one.
     #[must_use]
     pub fn tools(&self) -> Vec<(Cow<'_, str>, Option<&RawValue>)> {

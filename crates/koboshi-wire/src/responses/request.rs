@@ -154,6 +154,12 @@ impl<'a> ResponsesRequest<'a> {
         self.is_pinned
     }
 
+    /// The id of the answer that it goes on with.
+    #[must_use]
+    pub fn previous(&self) -> Option<Cow<'a, str>> {
+        self.body.get("previous_response_id").and_then(text_of)
+    }
+
     /// The tools that are offered: their names, and the schemas of their arguments where they have one. A tool that takes free text has
     /// none; those that the provider runs are not among them.
     pub fn tools(&self) -> impl Iterator<Item = (Cow<'a, str>, Option<&'a RawValue>)> {
