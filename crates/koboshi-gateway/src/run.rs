@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::attempt::Shape;
 use crate::core::Core;
-use crate::journey::Journey;
+use crate::journey::{Journey, Open};
 use crate::plan::Plan;
 use crate::reply::Disclosure;
 use crate::story::Story;
@@ -188,12 +188,17 @@ impl<'r> Run<'r> {
     }
 
     /// Who answers, for the client.
-    pub(crate) fn served_by(&self, target: &Target) {
+    pub(crate) fn served_by(&self, open: &Open) {
+        let target = &*open.target;
         let tongue = self.tongue(target);
         let translated = (tongue != self.request.dialect()).then(|| tongue.name());
         self.disclose(|facts| {
             facts.served_by(target);
             facts.translated = translated;
+            facts.limits.clear();
+            if translated.is_none() {
+                facts.limited(&open.head);
+            }
         });
     }
 

@@ -67,7 +67,7 @@ impl Run<'_> {
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
         loop {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
-            self.served_by(&open.target);
+            self.served_by(&open);
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
                 let judged = self.judge(journey, &open, &body)?;
