@@ -1,7 +1,7 @@
-//! How many tokens a request has, for clients that ask before they send: Anthropic's and Gemini's.
+//! How many tokens a request has, for clients that ask before they send: Anthropic's, Gemini's and those of OpenAI's responses.
 //!
 //! A provider that has the same question is asked, once. Where none has, or it does not answer, the client gets an estimate of our own, the
-//! same that routing uses: a count is a help, and nobody should fall over it.
+//! same that routing uses: a count is a help, and nobody should fall over it. So a server that does not have the question is not worse for it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::any::{Edits, Request, Turn};
-use koboshi_wire::{Dialect, IntakeError, gemini, messages};
+use koboshi_wire::{Dialect, IntakeError, gemini, messages, responses};
 use serde_json::Value;
 
 use crate::attempt::Shape;
@@ -54,7 +54,11 @@ fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeE
         return Ok(gemini::count::answer(request.form().needs().input_tokens));
     }
     let request = Request::parse(dialect, body, None)?;
-    Ok(messages::models::counted(request.needs().input_tokens).into())
+    let tokens = request.needs().input_tokens;
+    Ok(match dialect {
+        Dialect::Responses => responses::counted(tokens),
+        _ => messages::models::counted(tokens).into(),
+    })
 }
 
 /// The count of the first target in the chain, if it speaks the client's dialect and answers.
@@ -75,7 +79,7 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
-    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false);
+    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false).without_blame();
     let mut once = true;
     let mut make = |target: &Target| {
         if !std::mem::replace(&mut once, false) {
@@ -89,6 +93,7 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
             close: false,
             trim: None,
             pinned: &[],
+            mend: None,
             turn: Turn::Plain,
         };
         Some(request.write(body, target.to(dialect), &edits).body)

@@ -4,6 +4,8 @@
 //! the refused tool is forced, parallel calls are off, the text of that answer is dropped and its cost is added. Parallel calls are
 //! independent: the good ones wait for the mended one. What cannot be mended becomes a clean error.
 
+use std::borrow::Cow;
+
 use koboshi::args::{Finish, ToolSchema, Verdict, check};
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::reask::{Called, Lineage, Step};
@@ -12,6 +14,8 @@ use koboshi_report::reask::{debug_lines, for_model, for_user};
 use koboshi_store::What;
 use koboshi_wire::any::{Redone, Turn, answer};
 use koboshi_wire::chat::Corrected;
+use koboshi_wire::form::{Tool, ToolInput, free_text};
+use koboshi_wire::responses::flat_name;
 use koboshi_wire::step::{CallPiece, Usage};
 use koboshi_wire::voice::WholeCall;
 use koboshi_wire::whole;
@@ -23,6 +27,8 @@ use crate::log::Level;
 use crate::run::Run;
 use crate::unary::read_whole;
 
+/// What a tool without a schema takes: nothing that is known, and often nothing at all.
+const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
 /// Calls of one answer.
 const MOST_CALLS: usize = 256;
 
@@ -33,6 +39,8 @@ pub(crate) struct ToolCall {
     pub(crate) index: u32,
     pub(crate) id: String,
     pub(crate) name: String,
+    /// The group that the tool stands in.
+    pub(crate) namespace: Option<String>,
     pub(crate) arguments: String,
     pub(crate) free_text: bool,
     /// The provider's proof of it.
@@ -49,9 +57,18 @@ impl ToolCall {
         WholeCall {
             id: &self.id,
             name: &self.name,
+            namespace: self.namespace.as_deref(),
             arguments: &self.arguments,
             free_text: self.free_text,
             seal: self.seal.as_deref(),
+        }
+    }
+
+    /// The name that the request's tools know it by.
+    fn known_name(&self) -> Cow<'_, str> {
+        match &self.namespace {
+            Some(namespace) => Cow::Owned(flat_name(namespace, &self.name)),
+            None => Cow::Borrowed(&self.name),
         }
     }
 
@@ -78,6 +95,9 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
     }
     if let Some(name) = piece.name.as_deref().filter(|_| call.name.is_empty()) {
         name.clone_into(&mut call.name);
+    }
+    if let Some(namespace) = piece.namespace.as_deref().filter(|_| call.namespace.is_none()) {
+        call.namespace = Some(namespace.to_owned());
     }
     if let Some(arguments) = piece.arguments.as_deref() {
         // One call may be as long as the policy says, all of them twice that.
@@ -183,7 +203,7 @@ impl Run<'_> {
                 continue;
             }
             let finish = if call.cut { Finish::Cut } else { Finish::Done };
-            let schema = self.schema(&call.name);
+            let schema = self.schema(&call.known_name());
             let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
             match &verdict {
                 Verdict::Valid => world.meters.tool_call("valid"),
@@ -239,8 +259,19 @@ impl Run<'_> {
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
         let (_, schema) = self.request.tools().into_iter().find(|(name, _)| name == tool)?;
+        let schema = match schema {
+            Some(schema) => schema.get(),
+            None if self.takes_text(tool) => free_text::SCHEMA,
+            None => NOTHING,
+        };
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
-        self.core.world.schemas.compile(schema?.get()).ok().map(|schema| schema.named(tool))
+        self.core.world.schemas.compile(schema).ok().map(|schema| schema.named(tool))
+    }
+
+    /// Whether the client's tool takes free text.
+    pub(crate) fn takes_text(&self, tool: &str) -> bool {
+        let takes = |known: &Tool<'_>| known.name == tool && matches!(known.input, ToolInput::FreeText);
+        self.request.form().tools.iter().any(takes)
     }
 
     /// The arguments of the call that the model sent in place of a broken one.

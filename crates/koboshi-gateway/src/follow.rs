@@ -244,7 +244,9 @@ impl Stream<'_, '_> {
         let Some(data) = answer.events.data(frame).map_err(|_| malformed())? else {
             return Ok(Looked::Quiet);
         };
-        let step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
+        let mut step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
+        // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+        step.audio &= self.tongue == self.run.request.dialect();
         let is_chat = self.tongue == Dialect::Chat;
         if step.done && is_chat {
             return Ok(Looked::End);

@@ -48,6 +48,7 @@ pub(crate) struct Paths {
     /// The only dialect that says in the path whether it streams.
     gemini_stream: Option<PathAndQuery>,
     count_messages: Option<PathAndQuery>,
+    count_responses: Option<PathAndQuery>,
     count_gemini: Option<PathAndQuery>,
     embeddings: Option<PathAndQuery>,
 }
@@ -64,6 +65,7 @@ impl Paths {
         Self {
             chat: made(Dialect::Chat, openai("/chat/completions", true)),
             responses: made(Dialect::Responses, openai("/responses", false)),
+            count_responses: made(Dialect::Responses, openai("/responses/input_tokens", false)),
             messages: made(Dialect::Messages, "/messages".to_owned()),
             count_messages: made(Dialect::Messages, "/messages/count_tokens".to_owned()),
             gemini: made(Dialect::Gemini, gemini("generateContent")),
@@ -87,8 +89,9 @@ impl Paths {
             (Interface::Talk(Dialect::Gemini), true) => self.gemini_stream.as_ref(),
             (Interface::Count(Dialect::Messages), _) => self.count_messages.as_ref(),
             (Interface::Count(Dialect::Gemini), _) => self.count_gemini.as_ref(),
-            // Their vendors have no such interface that others would copy.
-            (Interface::Count(Dialect::Chat | Dialect::Responses), _) => None,
+            (Interface::Count(Dialect::Responses), _) => self.count_responses.as_ref(),
+            // Nobody counts in this dialect.
+            (Interface::Count(Dialect::Chat), _) => None,
             (Interface::Embeddings, _) => self.embeddings.as_ref(),
         }
     }
@@ -150,6 +153,7 @@ mod tests {
         assert_eq!(talk(Dialect::Responses).as_deref(), Some("/v1/responses"));
         assert_eq!(talk(Dialect::Messages).as_deref(), Some("/v1/messages"));
         assert_eq!(at(Interface::Count(Dialect::Messages)).as_deref(), Some("/v1/messages/count_tokens"));
+        assert_eq!(at(Interface::Count(Dialect::Responses)).as_deref(), Some("/v1/responses/input_tokens"));
         assert_eq!(at(Interface::Embeddings).as_deref(), Some("/v1/embeddings"));
         assert_eq!(at(Interface::Count(Dialect::Chat)), None, "nobody counts in this dialect");
     }

@@ -77,6 +77,8 @@ pub(crate) struct Journey<'j> {
     untold: Vec<usize>,
     /// Who can make the request shorter.
     trims: Option<&'j Run<'j>>,
+    /// What fails is held against its target.
+    blames: bool,
 }
 
 impl<'j> Journey<'j> {
@@ -91,7 +93,25 @@ impl<'j> Journey<'j> {
         let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
         let call = call.until(story.deadline);
         let call = if lesser { call.or_lesser() } else { call };
-        Self { core, plan, story, targets, call, soonest: None, attempts: 0, untold: Vec::new(), trims: None }
+        let untold = Vec::new();
+        Self {
+            core,
+            plan,
+            story,
+            targets,
+            call,
+            soonest: None,
+            attempts: 0,
+            untold,
+            trims: None,
+            blames: true,
+        }
+    }
+
+    /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
+    pub(crate) fn without_blame(mut self) -> Self {
+        self.blames = false;
+        self
     }
 
     /// Where a conversation is too long, this one makes it shorter.
@@ -172,6 +192,10 @@ impl<'j> Journey<'j> {
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));
+                        continue;
+                    }
+                    if self.trims.is_some_and(|run| run.mend(&open.target, &fault)) {
+                        self.withdraw(open, Withdrawn::History, Some(&fault));
                         continue;
                     }
                     let target = Arc::clone(&open.target);
@@ -295,11 +319,15 @@ impl<'j> Journey<'j> {
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
         let impatient = fault.kind == Kind::Timeout && now >= self.story.deadline;
-        if impatient || learn::rests(world, self.plan, target, &fault) {
+        if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
             fault.advice.health = false;
         }
         let remedy = self.call.failed(attempt, fault, now);
-        learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+        if self.blames {
+            learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+        } else {
+            learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
+        }
         self.story.trace.failed(target, wall, &told, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {

@@ -102,6 +102,19 @@ pub(crate) fn from_fault(
     request_id: &str,
     started: Timestamp,
 ) {
+    tell_fault(world, plan, target, fault, remedy, request_id);
+    rest(world, plan, target, fault, started);
+}
+
+/// The same for whoever looks on, and nothing is held against the target.
+pub(crate) fn tell_fault(
+    world: &World,
+    plan: &Plan,
+    target: &Target,
+    fault: &Fault,
+    remedy: Remedy,
+    request_id: &str,
+) {
     world.meters.fault(&target.meters, fault.kind.name());
     world.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
@@ -120,7 +133,6 @@ pub(crate) fn from_fault(
     let text = format!("{}: {}", target.name, fault.detail);
     world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
     world.log.fault(&target.name, fault, remedy_name(remedy), request_id, &code);
-    rest(world, plan, target, fault, started);
 }
 
 fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {

@@ -182,7 +182,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             self.hold.during(head, breath, opening.as_mut()).await
         };
         if let Ok(open) = &opened {
-            run.served_by(&open.target);
+            run.served_by(open);
             run.disclose(|facts| facts.tried(journey));
         }
         opened

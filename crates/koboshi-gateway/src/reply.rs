@@ -17,6 +17,7 @@ use koboshi_report::phrase::Lang;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
 use koboshi_wire::failure::Failure;
+use koboshi_wire::http1::Fields;
 use serde_json::{Value, json};
 
 use crate::journey::{Ended, Journey};
@@ -28,6 +29,15 @@ use crate::world::World;
 
 /// A client's own retry is welcome only if it comes soon.
 const SOON: Duration = Duration::from_secs(60);
+
+/// So many headers of a provider's limits are handed on.
+const MOST_LIMITS: usize = 32;
+
+/// Whether a header says how much a vendor allows, in the words that its clients read.
+fn is_of_limits(name: &str) -> bool {
+    let begins = |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    begins("x-ratelimit-") || begins("anthropic-ratelimit-")
+}
 
 /// Facts about an answer for its headers.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +62,8 @@ pub(crate) struct Disclosure {
     pub(crate) trimmed: Option<(u64, u64)>,
     /// The dialect of the target that answers, where it is another one than the client's.
     pub(crate) translated: Option<&'static str>,
+    /// What the provider said of its limits, where it is of the client's dialect: only then does the client know the words.
+    pub(crate) limits: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Disclosure {
@@ -59,6 +71,15 @@ impl Disclosure {
     pub(crate) fn served_by(&mut self, target: &Target) {
         self.target = Some(Arc::clone(&target.name));
         self.served.clone_from(&target.scopes.target);
+    }
+
+    /// What the head of its answer says of limits; as many as any vendor has.
+    pub(crate) fn limited(&mut self, head: &Fields) {
+        let of_limits = head.pairs().filter(|(name, _)| is_of_limits(name));
+        let made = of_limits.filter_map(|(name, value)| {
+            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+        });
+        self.limits = made.take(MOST_LIMITS).collect();
     }
 
     /// What was tried so far.
@@ -78,6 +99,9 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     headers.insert(&names::REQUEST_ID, story.id.header());
     if story.dialect == Dialect::Messages {
         headers.insert(&names::ANTHROPIC_REQUEST_ID, story.id.header());
+    }
+    for (name, value) in &facts.limits {
+        headers.insert(name, value.clone());
     }
     headers.insert(&names::ATTEMPTS, number(facts.attempts));
     let mut text = |name: &'static HeaderName, value: Option<&str>| {
@@ -254,7 +278,9 @@ fn write(
         "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
-    let said = format!("{} {}", words.message, words.suggestion);
+    // What the edge itself says is no sentence.
+    let end = if words.message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
+    let said = format!("{}{end} {}", words.message, words.suggestion);
     let status = status_for(story.dialect, fault.kind, status, again);
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::breaker::Breaker;
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_config::gateway::Commit;
 use koboshi_store::What;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Request, Turn, Written};
+use koboshi_wire::any::{Edits, Mending, Request, Turn, Written};
 use koboshi_wire::form::trim::trim;
 use serde_json::json;
 
 use crate::attempt::Shape;
 use crate::core::Core;
-use crate::journey::Journey;
+use crate::journey::{Journey, Open};
 use crate::plan::Plan;
 use crate::reply::Disclosure;
 use crate::story::Story;
@@ -51,6 +52,8 @@ pub(crate) struct Run<'r> {
     pub(crate) noted: Cell<bool>,
     /// So many tokens are left of the conversation, where it was too long.
     pub(crate) trimmed: Cell<Option<u64>>,
+    /// What a target has refused of the conversation, where that can be mended.
+    pub(crate) mending: Cell<Option<Mending>>,
 }
 
 /// Of what a provider has refused, so much is left by the first trim and by every further one: its count is not known.
@@ -76,6 +79,17 @@ impl<'r> Run<'r> {
 
     /// The request as this target gets it; none if it cannot be said in the target's dialect.
     pub(crate) fn write(&self, target: &Target, turn: &Turn<'_>) -> Option<Bytes> {
+        let written = self.written(target, turn);
+        if !written.left.is_empty() || !written.mends.is_empty() {
+            self.note(target, &written);
+        }
+        if written.lacks().is_some() {
+            return None;
+        }
+        Some(written.body)
+    }
+
+    fn written(&self, target: &Target, turn: &Turn<'_>) -> Written {
         let wants_usage = self.request.stream() && target.asks_usage;
         let edits = Edits {
             model: &target.model,
@@ -84,16 +98,10 @@ impl<'r> Run<'r> {
             close: self.steer.close,
             trim: self.trimmed.get(),
             pinned: &self.plan.config.pinned,
+            mend: self.mending.get().filter(|_| self.is_native(target)),
             turn: *turn,
         };
-        let written = self.request.write(self.body, target.to(self.request.dialect()), &edits);
-        if !written.left.is_empty() || !written.mends.is_empty() {
-            self.note(target, &written);
-        }
-        if written.lacks().is_some() {
-            return None;
-        }
-        Some(written.body)
+        self.request.write(self.body, target.to(self.request.dialect()), &edits)
     }
 
     /// Tells the journal what did not come along, once a request.
@@ -162,13 +170,37 @@ impl<'r> Run<'r> {
         true
     }
 
+    /// The target has refused the client's own bytes: whether the conversation can be mended for it. Once a request.
+    pub(crate) fn mend(&self, target: &Target, fault: &Fault) -> bool {
+        let refuses = fault.kind == Kind::InvalidRequest && fault.sub != Some(Sub::Capability);
+        if !refuses || self.mending.get().is_some() || !self.is_native(target) {
+            return false;
+        }
+        let mending = self.request.mending(target.to(self.request.dialect()), &fault.detail);
+        self.mending.set(mending);
+        // What only the client's own bytes can say must not be lost for it.
+        let mends = mending.is_some() && self.written(target, &Turn::Plain).lacks().is_none();
+        if mends {
+            // The journal is to know what was mended, whatever it knows already.
+            self.noted.set(false);
+        } else {
+            self.mending.set(None);
+        }
+        mends
+    }
+
     /// Who answers, for the client.
-    pub(crate) fn served_by(&self, target: &Target) {
+    pub(crate) fn served_by(&self, open: &Open) {
+        let target = &*open.target;
         let tongue = self.tongue(target);
         let translated = (tongue != self.request.dialect()).then(|| tongue.name());
         self.disclose(|facts| {
             facts.served_by(target);
             facts.translated = translated;
+            facts.limits.clear();
+            if translated.is_none() {
+                facts.limited(&open.head);
+            }
         });
     }
 

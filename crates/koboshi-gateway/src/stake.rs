@@ -30,6 +30,8 @@ pub(crate) enum Withdrawn {
     Differs,
     /// The target does not go on with a text that it is given.
     Prefill,
+    /// The target does not take the conversation as it came.
+    History,
 }
 
 impl Withdrawn {
@@ -38,6 +40,7 @@ impl Withdrawn {
             Self::Client => "client",
             Self::Differs => "differs",
             Self::Prefill => "prefill",
+            Self::History => "history",
         }
     }
 }

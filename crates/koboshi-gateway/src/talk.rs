@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::any::Request;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::{Request, answer};
 
 use crate::attempt::Shape;
 use crate::capability::Lack;
@@ -101,6 +102,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         voice: &voice,
         noted: Cell::new(false),
         trimmed: Cell::new(None),
+        mending: Cell::new(None),
     };
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
@@ -125,7 +127,7 @@ async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Res
     let relayed = stream.relay(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     if relayed? == Relayed::Whole {
-        served(run);
+        served(run, &run.voice.borrow().names.id);
         if stream.is_plain {
             lesser.keep_text(run, &stream.sent, &run.voice.borrow().names.model);
         }
@@ -138,22 +140,29 @@ async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result
     let answered = run.answer(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
-    served(run);
+    let id = (run.request.dialect() == Dialect::Responses && run.targets.len() > 1)
+        .then(|| answer::read(Dialect::Responses, &answered.body).ok()?.id)
+        .flatten();
+    served(run, id.as_deref().unwrap_or_default());
     tap.head(reply::head(200, "application/json", run.story, &run.facts()));
     lesser.keep_whole(run, &answered.body);
     tap.send(answered.body).await;
     Ok(())
 }
 
-/// An answer went out: the conversation's next request is best served by the same target.
-fn served(run: &Run<'_>) {
+/// An answer went out: the conversation's next request is best served by the same target. One that names this answer can be served by nobody
+/// else.
+fn served(run: &Run<'_>, id: &str) {
     let world = &run.core.world;
     world.meters.whole.inc();
     if run.targets.len() > 1
         && let Some(target) = run.facts.borrow().served.clone()
     {
-        let conversation = world.affinity.conversation(run.story.tenant.name(), run.request.opening());
-        world.affinity.note(conversation, target);
+        let (affinity, tenant) = (&world.affinity, run.story.tenant.name());
+        if run.request.dialect() == Dialect::Responses && !id.is_empty() {
+            affinity.note(affinity.conversation(tenant, id.as_bytes()), target.clone());
+        }
+        affinity.note(affinity.conversation(tenant, run.request.opening()), target);
     }
 }
 
@@ -196,7 +205,7 @@ fn able(
 ) -> Result<(Rc<Asked>, bool), Box<Fault>> {
     let world = &core.world;
     let needs = request.needs();
-    // What only a provider holds is held by the first one: nobody else knows it.
+    // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
     let is_pinned = request.is_pinned();
     let can = |target: &Arc<Target>| {
         target.can.lacks(&needs).is_none()
@@ -220,8 +229,15 @@ fn able(
         return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
     }
     targets.retain(can);
-    if is_pinned && let Some(first) = targets.first().map(|target| Arc::clone(&target.provider)) {
-        targets.retain(|target| Arc::ptr_eq(&target.provider, &first));
+    if is_pinned {
+        let previous = request.goes_on_with();
+        let previous = previous.map(|id| world.affinity.conversation(story.tenant.name(), id.as_bytes()));
+        let served = previous.and_then(|id| world.affinity.served_by(id));
+        let gave = |target: &&Arc<Target>| served.is_some() && target.scopes.target == served;
+        let holder = targets.iter().find(gave).or(targets.first());
+        if let Some(holder) = holder.map(|target| Arc::clone(&target.provider)) {
+            targets.retain(|target| Arc::ptr_eq(&target.provider, &holder));
+        }
     }
     if targets.is_empty() {
         return Err(unable(lack));

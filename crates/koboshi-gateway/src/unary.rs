@@ -1,5 +1,6 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Turn, answer};
-use koboshi_wire::form::{Tool, ToolInput, free_text};
+use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
 use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
@@ -66,7 +67,7 @@ impl Run<'_> {
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
         loop {
             let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
-            self.served_by(&open.target);
+            self.served_by(&open);
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
                 let judged = self.judge(journey, &open, &body)?;
@@ -123,7 +124,16 @@ impl Run<'_> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
         let read = answer::read(self.tongue(&open.target), body);
-        let Ok(whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        if !self.is_native(&open.target) {
+            // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+            for choice in whole.choices.iter_mut().filter(|choice| choice.audio) {
+                choice.audio = false;
+                if !choice.has_content() {
+                    return Err(not_an_answer());
+                }
+            }
+        }
         if whole.error || whole.choices.is_empty() {
             return Err(said().unwrap_or_else(not_an_answer));
         }
@@ -169,6 +179,7 @@ fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
             index,
             id: call.id.as_deref().unwrap_or_default().to_owned(),
             name: call.name.as_deref().unwrap_or_default().to_owned(),
+            namespace: call.namespace.as_deref().map(str::to_owned),
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
             seal: call.seal.as_ref().map(|seal| seal.data.clone().into_owned()),
@@ -206,6 +217,8 @@ impl Run<'_> {
         for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
             let Some(own) = written.next() else { break };
             call.id = Some(own.id.as_str().into());
+            call.name = Some(own.name.as_str().into());
+            call.namespace = own.namespace.as_deref().map(Into::into);
             call.arguments = own.arguments.as_str().into();
             call.free_text = own.free_text;
             call.seal = None;
@@ -220,25 +233,28 @@ impl Run<'_> {
         answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
     }
 
-    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none, and free text where the
-    /// client's tool takes that.
+    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none or one twice, and free text where the
+    /// client's tool takes that; and tools that stand in a group have both their names again.
     pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
         if self.is_native(target) {
             return calls;
         }
-        let form = self.request.form();
+        let mut known = HashSet::new();
         for (number, call) in (0_usize..).zip(&mut calls) {
-            if call.id.is_empty() {
+            // Results are told apart by these alone.
+            if call.id.is_empty() || !known.insert(call.id.clone()) {
                 call.id = call_id(&self.story.id, number);
             }
-            let takes_text =
-                |tool: &Tool<'_>| tool.name == call.name && matches!(tool.input, ToolInput::FreeText);
             if !call.free_text
-                && form.tools.iter().any(takes_text)
+                && self.takes_text(&call.name)
                 && let Some(text) = free_text::unwrapped(&call.arguments)
             {
                 call.arguments = text;
                 call.free_text = true;
+            }
+            if let Some((namespace, name)) = self.request.in_group(&call.name) {
+                call.name = name.into_owned();
+                call.namespace = Some(namespace.into_owned());
             }
         }
         calls

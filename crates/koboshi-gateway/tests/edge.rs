@@ -518,3 +518,13 @@ fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
         assert_eq!(answer.calls().len(), 1, "{answer:?}");
     }
 }
+
+#[test]
+fn what_the_edge_refuses_is_told_in_sentences() {
+    let stage = Stage::of(&["one/ok"]);
+    for body in [json!({"model": "m"}), json!({"model": 1, "messages": []})] {
+        let message = stage.ask(&body).json()["error"]["message"].as_str().unwrap().to_owned();
+        let (said, _) = message.split_once(" Correct the request").unwrap_or((&message, ""));
+        assert!(said.ends_with('.'), "{message}");
+    }
+}

@@ -97,6 +97,7 @@ impl Agent {
             close: false,
             trim: None,
             pinned: &[],
+            mend: None,
             turn: Turn::Plain,
         };
         let written =

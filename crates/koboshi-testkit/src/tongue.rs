@@ -95,6 +95,7 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
         close: false,
         trim: None,
         pinned: &[],
+        mend: None,
         turn: Turn::Plain,
     };
     let to = To { dialect, prefill: true, thinks: true, ..To::default() };

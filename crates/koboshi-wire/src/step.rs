@@ -124,6 +124,7 @@ impl Step<'_> {
         let calls = self.calls.into_iter().map(|call| CallPiece {
             id: owned(call.id),
             name: owned(call.name),
+            namespace: owned(call.namespace),
             arguments: owned(call.arguments),
             seal: owned(call.seal),
             ..call
@@ -172,6 +173,8 @@ pub struct CallPiece<'a> {
     pub id: Option<Cow<'a, str>>,
     /// Name of the tool.
     pub name: Option<Cow<'a, str>>,
+    /// The group that the tool stands in, in dialects that have groups.
+    pub namespace: Option<Cow<'a, str>>,
     /// A piece of the arguments' text.
     pub arguments: Option<Cow<'a, str>>,
     /// The tool takes free text: its arguments are not meant to be JSON.

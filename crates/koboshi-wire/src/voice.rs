@@ -20,6 +20,8 @@ pub struct WholeCall<'a> {
     pub id: &'a str,
     /// Name of the tool.
     pub name: &'a str,
+    /// The group that the tool stands in, for dialects that have groups.
+    pub namespace: Option<&'a str>,
     /// The text of the arguments.
     pub arguments: &'a str,
     /// The tool takes free text: the arguments are that text, and no JSON.

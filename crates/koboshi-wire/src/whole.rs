@@ -90,6 +90,7 @@ impl Choice<'_> {
         let calls = self.calls.into_iter().map(|call| Call {
             id: owned(call.id),
             name: owned(call.name),
+            namespace: owned(call.namespace),
             arguments: Cow::Owned(call.arguments.into_owned()),
             span: call.span,
             free_text: call.free_text,
@@ -113,6 +114,8 @@ pub struct Call<'a> {
     pub id: Option<Cow<'a, str>>,
     /// Name of the tool.
     pub name: Option<Cow<'a, str>>,
+    /// The group that the tool stands in, in dialects that have groups.
+    pub namespace: Option<Cow<'a, str>>,
     /// The text of the arguments; empty where there are none.
     pub arguments: Cow<'a, str>,
     /// Where the arguments' JSON value stands in the body, quotes included.

@@ -65,6 +65,7 @@ const PLAIN: Edits<'static> = Edits {
     close: false,
     trim: None,
     pinned: &[],
+    mend: None,
     turn: Turn::Plain,
 };
 
@@ -158,5 +159,57 @@ fn every_dialect_says_the_same_of_a_request() {
         let opening = std::str::from_utf8(request.opening()).unwrap();
         assert!(opening.contains("Kyoto?") && !opening.contains("sunny"), "{dialect:?} {opening}");
         assert!(request.needs().tools && !request.needs().prefill);
+    }
+}
+
+/// What Claude Code sends after another vendor has answered once: thoughts without a proof, and marks for the cache all over.
+fn after_another_vendor(last: &str) -> Bytes {
+    format!(
+        r#"{{"model":"m","max_tokens":9000,"thinking":{{"type":"enabled","budget_tokens":2000}},"future":1,"messages":[{{"role":"user","content":[{{"type":"text","text":"Go","cache_control":{{"type":"ephemeral"}}}}]}}, {{"role":"assistant","content":[ {{"type":"thinking","thinking":"a","signature":""}}, {{"type":"thinking","thinking":"own","signature":"SIG"}} ,{{"type":"text","text":"Hm"}}, {{"type":"thinking","thinking":"b"}},{{"type":"redacted_thinking","data":""}} ]}}, {{"role":"user","content":"On"}}{last}]}}"#
+    )
+    .into()
+}
+
+#[test]
+fn thoughts_without_a_proof_are_cut_out_and_every_other_byte_stays() {
+    let body = after_another_vendor("");
+    let wanted = std::str::from_utf8(&body)
+        .unwrap()
+        .replace(r#"{"type":"thinking","thinking":"a","signature":""}, "#, "")
+        .replace(r#", {"type":"thinking","thinking":"b"},{"type":"redacted_thinking","data":""}"#, "");
+    let request = read(Dialect::Messages, &body);
+    let to = To { dialect: Dialect::Messages, ..To::default() };
+    let written = request.write(&body, to, &Edits { model: "m", ..PLAIN });
+    assert_eq!(written.body, wanted.as_bytes(), "{written:?}");
+    assert!(wanted.len() < body.len() && wanted.contains("cache_control") && wanted.contains("future"));
+    assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), ["drop_foreign_thought"]);
+    // A message of such thoughts alone cannot be empty: then it is written anew, without them.
+    let alone = after_another_vendor(
+        r#",{"role":"assistant","content":[{"type":"thinking","thinking":"c"}]},{"role":"user","content":"x"}"#,
+    );
+    let written = read(Dialect::Messages, &alone).write(&alone, to, &PLAIN);
+    let sent = std::str::from_utf8(&written.body).unwrap();
+    assert!(!sent.contains(r#""thinking":"c""#) && !sent.contains(r#""content":[]"#), "{sent}");
+}
+
+#[test]
+fn calls_of_another_vendor_in_a_loop_switch_thinking_by_budget_off() {
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}"#;
+    let to = To { dialect: Dialect::Messages, thinks: true, ..To::default() };
+    for (thought, is_off) in [
+        ("", true),
+        (r#"{"type":"thinking","thinking":"c"},"#, true),
+        (r#"{"type":"thinking","thinking":"c","signature":"S"},"#, false),
+    ] {
+        let call = format!(
+            r#"{{"role":"assistant","content":[{thought}{{"type":"tool_use","id":"t","name":"f","input":{{}}}}]}}"#
+        );
+        let body = after_another_vendor(&format!(",{call},{result}"));
+        let written = read(Dialect::Messages, &body).write(&body, to, &PLAIN);
+        let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        assert_eq!(sent["thinking"]["type"] == "disabled", is_off, "{thought} {sent}");
+        let told = written.left.iter().any(|left| left.rule == "drop_thinking_in_tool_loop");
+        assert_eq!(told, is_off, "{:?}", written.left);
+        assert_eq!(sent["future"], 1);
     }
 }

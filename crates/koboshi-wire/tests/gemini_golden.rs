@@ -174,7 +174,14 @@ fn ours(writer: &mut Writer) -> Vec<u8> {
             arguments: "{\n \"b\": 1, \"a\": \"\\n\"\n}",
             ..WholeCall::default()
         },
-        WholeCall { id: "toolu_2", name: "patch", arguments: "*** x", free_text: true, seal: Some("c2Vh") },
+        WholeCall {
+            id: "toolu_2",
+            name: "patch",
+            arguments: "*** x",
+            free_text: true,
+            seal: Some("c2Vh"),
+            ..WholeCall::default()
+        },
         WholeCall { id: "", name: "broken", arguments: "{\"a\":", ..WholeCall::default() },
         WholeCall { id: "toolu_4", name: "none", arguments: "", ..WholeCall::default() },
     ];

@@ -285,7 +285,7 @@ fn what_we_write_is_read_as_it_was_meant() {
                 Said::Thought(text) => writer.say(&Step { thought: Some(text.into()), reasoning: true, ..Step::default() }),
                 Said::Sealed(seal) => writer.say(&Step { seal: Some(seal.into()), ..Step::default() }),
                 Said::Calls(calls) => {
-                    let calls: Vec<WholeCall<'_>> = calls.iter().map(|(name, arguments)| WholeCall { id: "i", name, arguments, free_text: false, seal: Some("s") }).collect();
+                    let calls: Vec<WholeCall<'_>> = calls.iter().map(|(name, arguments)| WholeCall { id: "i", name, arguments, seal: Some("s"), ..WholeCall::default() }).collect();
                     writer.calls(&calls)
                 }
                 Said::Alive => writer.keep_alive(),

@@ -157,6 +157,7 @@ fn a_request_arrives_as_its_snapshot_says() {
             close: false,
             trim: None,
             pinned: &[],
+            mend: None,
             turn: Turn::Plain,
         };
         let written = asked.write(&body, To { dialect: to, thinks: true, ..To::default() }, &edits);

@@ -316,3 +316,11 @@ proptest! {
         prop_assert_eq!(body::write(request.form()).body, written.body.clone());
     }
 }
+
+#[test]
+fn a_system_text_alone_is_the_question() {
+    let form = Form { model: "m".into(), system: vec!["Say hello.".into()], ..Form::default() };
+    let (sent, ..) = written(&form);
+    let wanted = serde_json::json!([{"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Say hello."}]}]);
+    assert_eq!((&sent["input"], sent.get("instructions")), (&wanted, None));
+}

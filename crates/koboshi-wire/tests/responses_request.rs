@@ -1,6 +1,6 @@
 //! Responses requests: what they ask is found, what has no place is named, and only what cannot be understood is refused.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{Choice, Effort, Form, Image, Left, Output, Part, Role, Thinking, ToolInput};
@@ -100,9 +100,9 @@ fn codex_is_understood() {
         assert_eq!(
             rules,
             [
-                "describe_grammar tools[1].format", "drop_namespace tools[2]", "drop_tool_search tools[3]",
-                "drop_web_search tools[4]", "drop_metadata client_metadata", "drop_include include",
-                "drop_cache_hint prompt_cache_key", "drop_summary reasoning.summary",
+                "describe_grammar tools[1].format", "flatten_namespace tools[2]",
+                "drop_tool_search tools[3]", "drop_web_search tools[4]", "drop_metadata client_metadata",
+                "drop_include include", "drop_cache_hint prompt_cache_key", "drop_summary reasoning.summary",
                 "drop_verbosity text.verbosity",
             ]
         );
@@ -320,5 +320,53 @@ fn metadata_is_read_as_in_chat() {
         assert_eq!(request.metadata("mode").as_deref(), Some("fast"));
         assert_eq!(request.metadata("n").as_deref(), Some("7"));
         assert_eq!(request.metadata("o"), None);
+    });
+}
+
+#[test]
+fn tools_in_a_group_are_offered_one_by_one_and_found_again() {
+    let long = "a_very_long_name_of_a_tool_that_does_not_fit_beside_the_name_of_its_group";
+    let body = json!({
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "List."},
+            {"type": "function_call", "call_id": "c", "namespace": "mcp__x", "name": "list", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": "none"},
+        ],
+        "tools": [
+            {"type": "function", "name": "mcp__x__taken", "parameters": {"type": "object"}},
+            {"type": "namespace", "name": "mcp__x", "description": "d", "tools": [
+                {"type": "function", "name": "list", "description": "lists", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}},
+                {"type": "custom", "name": "run"},
+                {"type": "function", "name": "taken"},
+                {"type": "function", "name": long},
+                {"type": "tool_search"},
+            ]},
+            {"type": "namespace", "name": "apps__", "tools": [{"type": "function", "name": "find.it"}]},
+        ],
+    });
+    with(&body, |request| {
+        let form = request.form();
+        let names: Vec<&str> = form.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names[..3], ["mcp__x__taken", "mcp__x__list", "mcp__x__run"]);
+        assert_eq!(names.len(), 5, "one name was taken, one is no tool: {names:?}");
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(names.iter().all(|name| name.len() <= 64 && name.chars().all(fits)), "{names:?}");
+        let found =
+            |flat: &str| request.in_group(flat).map(|(group, name)| (group.into_owned(), name.into_owned()));
+        let of = |group: &str, name: &str| Some((group.to_owned(), name.to_owned()));
+        assert_eq!(found(names[1]), of("mcp__x", "list"));
+        assert_eq!(found(names[3]), of("mcp__x", long));
+        assert_eq!(found(names[4]), of("apps__", "find.it"));
+        assert_eq!(found("list"), None);
+        let schemas: Vec<(String, bool)> =
+            request.tools().map(|(name, schema)| (name.into_owned(), schema.is_some())).collect();
+        assert!(schemas.contains(&("mcp__x__list".to_owned(), true)), "{schemas:?}");
+        let Part::Call(call) = &form.turns[1].parts[0] else { panic!("{:?}", form.turns) };
+        assert_eq!(call.name, "mcp__x__list", "the call of before has the name that is offered");
+        let (dropped, needed) = left(form);
+        let rules: Vec<&str> = dropped.iter().map(|(rule, _)| *rule).collect();
+        assert_eq!(rules, ["drop_namespace", "drop_namespace", "flatten_namespace", "flatten_namespace"]);
+        assert!(needed.is_empty());
     });
 }

@@ -108,7 +108,8 @@ fn an_answer_is_continued() {
 
 #[test]
 fn broken_calls_are_shown_with_one_result_each() {
-    let call = |id, arguments, free_text| WholeCall { id, name: "f", arguments, free_text, seal: None };
+    let call =
+        |id, arguments, free_text| WholeCall { id, name: "f", arguments, free_text, ..WholeCall::default() };
     let broken = [
         Corrected { call: call("c1", r#"{"a":"#, false), correction: "no JSON" },
         Corrected { call: call("c2", r#"{"a":1}"#, false), correction: "not run" },

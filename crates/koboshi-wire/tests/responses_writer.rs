@@ -209,7 +209,7 @@ fn calls() -> [WholeCall<'static>; 2] {
             name: "apply_patch",
             arguments: "*** Begin Patch\n",
             free_text: true,
-            seal: None,
+            ..WholeCall::default()
         },
     ]
 }
@@ -576,7 +576,7 @@ proptest! {
                     let first = expected.calls.len();
                     let ids: Vec<String> = (0..all.len()).map(|at| format!("call_{}", first + at)).collect();
                     let made: Vec<WholeCall<'_>> = all.iter().zip(&ids)
-                        .map(|((arguments, free_text), id)| WholeCall { id, name: "tool", arguments, free_text: *free_text, seal: None })
+                        .map(|((arguments, free_text), id)| WholeCall { id, name: "tool", arguments, free_text: *free_text, ..WholeCall::default() })
                         .collect();
                     expected.calls.extend(all.iter().zip(&ids)
                         .map(|((arguments, free_text), id)| (id.clone(), "tool".to_owned(), arguments.clone(), *free_text)));
@@ -603,4 +603,22 @@ proptest! {
         begun.extend(second.error(&failure(Kind::Unavailable)));
         client(&begun);
     }
+}
+
+#[test]
+fn a_call_of_a_tool_in_a_group_says_the_group_wherever_it_stands() {
+    let call = WholeCall {
+        id: "call_1",
+        name: "list",
+        namespace: Some("mcp__x"),
+        arguments: "{}",
+        ..WholeCall::default()
+    };
+    let mut writer = Writer::new(Head { id: "resp_1".to_owned(), ..Head::default() }, false);
+    let mut all = writer.calls(&[call]).to_vec();
+    all.extend(writer.finish("tool_calls", None));
+    let text = String::from_utf8(all).unwrap();
+    let items = text.lines().filter(|line| line.contains(r#""type":"function_call""#));
+    assert_eq!(items.clone().count(), 3, "added, done, and in the response at the end: {text}");
+    assert!({ items }.all(|line| line.contains(r#""name":"list","namespace":"mcp__x""#)), "{text}");
 }

@@ -168,6 +168,7 @@ impl<'l> Lesser<'l> {
             voice: run.voice,
             noted: Cell::new(false),
             trimmed: run.trimmed.clone(),
+            mending: run.mending.clone(),
         };
         let mut journey = simple.journey().after_attempts(run.facts().attempts);
         let given = if run.request.stream() {

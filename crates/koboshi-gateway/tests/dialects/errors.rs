@@ -152,3 +152,22 @@ fn a_provider_that_can_count_is_asked_and_one_that_falls_does_not_matter() {
         }
     }
 }
+
+#[test]
+fn what_a_provider_says_of_its_limits_is_told_to_clients_of_its_dialect() {
+    for (dialect, header) in [
+        (Dialect::Chat, "x-ratelimit-remaining-tokens"),
+        (Dialect::Responses, "x-ratelimit-remaining-tokens"),
+        (Dialect::Messages, "anthropic-ratelimit-tokens-remaining"),
+    ] {
+        let stage = stage(dialect, &["one/ok"], |_| {});
+        for client in Dialect::ALL {
+            for stream in [true, false] {
+                let answer = ask(&stage, &question(client, "hello", stream));
+                assert_eq!(answer.status, 200);
+                let told = answer.header(header).is_some();
+                assert_eq!(told, client == dialect, "{client:?} {dialect:?} {stream} {answer:?}");
+            }
+        }
+    }
+}

@@ -7,6 +7,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod calls;
+mod counts;
+mod pinned;
+mod poisoned;
 mod scripted;
 mod tokens;
 mod ways;

@@ -1,4 +1,4 @@
-//! A server that answers as the test says, whatever the path, and remembers what it was asked.
+//! A server that answers as the test says, whatever the path, and remembers what it was asked. A text is sent as a stream of events.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -100,9 +100,12 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, script: &Script) {
             kept.len() - 1
         };
         let (status, answer) = script(&asked, before);
-        let answer = answer.to_string();
+        let (content, answer) = match answer {
+            Value::String(events) => ("text/event-stream", events),
+            json => ("application/json", json.to_string()),
+        };
         let head = format!(
-            "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "HTTP/1.1 {status} Said\r\ncontent-type: {content}\r\ncontent-length: {}\r\n\r\n",
             answer.len()
         );
         let mut out = stream;

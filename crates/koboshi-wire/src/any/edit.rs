@@ -12,7 +12,7 @@ use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
 use crate::form::trim::trim;
-use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Turn as Said};
+use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Thinking, Turn as Said};
 use crate::raw::is_object;
 use crate::{gemini, messages, responses};
 
@@ -31,8 +31,19 @@ pub struct Edits<'e> {
     pub trim: Option<u64>,
     /// Turns with one of these texts are not left out by it.
     pub pinned: &'e [String],
+    /// The target has refused the client's own bytes: the conversation is mended for it.
+    pub mend: Option<Mending>,
     /// What is different about this attempt.
     pub turn: Turn<'e>,
+}
+
+/// What a target has refused of a conversation in its own dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mending {
+    /// Something in it, and something in it is known to be wrong.
+    History,
+    /// A proof of thinking: it is another account's, or one is missing.
+    Seals,
 }
 
 /// What is different about an attempt.
@@ -93,14 +104,28 @@ impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
     pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
-        if edits.trim.is_none() && self.passes_as_it_is(to) {
-            return Written { body: self.spliced(body, to, edits), left: Vec::new(), mends: Vec::new() };
+        if edits.trim.is_none() && edits.mend.is_none() && self.dialect() == to.dialect {
+            if !self.has_unproven_thoughts() {
+                return self.spliced_and_told(body, to, edits);
+            }
+            if let Some(written) = self.proven(body, to, edits) {
+                return written;
+            }
         }
         let mut form = self.form().into_owned();
         if let Some(trimmed) =
             edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens, edits.pinned))
         {
             form = trimmed.form;
+        }
+        if let Self::Responses(request) = self
+            && to.dialect == Dialect::Responses
+        {
+            without_groups(&mut form, request);
+        }
+        if edits.mend == Some(Mending::Seals) {
+            drop_seals(&mut form);
+            form.left.push(Left::dropped("drop_refused_seals", "turns"));
         }
         edit(&mut form, edits, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
@@ -119,14 +144,45 @@ impl Request<'_> {
         Written { body: written.body, left, mends }
     }
 
-    /// Whether the target can read the client's own bytes. Thoughts that we wrote for another vendor's model come back without a proof, and
-    /// their vendor would refuse them.
-    fn passes_as_it_is(&self, to: To) -> bool {
-        self.dialect() == to.dialect
-            && match self {
-                Self::Messages(request) => !has_unproven_thoughts(request.form()),
-                _ => true,
-            }
+    /// What can be mended for a target of the client's own dialect that has refused the request with these words; nothing where the words are
+    /// about something else.
+    #[must_use]
+    pub fn mending(&self, to: To, said: &str) -> Option<Mending> {
+        let mut form = self.form().into_owned();
+        let said = said.to_ascii_lowercase();
+        let of_seals = ["signature", "encrypted_content", "encrypted content", "`thinking`"];
+        let is_sealed = |part: &Part<'_>| matches!(part, Part::Thought(_) | Part::Call(_));
+        if of_seals.iter().any(|word| said.contains(word))
+            && form.turns.iter().flat_map(|turn| &turn.parts).any(is_sealed)
+        {
+            return Some(Mending::Seals);
+        }
+        let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
+        let is_wrong = |mend: &Mend| !matches!(mend.rule, "prefill_refused" | "drop_own_note");
+        mends.iter().any(is_wrong).then_some(Mending::History)
+    }
+
+    /// Whether there are thoughts that we wrote for another vendor's model: they come back without a proof, and their vendor would refuse
+    /// them. Where they are only left out by a splice, this is not asked.
+    fn has_unproven_thoughts(&self) -> bool {
+        matches!(self, Self::Messages(request) if has_unproven_thoughts(request.form()))
+    }
+
+    /// The client's own bytes without such thoughts, if that is a request.
+    fn proven(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Option<Written> {
+        let Self::Messages(request) = self else { return None };
+        let body = request.without_unproven_thoughts(body)?;
+        let request = Request::parse(Dialect::Messages, &body, None).ok()?;
+        let mut written = request.spliced_and_told(&body, to, edits);
+        written.left.push(Left::dropped("drop_foreign_thought", "messages"));
+        Some(written)
+    }
+
+    fn spliced_and_told(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
+        let thoughtless = matches!(self, Self::Messages(request) if lacks_thought(request.form()));
+        let left = thoughtless.then(|| Left::dropped("drop_thinking_in_tool_loop", "thinking"));
+        let left = left.into_iter().collect();
+        Written { body: self.spliced(body, to, edits), left, mends: Vec::new() }
     }
 
     fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
@@ -164,6 +220,9 @@ impl Request<'_> {
             }
             Self::Messages(request) => {
                 let mut rewrite = messages::Rewrite::of(request, body);
+                if lacks_thought(request.form()) {
+                    rewrite.thoughtless();
+                }
                 changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, broken| {
                     rewrite.corrected("", broken);
                 })
@@ -196,12 +255,42 @@ fn has_unproven_thoughts(form: &Form<'_>) -> bool {
     parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
 }
 
+/// Takes every proof out, and with it what only the proof holds.
+fn drop_seals(form: &mut Form<'_>) {
+    for part in form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
+        match part {
+            Part::Thought(thought) => thought.seal = None,
+            Part::Call(call) => call.seal = None,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a thought is asked for between calls and their results, and none is before those calls: another vendor's model made them. Of thinking
+/// by budget the vendor refuses that.
+fn lacks_thought(form: &Form<'_>) -> bool {
+    let [.., answer, last] = form.turns.as_slice() else { return false };
+    matches!(form.thinking, Thinking::Budget(1..))
+        && matches!(last.parts.first(), Some(Part::Outcome(_)))
+        && answer.role == Role::Assistant
+        && !matches!(answer.parts.first(), Some(Part::Thought(_)))
+}
+
+/// Where groups of tools are known, their tools cannot be offered one by one: the answer passes as it is, and the client would not know the
+/// names in its calls.
+fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>) {
+    form.tools.retain(|tool| request.in_group(&tool.name).is_none());
+    for left in form.left.iter_mut().filter(|left| left.rule == "flatten_namespace") {
+        left.rule = "drop_namespace";
+    }
+}
+
 /// The same wishes on a form.
 fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
     form.model = Cow::Owned(edits.model.to_owned());
     if !to.thinks {
         // A model that does not think refuses to be told how.
-        form.thinking = crate::form::Thinking::Unsaid;
+        form.thinking = Thinking::Unsaid;
     }
     if let Some(note) = edits.note {
         append_note(form, note);

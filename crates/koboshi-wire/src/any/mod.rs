@@ -14,7 +14,7 @@ mod events;
 mod request;
 mod writer;
 
-pub use edit::{Edits, Redone, To, Turn, Written};
+pub use edit::{Edits, Mending, Redone, To, Turn, Written};
 pub use events::Events;
 pub use request::Request;
 pub use writer::{Manner, Writer};

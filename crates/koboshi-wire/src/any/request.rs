@@ -223,6 +223,15 @@ impl<'a> Request<'a> {
         matches!(self, Self::Responses(request) if request.is_pinned())
     }
 
+    /// The id of the answer that it goes on with, where its provider holds that one.
+    #[must_use]
+    pub fn goes_on_with(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Responses(request) => request.previous(),
+            _ => None,
+        }
+    }
+
     /// The tools that are offered: their names, and the schemas of their arguments where they have one.
     #[must_use]
     pub fn tools(&self) -> Vec<(Cow<'_, str>, Option<&RawValue>)> {
@@ -235,6 +244,15 @@ impl<'a> Request<'a> {
             Self::Gemini(request) => {
                 request.tools().map(|(name, schema)| (Cow::Borrowed(name), schema)).collect()
             }
+        }
+    }
+
+    /// The group and the name of a tool whose name is made of both, because a target knows no groups.
+    #[must_use]
+    pub fn in_group(&self, flat: &str) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        match self {
+            Self::Responses(request) => request.in_group(flat),
+            _ => None,
         }
     }
 

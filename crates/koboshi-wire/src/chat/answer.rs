@@ -53,6 +53,7 @@ fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         span: call.function.arguments.and_then(|raw| place(body, raw.get())),
         id: call.id,
         name: call.function.name,
+        namespace: None,
         free_text: call.free_text,
         seal: None,
     });

@@ -178,7 +178,7 @@ fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
             name: call.function.name,
             id: call.id,
             free_text: call.free_text,
-            seal: None,
+            ..CallPiece::default()
         });
     }
     step.usage = step.usage.or(choice.spent.usage());

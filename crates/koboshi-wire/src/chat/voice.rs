@@ -190,7 +190,7 @@ fn message<'a>(choice: &'a whole::Choice<'_>, legacy: bool) -> (Message<'a>, boo
         name: call.name.as_deref().unwrap_or_default(),
         arguments: if call.arguments.is_empty() && !call.free_text { "{}" } else { &call.arguments },
         free_text: call.free_text,
-        seal: None,
+        ..WholeCall::default()
     });
     let calls: Vec<WholeCall<'a>> = calls.collect();
     match calls.as_slice() {

@@ -58,6 +58,7 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         span: call.args.and_then(|raw| place(body, raw.get())),
         id: call.id,
         name: call.name,
+        namespace: None,
         free_text: false,
         seal: call.seal,
     });

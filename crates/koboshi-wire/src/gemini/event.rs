@@ -220,8 +220,8 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
             arguments: call.arguments(),
             name: call.name,
             id: call.id,
-            free_text: false,
             seal: call.seal.map(|seal| seal.data),
+            ..CallPiece::default()
         });
     }
     if let Some(reason) = candidate.finish {

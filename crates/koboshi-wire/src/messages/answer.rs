@@ -79,6 +79,7 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
             choice.calls.push(Call {
                 id: block.id,
                 name: block.name,
+                namespace: None,
                 // A few servers send the text of the object.
                 arguments: block.input.and_then(arguments_of).unwrap_or_default(),
                 span: block.input.and_then(|raw| place(body, raw.get())),

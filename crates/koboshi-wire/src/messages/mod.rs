@@ -19,6 +19,7 @@ mod settings;
 mod stop;
 mod thinking;
 mod turns;
+mod unproven;
 mod usage;
 pub mod write;
 

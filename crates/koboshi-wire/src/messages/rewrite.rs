@@ -174,6 +174,12 @@ impl<'a> Rewrite<'a> {
         self
     }
 
+    /// The calls that are answered last have no thought before them.
+    pub fn thoughtless(&mut self) -> &mut Self {
+        self.thoughtless = true;
+        self
+    }
+
     /// The changed body; the same bytes if nothing changes.
     #[must_use]
     pub fn finish(&self) -> Bytes {

@@ -60,6 +60,7 @@ fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a>, body: &[u
                 free_text: item.is_free_text(),
                 id: item.call_id.or(item.id),
                 name: item.name,
+                namespace: item.namespace,
                 seal: None,
             }),
             ItemKind::Other => {}

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::content::{Item, items};
+use super::content::{Item, Piece, items};
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
 use crate::json;
 
@@ -31,8 +31,8 @@ pub fn write(form: &Form<'_>) -> Written {
     let tools = tools(form, &mut left);
     let body = Body {
         model: &form.model,
-        instructions: instructions(form),
-        input: items(form, &mut left),
+        instructions: instructions(form).filter(|_| !form.turns.is_empty()),
+        input: if form.turns.is_empty() { alone(form) } else { items(form, &mut left) },
         tool_choice: choice(form, &mut left),
         parallel_tool_calls: form.parallel.filter(|_| !form.tools.is_empty()),
         tools,
@@ -81,6 +81,12 @@ struct Body<'a> {
     store: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
+}
+
+/// Where nothing but a system text is said, that is the question: the vendor refuses a request without one.
+fn alone<'a>(form: &'a Form<'_>) -> Vec<Item<'a>> {
+    let content: Vec<_> = form.system.iter().map(|text| Piece::InputText { text }).collect();
+    if content.is_empty() { Vec::new() } else { vec![Item::Message { role: "system", content }] }
 }
 
 fn instructions<'a>(form: &'a Form<'_>) -> Option<Cow<'a, str>> {

@@ -182,6 +182,7 @@ impl Events {
                 index: number,
                 id: item.call_id.or_else(|| item.id.clone()),
                 name: item.name,
+                namespace: item.namespace,
                 free_text,
                 ..CallPiece::default()
             });
@@ -217,13 +218,15 @@ impl Events {
         if known && arguments.is_none() {
             return;
         }
-        let (id, name) = if known {
-            (None, None)
+        let (id, name, namespace) = if known {
+            (None, None, None)
         } else {
-            (item.call_id.take().or_else(|| item.id.clone()), item.name.take())
+            (item.call_id.take().or_else(|| item.id.clone()), item.name.take(), item.namespace.take())
         };
         let free_text = item.is_free_text();
-        step.calls.push(CallPiece { index: number, id, name, arguments, free_text, ..CallPiece::default() });
+        let piece =
+            CallPiece { index: number, id, name, namespace, arguments, free_text, ..CallPiece::default() };
+        step.calls.push(piece);
     }
 
     fn part<'a>(&mut self, step: &mut Step<'a>, index: u32, found: &Event<'a>, mark: ItemMark) {

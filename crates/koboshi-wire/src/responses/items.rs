@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::said::{BETWEEN_THOUGHTS, joined};
+use super::tools::flat_name;
 use crate::dialect::Dialect;
 use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
 use crate::lenient::{arguments_of, text_of};
@@ -103,9 +104,10 @@ impl<'f, 'a> Reader<'f, 'a> {
         };
         let id = item.full("call_id").or_else(|| item.full("id"));
         let id = id.unwrap_or_else(|| Cow::Owned(format!("call_{}", self.names.len())));
-        if item.get("namespace").is_some() {
-            self.left(Left::dropped("drop_namespace", format!("{}.namespace", place(at))));
-        }
+        let name = match item.full("namespace") {
+            Some(namespace) => Cow::Owned(flat_name(&namespace, &name)),
+            None => name,
+        };
         let arguments = item.get(field).and_then(arguments_of).filter(|text| free_text || !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed(if free_text { "" } else { "{}" }));
         self.names.insert(id.clone(), name.clone());

@@ -27,8 +27,18 @@ pub(super) struct Said {
 #[derive(Debug)]
 pub(super) enum What {
     Message(Parts),
-    Thought { parts: Parts, seal: String },
-    Call { number: u32, id: String, name: String, arguments: String, free_text: bool },
+    Thought {
+        parts: Parts,
+        seal: String,
+    },
+    Call {
+        number: u32,
+        id: String,
+        name: String,
+        namespace: Option<String>,
+        arguments: String,
+        free_text: bool,
+    },
     Other,
 }
 
@@ -111,11 +121,13 @@ impl Said {
                 summary: parts.all.iter().map(|part| Part::SummaryText { text: &part.text }).collect(),
                 encrypted_content: (!seal.is_empty()).then_some(seal),
             },
-            What::Call { id: call_id, name, arguments, free_text: true, .. } => {
-                Item::CustomToolCall { id, status, call_id, input: arguments, name }
-            }
-            What::Call { id: call_id, name, arguments, .. } => {
-                Item::FunctionCall { id, status, arguments, call_id, name }
+            What::Call { id: call_id, name, namespace, arguments, free_text, .. } => {
+                let namespace = namespace.as_deref();
+                if *free_text {
+                    Item::CustomToolCall { id, status, call_id, input: arguments, name, namespace }
+                } else {
+                    Item::FunctionCall { id, status, arguments, call_id, name, namespace }
+                }
             }
             What::Other => return None,
         })
@@ -232,6 +244,7 @@ impl Memory {
                 number: piece.index,
                 id: text(&piece.id),
                 name: text(&piece.name),
+                namespace: piece.namespace.as_deref().map(str::to_owned),
                 arguments: String::new(),
                 free_text: piece.free_text,
             };

@@ -16,7 +16,16 @@ mod tools;
 mod whole;
 pub mod write;
 
+use bytes::Bytes;
+
 pub use event::Events;
 pub use request::ResponsesRequest;
 pub use rewrite::{Corrected, Rewrite};
+pub use tools::flat_name;
 pub use write::Writer;
+
+/// The answer of `POST /v1/responses/input_tokens`.
+#[must_use]
+pub fn counted(tokens: u64) -> Bytes {
+    format!(r#"{{"object":"response.input_tokens","input_tokens":{tokens}}}"#).into()
+}

@@ -146,9 +146,25 @@ pub(super) enum Item<'a> {
         encrypted_content: Option<&'a str>,
     },
     /// A call with JSON arguments.
-    FunctionCall { id: &'a str, status: &'static str, arguments: &'a str, call_id: &'a str, name: &'a str },
+    FunctionCall {
+        id: &'a str,
+        status: &'static str,
+        arguments: &'a str,
+        call_id: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<&'a str>,
+    },
     /// A call with free text.
-    CustomToolCall { id: &'a str, status: &'static str, call_id: &'a str, input: &'a str, name: &'a str },
+    CustomToolCall {
+        id: &'a str,
+        status: &'static str,
+        call_id: &'a str,
+        input: &'a str,
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<&'a str>,
+    },
 }
 
 /// A part of a message or of a summary.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::items::Reader;
 use super::settings::read_field;
-use super::tools::{names_and_schemas, read_choice, read_tools};
+use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
 use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
@@ -150,10 +150,22 @@ impl<'a> ResponsesRequest<'a> {
         self.is_pinned
     }
 
+    /// The id of the answer that it goes on with.
+    #[must_use]
+    pub fn previous(&self) -> Option<Cow<'a, str>> {
+        self.body.get("previous_response_id").and_then(text_of)
+    }
+
     /// The tools that are offered: their names, and the schemas of their arguments where they have one. A tool that takes free text has
     /// none; those that the provider runs are not among them.
     pub fn tools(&self) -> impl Iterator<Item = (Cow<'a, str>, Option<&'a RawValue>)> {
         self.body.get("tools").into_iter().flat_map(names_and_schemas)
+    }
+
+    /// The group and the name of the tool that has this name where there are no groups; none for a tool that stands in none.
+    #[must_use]
+    pub fn in_group(&self, flat: &str) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        in_group(self.body.get("tools")?, flat)
     }
 
     /// How the conversation began: the input up to the first message of the user, raw. It stays the same from turn to turn, so

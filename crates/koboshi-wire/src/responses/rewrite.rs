@@ -73,10 +73,13 @@ impl<'a> Rewrite<'a> {
         self.of_tools("tool_choice", r#""none""#.to_owned())
     }
 
-    /// Makes the model call this tool.
+    /// Makes the model call this tool. One that stands in a group cannot be named here: then it must call some tool.
     pub fn force_tool(&mut self, name: &str) -> &mut Self {
         let offered = self.request.form().tools.iter().find(|tool| tool.name == name);
-        let is_custom = offered.is_some_and(|tool| matches!(tool.input, crate::form::ToolInput::FreeText));
+        let Some(offered) = offered.filter(|_| self.request.in_group(name).is_none()) else {
+            return self.of_tools("tool_choice", r#""required""#.to_owned());
+        };
+        let is_custom = matches!(offered.input, crate::form::ToolInput::FreeText);
         let kind = if is_custom { "custom" } else { "function" };
         self.of_tools("tool_choice", json!({"type": kind, "name": name}).to_string())
     }
@@ -138,7 +141,9 @@ impl<'a> Rewrite<'a> {
         for Corrected { call, .. } in broken {
             let (id, name) = (call.id, call.name);
             if call.free_text {
-                self.append(&json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": call.arguments}));
+                let item =
+                    json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": call.arguments});
+                self.append(&within(item, call.namespace));
                 continue;
             }
             let arguments = if is_object(call.arguments) {
@@ -146,9 +151,8 @@ impl<'a> Rewrite<'a> {
             } else {
                 json!({"_raw": call.arguments}).to_string()
             };
-            self.append(
-                &json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}),
-            );
+            let item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
+            self.append(&within(item, call.namespace));
         }
         for Corrected { call, correction } in broken {
             let kind = if call.free_text { "custom_tool_call_output" } else { "function_call_output" };
@@ -251,6 +255,14 @@ impl<'a> Rewrite<'a> {
             }
         }
     }
+}
+
+/// A call with the group of its tool, where that has one.
+fn within(mut call: Value, namespace: Option<&str>) -> Value {
+    if let (Some(namespace), Some(call)) = (namespace, call.as_object_mut()) {
+        call.insert("namespace".to_owned(), namespace.into());
+    }
+    call
 }
 
 impl ResponsesRequest<'_> {

@@ -2,6 +2,9 @@
 //!
 //! Hosted tools are run by the provider. Those that Codex always offers and works well without are dropped where another vendor answers;
 //! a client that offers any other one counts on it, and so does one that forces one.
+//!
+//! Tools in a group (`namespace`) stand in no other dialect: there each is offered by itself, under a name that is made of both, and
+//! [`in_group`] finds both again in its calls.
 
 use std::borrow::Cow;
 
@@ -38,13 +41,73 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
                 }
                 None => Left::needed("needs_tool_name", place()),
             },
-            Some("namespace") => Left::dropped("drop_namespace", place()),
+            Some("namespace") => {
+                read_group(&tool, &place(), form);
+                Left::dropped("flatten_namespace", place())
+            }
             Some("tool_search") => Left::dropped("drop_tool_search", place()),
             Some(kind) if kind.starts_with("web_search") => Left::dropped("drop_web_search", place()),
             _ => Left::needed("needs_hosted_tool", place()),
         };
         form.left.push(left);
     }
+}
+
+/// Reads the tools of a group, each under its flat name.
+fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>) {
+    let namespace = group.full("name").unwrap_or_default();
+    for (index, raw) in group.get("tools").and_then(list).unwrap_or_default().into_iter().enumerate() {
+        let tool = Raw::of(raw).and_then(|tool| match tool.kind().as_deref() {
+            Some("function") => offered(&tool),
+            Some("custom") => free_text(&tool).map(|(tool, _)| tool),
+            _ => None,
+        });
+        let flat = tool.map(|tool| Tool { name: Cow::Owned(flat_name(&namespace, &tool.name)), ..tool });
+        match flat.filter(|tool| form.tools.iter().all(|known| known.name != tool.name)) {
+            Some(tool) => form.tools.push(tool),
+            None => form.left.push(Left::dropped("drop_namespace", format!("{place}.tools[{index}]"))),
+        }
+    }
+}
+
+/// The longest name that every dialect takes.
+const LONGEST_FLAT: usize = 64;
+
+/// The name of a tool in a group where there are no groups: both names, as far as they fit. The rule is fixed, because the calls of a
+/// conversation come back under it.
+#[must_use]
+pub fn flat_name(namespace: &str, name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let between = if namespace.ends_with("__") || name.starts_with("__") { "" } else { "__" };
+    let flat = format!("{namespace}{between}{name}");
+    if flat.len() <= LONGEST_FLAT && flat.chars().all(fits) {
+        return flat;
+    }
+    // FNV-1a: short, and the same everywhere.
+    let mark =
+        flat.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let mark = format!("_{mark:08x}");
+    let plain = flat.chars().map(|c| if fits(c) { c } else { '_' });
+    plain.take(LONGEST_FLAT - mark.len()).chain(mark.chars()).collect()
+}
+
+/// The group and the name of the tool with this flat name, if it stands in a group.
+pub(super) fn in_group<'a>(raw: &'a RawValue, flat: &str) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    groups(raw).find_map(|(namespace, tools)| {
+        let name = tools.iter().filter_map(|tool| tool.full("name"));
+        let name = { name }.find(|name| flat_name(&namespace, name) == flat)?;
+        Some((namespace, name))
+    })
+}
+
+/// Every group, and the tools in it.
+fn groups(raw: &RawValue) -> impl Iterator<Item = (Cow<'_, str>, Vec<Raw<'_>>)> {
+    list(raw).unwrap_or_default().into_iter().filter_map(|raw| {
+        let group = Raw::of(raw).filter(|group| group.kind().as_deref() == Some("namespace"))?;
+        let tools =
+            group.get("tools").and_then(list).unwrap_or_default().into_iter().filter_map(Raw::of).collect();
+        Some((group.full("name").unwrap_or_default(), tools))
+    })
 }
 
 fn offered<'a>(tool: &Raw<'a>) -> Option<Tool<'a>> {
@@ -75,16 +138,22 @@ fn free_text<'a>(tool: &Raw<'a>) -> Option<(Tool<'a>, bool)> {
     Some((tool, has_grammar))
 }
 
-/// Names and schemas of the client's own tools.
+/// Names and schemas of the client's own tools; those in groups under their flat names.
 pub(super) fn names_and_schemas(raw: &RawValue) -> impl Iterator<Item = (Cow<'_, str>, Option<&RawValue>)> {
-    list(raw).unwrap_or_default().into_iter().filter_map(|raw| {
-        let tool = Raw::of(raw)?;
-        match tool.kind().as_deref() {
-            Some("function") => Some((tool.full("name")?, schema_of(&tool))),
-            Some("custom") => Some((tool.full("name")?, None)),
-            _ => None,
-        }
-    })
+    let alone = list(raw).unwrap_or_default().into_iter().filter_map(|raw| name_and_schema(&Raw::of(raw)?));
+    let grouped = groups(raw).flat_map(|(namespace, tools)| {
+        let known: Vec<_> = tools.iter().filter_map(name_and_schema).collect();
+        known.into_iter().map(move |(name, schema)| (Cow::Owned(flat_name(&namespace, &name)), schema))
+    });
+    alone.chain(grouped)
+}
+
+fn name_and_schema<'a>(tool: &Raw<'a>) -> Option<(Cow<'a, str>, Option<&'a RawValue>)> {
+    match tool.kind().as_deref() {
+        Some("function") => Some((tool.full("name")?, schema_of(tool))),
+        Some("custom") => Some((tool.full("name")?, None)),
+        _ => None,
+    }
 }
 
 fn schema_of<'a>(tool: &Raw<'a>) -> Option<&'a RawValue> {

@@ -49,6 +49,7 @@ pub fn whole(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
             number: u32::MAX,
             id: call.id.as_deref().unwrap_or(&id).to_owned(),
             name: call.name.as_deref().unwrap_or_default().to_owned(),
+            namespace: call.namespace.as_deref().map(str::to_owned),
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
         };

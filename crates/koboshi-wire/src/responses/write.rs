@@ -140,6 +140,7 @@ impl Writer {
                 number: u32::MAX,
                 id: call.id.to_owned(),
                 name: call.name.to_owned(),
+                namespace: call.namespace.map(str::to_owned),
                 arguments: String::new(),
                 free_text: call.free_text,
             };
