@@ -53,6 +53,8 @@ pub(crate) struct Followed {
     spoke: Instant,
     /// It has said something since then.
     pub(crate) speaks: bool,
+    /// It has gone on after its end, so that only the end of its body says that all was said.
+    pub(crate) ends_often: bool,
     /// Its last end came alone, as those do that servers mean: one that comes along with content may not be the last.
     pub(crate) ended_alone: bool,
     /// The client need not wait for the rest, which can only be the cost: here is where it will stand.
@@ -76,6 +78,7 @@ impl Followed {
             begun: 0,
             spoke: Instant::now(),
             speaks: false,
+            ends_often: false,
             ended_alone: false,
             rest: None,
             events: Events::of(dialect),
@@ -96,19 +99,31 @@ impl Followed {
         if limit >= limits.total { (limits.total, Sub::Total) } else { (limit, sub) }
     }
 
-    /// Whether every choice that began has ended.
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.finishes.is_empty() && self.begun & !self.ended() == 0
+    /// A choice has ended, for this reason.
+    pub(crate) fn ended(&mut self, choice: u32, reason: &str, dialect: Dialect) {
+        let known = self.finishes.iter_mut().find(|(other, _)| *other == choice);
+        match known.filter(|_| dialect == Dialect::Gemini) {
+            Some((_, known)) => {
+                self.ends_often = true;
+                reason.clone_into(known);
+            }
+            None => self.finishes.push((choice, reason.to_owned())),
+        }
     }
 
-    fn ended(&self) -> u128 {
+    /// Whether every choice that began has ended.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.finishes.is_empty() && self.begun & !self.ended_choices() == 0
+    }
+
+    fn ended_choices(&self) -> u128 {
         self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice))
     }
 
     /// Whether all of so many choices were made and ended, and nothing can follow but the cost. A call may be followed by another
     /// one whatever was said of the end, and a choice that has not begun by its beginning.
     pub(crate) fn has_said_all(&self, choices: u32) -> bool {
-        let ended = self.ended().count_ones();
+        let ended = self.ended_choices().count_ones();
         self.has_content && self.ended_alone && self.calls.is_empty() && self.is_whole() && ended >= choices
     }
 

@@ -225,7 +225,7 @@ impl Stream<'_, '_> {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
             // Everything was said: how the connection ended does not matter.
-            Ok(Some(Err(_))) | Err(_) if over => Ok(None),
+            Ok(Some(Err(_))) | Err(_) if over && !answer.ends_often => Ok(None),
             Ok(Some(Err(fault))) => Err(Stop::Fault(fault)),
             Err(_) => Err(Stop::Fault(timed_out(sub))),
         }
@@ -255,7 +255,8 @@ impl Stream<'_, '_> {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(fault.unwrap_or_else(malformed)));
         }
-        answer.is_done = step.done;
+        // Some of Gemini's models say at every chunk that they have ended: only the end of the body is the end.
+        answer.is_done = step.done && self.tongue != Dialect::Gemini;
         self.learn_names(&step, open);
         self.collect(&step, open, answer)?;
         if is_chat && step.usage.is_some() && step.choices == 0 {
@@ -340,8 +341,9 @@ impl Stream<'_, '_> {
         if !step.finish.is_empty() {
             answer.ended_alone = !step.has_content();
         }
-        let ended = step.finish.iter().map(|(choice, reason)| (*choice, reason.clone().into_owned()));
-        answer.finishes.extend(ended);
+        for (choice, reason) in &step.finish {
+            answer.ended(*choice, reason, self.tongue);
+        }
         answer.usage = step.usage.or(answer.usage);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use koboshi_testkit::until;
 use koboshi_wire::Dialect;
+use serde_json::Value;
 
 use crate::common::{Stage, ms, timeouts};
 use crate::speech::{Heard, ask, heard, of_stream, question, stage};
@@ -40,6 +41,54 @@ fn the_cost_is_told_in_every_dialect() {
         for stream in [true, false] {
             let (input, output) = wanted(dialect, stream).usage.unwrap();
             assert!(input > 0 && output > 0, "{dialect:?} {stream} {input} {output}");
+        }
+    }
+}
+
+/// Some of Gemini's models say at every chunk that they have ended.
+#[test]
+fn an_end_that_is_said_at_every_chunk_ends_nothing() {
+    for (cut, calls) in [(false, (1, 0)), (true, (1, 1))] {
+        for client in Dialect::ALL {
+            let stage = stage(Dialect::Gemini, &["one/own", "two/ok"], |config| {
+                config.remedy.backoff.attempts = 1;
+            });
+            stage.one.set("own", move |ask| {
+                let play = koboshi_sim::play(&koboshi_sim::Ask { model: "ok", ..*ask });
+                let mut frames: Vec<String> = play
+                    .beats
+                    .map(|beat| String::from_utf8(beat.bytes.to_vec()).unwrap())
+                    .map(|frame| match frame.contains("finishReason") {
+                        true => frame,
+                        false => frame.replacen("{\"content\"", "{\"finishReason\":\"STOP\",\"content\"", 1),
+                    })
+                    .collect();
+                assert!(frames.iter().all(|frame| frame.contains("STOP")), "{frames:?}");
+                if cut {
+                    frames.truncate(4);
+                }
+                let beats: Vec<_> = frames
+                    .into_iter()
+                    .map(|frame| koboshi_sim::Beat { after: ms(0), bytes: frame.into() })
+                    .collect();
+                let end = if cut { koboshi_sim::End::Cut } else { play.end };
+                koboshi_sim::Play { head: play.head, beats: beats.into(), end }
+            });
+            let answer = ask(&stage, &question(client, TEXT, true));
+            let text = match client {
+                // Its chunks pass as they are.
+                Dialect::Gemini => answer
+                    .text()
+                    .lines()
+                    .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok())
+                    .filter_map(|data| {
+                        Some(data["candidates"][0]["content"]["parts"][0]["text"].as_str()?.to_owned())
+                    })
+                    .collect(),
+                _ => heard(client, &answer).text,
+            };
+            assert_eq!(text, wanted(client, true).text, "{client:?} {cut} {answer:?}");
+            assert_eq!(stage.calls(), calls, "{client:?}");
         }
     }
 }
