@@ -11,18 +11,20 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use koboshi::call::Failed;
-use koboshi::fault::{Fault, Kind};
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
 use koboshi_report::phrase::Lang;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::http1::Fields;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::journey::{Ended, Journey};
 use crate::names;
 use crate::plan::Plan;
+use crate::program::Reply;
 use crate::story::Story;
 use crate::target::Target;
 use crate::world::World;
@@ -62,8 +64,20 @@ pub(crate) struct Disclosure {
     pub(crate) trimmed: Option<(u64, u64)>,
     /// The dialect of the target that answers, where it is another one than the client's.
     pub(crate) translated: Option<&'static str>,
+    /// What could not be said in the dialect of a target, and so kept the request from it.
+    pub(crate) lacks: Vec<Lack>,
     /// What the provider said of its limits, where it is of the client's dialect: only then does the client know the words.
     pub(crate) limits: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// A part of a request that a target cannot get.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Lack {
+    pub(crate) target: String,
+    /// The rule by which it is refused.
+    pub(crate) rule: &'static str,
+    /// Where it stands.
+    pub(crate) at: String,
 }
 
 impl Disclosure {
@@ -219,7 +233,9 @@ pub(crate) fn tell(
     // What an app may show its users as it is, where the fault is not the request's and nobody could answer.
     let nobody = status == 429 || status >= 500;
     let user = nobody.then(|| world.phrases.text(story.lang, "unavailable-long", &[])).flatten();
-    let told = Words { message: &message, suggestion: &suggestion, param: None, user: user.as_deref() };
+    let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
+    let param = lack.map(|lack| lack.at.as_str());
+    let told = Words { message: &message, suggestion: &suggestion, param, user: user.as_deref() };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
     facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
@@ -266,7 +282,7 @@ fn write(
 ) -> Told {
     let seconds =
         retry_after.map(|after| after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)));
-    let koboshi = json!({
+    let mut koboshi = json!({
         "errorCode": fault.kind.code(&plan.config.code_prefix),
         "kind": fault.kind.name(),
         "message": words.message,
@@ -278,16 +294,21 @@ fn write(
         "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
+    if let Some(koboshi) = koboshi.as_object_mut().filter(|_| !facts.lacks.is_empty()) {
+        koboshi.insert("lacks".to_owned(), json!(&facts.lacks));
+    }
     // What the edge itself says is no sentence.
     let end = if words.message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
     let said = format!("{}{end} {}", words.message, words.suggestion);
-    let status = status_for(story.dialect, fault.kind, status, again);
+    let usual = Reply { status, wait: seconds };
+    let Reply { status, wait } =
+        story.program.reply(story.dialect, fault.kind, usual, fault.advice.later, again);
     let mut parts = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
     parts
         .headers
         .insert(&names::SHOULD_RETRY, HeaderValue::from_static(if again { "true" } else { "false" }));
-    if let Some(seconds) = seconds {
+    if let Some(seconds) = wait {
         parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     let later =
@@ -305,16 +326,6 @@ fn write(
         resets_at: seconds.map(later),
         is_final: !again,
         koboshi,
-    }
-}
-
-/// The status as the programs of a dialect understand it. That everybody rests is a 503 by the table; Gemini's programs read how long they are
-/// to wait only in a 429, and Codex stops and tells the time only at one.
-fn status_for(dialect: Dialect, kind: Kind, status: u16, again: bool) -> u16 {
-    match (dialect, kind) {
-        (Dialect::Gemini, Kind::CoolingDown) => 429,
-        (Dialect::Responses, Kind::CoolingDown) if !again => 429,
-        _ => status,
     }
 }
 

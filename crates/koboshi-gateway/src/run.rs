@@ -17,7 +17,7 @@ use crate::attempt::Shape;
 use crate::core::Core;
 use crate::journey::{Journey, Open};
 use crate::plan::Plan;
-use crate::reply::Disclosure;
+use crate::reply::{Disclosure, Lack};
 use crate::story::Story;
 use crate::target::Target;
 use crate::voice::Voice;
@@ -117,6 +117,10 @@ impl<'r> Run<'r> {
             .collect();
         let mends: Vec<_> =
             written.mends.iter().take(50).map(|mend| json!({"rule": mend.rule, "at": mend.at})).collect();
+        if let Some(left) = written.lacks() {
+            let lack = Lack { target: target.name.to_string(), rule: left.rule, at: left.at.clone() };
+            self.disclose(|facts| facts.lacks.push(lack));
+        }
         let refused = written.lacks().is_some();
         let text = match written.lacks() {
             Some(left) => format!(

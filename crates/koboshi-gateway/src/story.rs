@@ -17,6 +17,7 @@ use koboshi_report::phrase::Lang;
 use koboshi_store::{Clock, SystemClock};
 
 use crate::names;
+use crate::program::Program;
 use crate::trace::Trace;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
@@ -39,6 +40,8 @@ pub(crate) struct Story {
     pub(crate) trace: Trace,
     /// What the client speaks.
     pub(crate) dialect: Dialect,
+    /// What it is, where that matters.
+    pub(crate) program: Program,
     /// A stream is to be one JSON list, as Gemini's clients may want it.
     pub(crate) list: bool,
     /// What a client that speaks Anthropic's dialect wants of its newer parts: without it they are refused there.

@@ -129,7 +129,7 @@ fn what_cannot_be_carried_is_needed() {
         change(&mut form);
         written(&form).2
     };
-    assert_eq!(with(&|form| form.sampling.stop.push("END".into())), ["needs_stop sampling.stop"]);
+    assert_eq!(with(&|form| form.stop.push("END".into())), ["needs_stop sampling.stop"]);
     assert_eq!(with(&|form| form.sampling.answers = Some(2)), ["needs_answers sampling.answers"]);
     assert_eq!(with(&|form| form.tools[0].name = "a.b".into()), ["needs_tool_name tools[0].name"]);
     let sound = || Part::Media(Media { media_type: "audio/wav".into(), data: "AA".into(), name: None });

@@ -55,6 +55,50 @@ fn an_error_has_the_envelope_and_the_word_of_its_dialect() {
 }
 
 #[test]
+fn programs_stop_where_nothing_helps_and_libraries_get_the_status_that_is_meant() {
+    let names = [
+        ("codex_exec/0.166.0 (Debian)", Dialect::Responses),
+        ("GeminiCLI/0.61.0/gemini-2.5-pro", Dialect::Gemini),
+        ("claude-cli/2.1.325 (external, cli)", Dialect::Messages),
+        ("OpenAI/Python 3.49.0", Dialect::Responses),
+    ];
+    // A dead key of ours, everybody parked behind it, and what passes.
+    for (fall, statuses, waits) in [
+        ("auth-401", [[400, 400], [400, 400], [502, 503], [502, 503]], [false; 4]),
+        ("fail-503", [[503, 503]; 4], [true, false, false, false]),
+    ] {
+        for (((name, dialect), statuses), waits) in names.into_iter().zip(statuses).zip(waits) {
+            let stage = Stage::with(&[&format!("one/{fall}")], |config| config.remedy.backoff.attempts = 1);
+            for status in statuses {
+                let (path, body) = question(dialect, "hello", true);
+                let mut client = stage.client();
+                client.send("POST", &path, &[("user-agent", name)], body.to_string().as_bytes());
+                let answer = client.read();
+                assert_eq!(answer.status, status, "{name} {fall} {answer:?}");
+                assert_eq!(answer.header("retry-after").is_some(), waits, "{name} {fall}");
+                assert_eq!(answer.header("x-should-retry"), Some("false"), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_no_target_can_be_told_is_named() {
+    let stage = stage(Dialect::Responses, &["one/ok", "two/ok"], |_| {});
+    let (path, mut body) = question(Dialect::Chat, "hello", false);
+    body["stop"] = json!(["END"]);
+    let answer = ask(&stage, &(path, body));
+    assert_eq!((answer.status, stage.calls()), (400, (0, 0)), "{answer:?}");
+    let error = &answer.json()["error"];
+    assert_eq!(error["param"], "stop", "{error}");
+    let lacks = json!([
+        {"target": "one/ok", "rule": "needs_stop", "at": "stop"},
+        {"target": "two/ok", "rule": "needs_stop", "at": "stop"},
+    ]);
+    assert_eq!(error["koboshi"]["lacks"], lacks);
+}
+
+#[test]
 fn a_wrong_request_is_told_in_the_words_of_its_dialect() {
     let stage = Stage::of(&["one/ok"]);
     for (dialect, path, body) in [

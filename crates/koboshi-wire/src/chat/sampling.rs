@@ -41,7 +41,7 @@ impl<'f> Drawn<'f> {
     pub(super) fn of(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Self {
         let sampling = &form.sampling;
         if sampling.top_k.is_some() {
-            notes.add(Left::dropped("drop_top_k", "sampling.top_k"));
+            notes.add(Left::dropped("drop_top_k", "top_k"));
         }
         let mut drawn = Self {
             temperature: within(sampling.temperature, 0.0, 2.0, "clamp_temperature", notes),
@@ -54,7 +54,7 @@ impl<'f> Drawn<'f> {
             reasoning_effort: effort(form, flavor, notes),
         };
         if flavor.openai && drawn.stop.len() > MOST_STOPS {
-            notes.add(Left::needed("needs_stops", "sampling.stop"));
+            notes.add(Left::needed("needs_stops", "stop"));
         }
         if flavor.openai && flavor.reasoning {
             drawn.without_what_thinkers_refuse(notes);
@@ -72,7 +72,7 @@ impl<'f> Drawn<'f> {
         }
         if !self.stop.is_empty() {
             // The client looks for its text to end there.
-            notes.add(Left::needed("needs_stops", "sampling.stop"));
+            notes.add(Left::needed("needs_stops", "stop"));
         }
     }
 }

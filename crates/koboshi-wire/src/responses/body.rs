@@ -255,9 +255,9 @@ fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
     let dropped = dropped.into_iter().filter(|(is_there, _)| *is_there);
     left.extend(dropped.map(|(_, rule)| Left::dropped(rule, "sampling")));
     if !sampling.stop.is_empty() {
-        left.push(Left::needed("needs_stop", "sampling.stop"));
+        left.push(Left::needed("needs_stop", "stop"));
     }
     if sampling.answers.is_some_and(|answers| answers > 1) {
-        left.push(Left::needed("needs_answers", "sampling.answers"));
+        left.push(Left::needed("needs_answers", "answers"));
     }
 }

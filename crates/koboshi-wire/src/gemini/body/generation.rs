@@ -68,11 +68,11 @@ impl<'a> Generation<'a> {
         let stops: Vec<&str> =
             sampling.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.is_empty()).collect();
         if stops.len() > MOST_STOPS {
-            left.push(Left::dropped("cut_stop_sequences", "sampling.stop"));
+            left.push(Left::dropped("cut_stop_sequences", "stop"));
         }
         let seed = sampling.seed.filter(|seed| i32::try_from(*seed).is_ok());
         if seed != sampling.seed {
-            left.push(Left::dropped("drop_seed", "sampling.seed"));
+            left.push(Left::dropped("drop_seed", "seed"));
         }
         let mut clamped = |given: Option<f64>, low: f64, high: f64, rule: &'static str, at: &str| {
             let fitted = given.map(|number| number.clamp(low, high));
@@ -81,14 +81,11 @@ impl<'a> Generation<'a> {
             }
             fitted
         };
-        let temperature =
-            clamped(sampling.temperature, 0.0, 2.0, "clamp_temperature", "sampling.temperature");
-        let top_p = clamped(sampling.top_p, 0.0, 1.0, "clamp_top_p", "sampling.top_p");
+        let temperature = clamped(sampling.temperature, 0.0, 2.0, "clamp_temperature", "temperature");
+        let top_p = clamped(sampling.top_p, 0.0, 1.0, "clamp_top_p", "top_p");
         // Below 2, and 2 not included.
-        let presence =
-            clamped(sampling.presence_penalty, -2.0, 1.99, "clamp_penalty", "sampling.presence_penalty");
-        let frequency =
-            clamped(sampling.frequency_penalty, -2.0, 1.99, "clamp_penalty", "sampling.frequency_penalty");
+        let presence = clamped(sampling.presence_penalty, -2.0, 1.99, "clamp_penalty", "presence_penalty");
+        let frequency = clamped(sampling.frequency_penalty, -2.0, 1.99, "clamp_penalty", "frequency_penalty");
         let (response_mime_type, response_json_schema) = output(&form.output, left);
         Self {
             temperature,
@@ -114,7 +111,7 @@ impl<'a> Generation<'a> {
 
 fn answers(given: Option<u32>, left: &mut Vec<Left>) -> Option<u32> {
     if given.is_some_and(|count| count > MOST_ANSWERS) {
-        left.push(Left::needed("needs_many_answers", "sampling.answers"));
+        left.push(Left::needed("needs_many_answers", "answers"));
     }
     given.filter(|count| *count > 1)
 }
