@@ -129,8 +129,8 @@ fn what_cannot_be_carried_is_needed() {
         change(&mut form);
         written(&form).2
     };
-    assert_eq!(with(&|form| form.stop.push("END".into())), ["needs_stop sampling.stop"]);
-    assert_eq!(with(&|form| form.sampling.answers = Some(2)), ["needs_answers sampling.answers"]);
+    assert_eq!(with(&|form| form.sampling.stop.push("END".into())), ["needs_stop stop"]);
+    assert_eq!(with(&|form| form.sampling.answers = Some(2)), ["needs_answers answers"]);
     assert_eq!(with(&|form| form.tools[0].name = "a.b".into()), ["needs_tool_name tools[0].name"]);
     let sound = || Part::Media(Media { media_type: "audio/wav".into(), data: "AA".into(), name: None });
     assert_eq!(with(&|form| form.turns[0].parts.push(sound())), ["needs_audio turns[0].parts[2]"]);
