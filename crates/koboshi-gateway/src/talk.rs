@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Request, answer};
+use koboshi_wire::any::Request;
 
 use crate::attempt::Shape;
 use crate::capability::Lack;
@@ -140,10 +140,7 @@ async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result
     let answered = run.answer(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
-    let id = (run.request.dialect() == Dialect::Responses && run.targets.len() > 1)
-        .then(|| answer::read(Dialect::Responses, &answered.body).ok()?.id)
-        .flatten();
-    served(run, id.as_deref().unwrap_or_default());
+    served(run, answered.id.as_deref().unwrap_or_default());
     tap.head(reply::head(200, "application/json", run.story, &run.facts()));
     lesser.keep_whole(run, &answered.body);
     tap.send(answered.body).await;

@@ -30,6 +30,8 @@ const LARGEST: usize = 64 * 1024 * 1024;
 /// A whole answer for the client.
 pub(crate) struct Answered {
     pub(crate) body: Bytes,
+    /// Its name, where a later request may go on with it.
+    pub(crate) id: Option<String>,
 }
 
 /// Reads an answer to its end.
@@ -73,7 +75,7 @@ impl Run<'_> {
                 let judged = self.judge(journey, &open, &body)?;
                 Ok((body, judged))
             });
-            let (body, Judged { mut calls, finish, usage }) = match judged {
+            let (body, Judged { mut calls, finish, usage, id }) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     if let Some(ended) = self.failed(journey, open, fault) {
@@ -89,14 +91,14 @@ impl Run<'_> {
             if calls.is_empty() {
                 let body = self.for_reader(&open.target, body, &calls, None);
                 journey.succeeded(open, usage);
-                return Ok(Answered { body });
+                return Ok(Answered { body, id });
             }
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
                     let changed = Some(sum).filter(|sum| usage != Some(*sum));
                     let body = self.for_reader(&open.target, body, &calls, changed.as_ref());
                     journey.succeeded(open, Some(sum));
-                    return Ok(Answered { body });
+                    return Ok(Answered { body, id });
                 }
                 Err(Unsettled::Elsewhere) => {}
                 Err(Unsettled::Ended(ended)) => return Err(ended),
@@ -145,7 +147,13 @@ impl Run<'_> {
             let filtered = choice.finish.as_deref() == Some("content_filter");
             choice.has_content() && !filtered
         };
-        let judged = || Judged { calls: tool_calls(&whole), finish: finish_of(&whole), usage: whole.usage };
+        let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
+        let judged = || Judged {
+            calls: tool_calls(&whole),
+            finish: finish_of(&whole),
+            usage: whole.usage,
+            id: whole.id.as_deref().filter(|_| goes_on).map(str::to_owned),
+        };
         if whole.choices.iter().all(fine) {
             return Ok(judged());
         }
@@ -163,6 +171,7 @@ struct Judged {
     calls: Vec<ToolCall>,
     finish: Finish,
     usage: Option<Usage>,
+    id: Option<String>,
 }
 
 /// Nothing that a client could use.
