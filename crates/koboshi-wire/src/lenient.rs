@@ -315,6 +315,11 @@ impl<'a, T: Deserialize<'a>> Deserialize<'a> for List<T> {
 
 /// The text of a raw JSON string, `None` for any other value.
 pub(crate) fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    // A raw value is good JSON: what begins with a quote is a text, and without an escape it is what stands between the quotes.
+    let inside = raw.get().strip_prefix('"')?;
+    if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
+        return inside.strip_suffix('"').map(Cow::Borrowed);
+    }
     match serde_json::from_str::<Text<'_>>(raw.get()) {
         Ok(Text(text)) => text,
         Err(_) => {

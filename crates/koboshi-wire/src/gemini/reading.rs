@@ -8,7 +8,13 @@ use crate::intake::fields;
 use crate::lenient::{List, text_of};
 
 /// Whether a field has this name, in either way of writing it: `systemInstruction` or `system_instruction`.
+#[inline]
 pub(super) fn is_named(name: &str, camel: &str) -> bool {
+    // Nearly every name is another one, and its first letter says so.
+    name.as_bytes().first() == camel.as_bytes().first() && is_same(name, camel)
+}
+
+fn is_same(name: &str, camel: &str) -> bool {
     if name == camel {
         return true;
     }

@@ -197,6 +197,9 @@ fn is_public(uri: &str) -> bool {
 
 fn role_of(raw: Option<&RawValue>) -> Role {
     let role = full(raw).unwrap_or_default();
+    if role == "user" {
+        return Role::User;
+    }
     if role.eq_ignore_ascii_case("model") || role.eq_ignore_ascii_case("assistant") {
         Role::Assistant
     } else if role.eq_ignore_ascii_case("system") {

@@ -26,15 +26,8 @@ pub fn read(body: &[u8]) -> Result<Whole<'_>, Malformed> {
 }
 
 fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
-    let response = filled::<Response<'_>>(text)?;
-    let choice = match response.output {
-        None => None,
-        Some(output) => {
-            let List(items) = serde_json::from_str::<List<Object<Output<'_>>>>(output.get())
-                .map_err(|error| Malformed::of(&error))?;
-            Some(choice(items, &response, text.as_bytes()))
-        }
-    };
+    let mut response = filled::<Response<'_, Items<'_>>>(text)?;
+    let choice = response.output.take().map(|List(items)| choice(items, &response, text.as_bytes()));
     Ok(Whole {
         error: response.is_failed(),
         usage: response.spent.usage(),
@@ -45,7 +38,9 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
     })
 }
 
-fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a>, body: &[u8]) -> Choice<'a> {
+type Items<'a> = List<Object<Output<'a>>>;
+
+fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a, Items<'a>>, body: &[u8]) -> Choice<'a> {
     let mut choice = Choice::default();
     for Object(mut item) in items {
         match item.kind() {

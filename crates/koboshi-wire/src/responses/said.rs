@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::de::MapAccess;
+use serde::de::{Deserialize, MapAccess};
 use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
@@ -11,9 +11,9 @@ use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, sk
 use crate::step::{ItemKind, Usage, join};
 use crate::tally::{Details, Tally};
 
-/// The response object of an answer or of a lifecycle event.
-#[derive(Debug, Default)]
-pub(super) struct Response<'a> {
+/// The response object of an answer or of a lifecycle event. Its items are read at once, or stay raw: most streams have told them by then.
+#[derive(Debug)]
+pub(super) struct Response<'a, O = &'a RawValue> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) model: Option<Cow<'a, str>>,
     pub(super) created: Option<u64>,
@@ -21,12 +21,26 @@ pub(super) struct Response<'a> {
     /// Why it is incomplete.
     pub(super) reason: Option<Cow<'a, str>>,
     pub(super) error: bool,
-    /// Its items, raw: most streams have told them by then.
-    pub(super) output: Option<&'a RawValue>,
+    pub(super) output: Option<O>,
     pub(super) spent: Spent,
 }
 
-impl<'a> Response<'a> {
+impl<O> Default for Response<'_, O> {
+    fn default() -> Self {
+        Self {
+            id: None,
+            model: None,
+            created: None,
+            status: None,
+            reason: None,
+            error: false,
+            output: None,
+            spent: Spent::default(),
+        }
+    }
+}
+
+impl<'a, O> Response<'a, O> {
     /// Why it ended, in the words of [`finish`]; none where it has not, or has failed.
     pub(super) fn finish(&self, has_calls: bool) -> Option<Cow<'a, str>> {
         match self.status.as_deref()? {
@@ -49,7 +63,7 @@ impl<'a> Response<'a> {
     }
 }
 
-impl<'a> Fields<'a> for Response<'a> {
+impl<'a, O: Deserialize<'a>> Fields<'a> for Response<'a, O> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "id" => self.id = map.next_value::<Text<'a>>()?.full(),
