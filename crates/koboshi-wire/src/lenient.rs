@@ -287,6 +287,14 @@ impl<T> Default for List<T> {
     }
 }
 
+/// Adds to a list. Many lists of the wire have one element, and a vector would make room for four.
+pub(crate) fn add<T>(all: &mut Vec<T>, one: T) {
+    if all.is_empty() {
+        all.reserve_exact(1);
+    }
+    all.push(one);
+}
+
 struct ListVisitor<T>(PhantomData<T>);
 
 impl<'a, T: Deserialize<'a>> Visitor<'a> for ListVisitor<T> {
@@ -299,7 +307,7 @@ impl<'a, T: Deserialize<'a>> Visitor<'a> for ListVisitor<T> {
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<List<T>, A::Error> {
         let mut all = Vec::new();
         while let Some(one) = list.next_element()? {
-            all.push(one);
+            add(&mut all, one);
         }
         Ok(List(all))
     }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, Fill, Maybe, Truth, otherwise, skip};
+use crate::lenient::{Fields, Fill, Maybe, Truth, add, otherwise, skip};
 
 /// A list, or one object in its place.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl<'a, T: Fields<'a>> Visitor<'a> for SeveralVisitor<T> {
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Several<T>, A::Error> {
         let mut all = Vec::new();
         while let Some(Maybe(one)) = list.next_element()? {
-            all.push(one);
+            add(&mut all, one);
         }
         Ok(Several::Listed(all))
     }
@@ -89,16 +89,16 @@ impl<'a> Fields<'a> for Content<'a> {
     }
 }
 
-/// One part.
+/// One part. What is rare in it is on the heap: most parts are texts, and there are many.
 #[derive(Debug, Default)]
 pub(super) struct Part<'a> {
     pub(super) text: Option<&'a RawValue>,
     pub(super) is_thought: bool,
     pub(super) seal: Option<&'a RawValue>,
-    pub(super) inline: Option<Blob<'a>>,
-    pub(super) file: Option<Blob<'a>>,
-    pub(super) call: Option<Called<'a>>,
-    pub(super) response: Option<Response<'a>>,
+    pub(super) inline: Option<Box<Blob<'a>>>,
+    pub(super) file: Option<Box<Blob<'a>>>,
+    pub(super) call: Option<Box<Called<'a>>>,
+    pub(super) response: Option<Box<Response<'a>>>,
     /// What another vendor cannot do: the rule that says so.
     pub(super) needed: Option<&'static str>,
     /// How it is to be looked at: which stretch of a film, how sharp.
@@ -111,10 +111,10 @@ impl<'a> Fields<'a> for Part<'a> {
             "text" => self.text = Some(map.next_value()?),
             "thought" => self.is_thought = map.next_value::<Truth>()?.0,
             "thoughtSignature" | "thought_signature" => self.seal = Some(map.next_value()?),
-            "inlineData" | "inline_data" => self.inline = map.next_value::<Maybe<_>>()?.0,
-            "fileData" | "file_data" => self.file = map.next_value::<Maybe<_>>()?.0,
-            "functionCall" | "function_call" => self.call = map.next_value::<Maybe<_>>()?.0,
-            "functionResponse" | "function_response" => self.response = map.next_value::<Maybe<_>>()?.0,
+            "inlineData" | "inline_data" => self.inline = boxed(map)?,
+            "fileData" | "file_data" => self.file = boxed(map)?,
+            "functionCall" | "function_call" => self.call = boxed(map)?,
+            "functionResponse" | "function_response" => self.response = boxed(map)?,
             "executableCode"
             | "executable_code"
             | "codeExecutionResult"
@@ -134,6 +134,10 @@ impl<'a> Fields<'a> for Part<'a> {
         }
         Ok(())
     }
+}
+
+fn boxed<'a, T: Fields<'a>, A: MapAccess<'a>>(map: &mut A) -> Result<Option<Box<T>>, A::Error> {
+    map.next_value::<Maybe<T>>().map(|Maybe(found)| found.map(Box::new))
 }
 
 /// Data in the body, or where it can be fetched.

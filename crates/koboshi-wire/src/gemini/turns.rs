@@ -116,7 +116,7 @@ impl<'a, 'l> Reader<'a, 'l> {
             return parts.push(Part::Call(self.call(&call, seal)));
         }
         if let Some(response) = found.response {
-            let outcome = self.outcome(response);
+            let outcome = self.outcome(*response);
             return parts.push(Part::Outcome(outcome));
         }
         if found.inline.is_some() || found.file.is_some() {
@@ -167,7 +167,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         Outcome { id, name, parts, failed, free_text: false }
     }
 
-    fn media(&mut self, inline: Option<Blob<'a>>, file: Option<Blob<'a>>) -> Option<Part<'a>> {
+    fn media(&mut self, inline: Option<Box<Blob<'a>>>, file: Option<Box<Blob<'a>>>) -> Option<Part<'a>> {
         if let Some(blob) = inline {
             let media_type = full(blob.media_type).unwrap_or(Cow::Borrowed("application/octet-stream"));
             let data = base64(full(blob.data).unwrap_or_default());
