@@ -74,12 +74,14 @@ impl Keys {
     }
 }
 
+const SCHEME: &str = "bearer ";
+
 /// The key that a client sent, whichever way.
 pub(crate) fn presented(headers: &Fields) -> Option<&str> {
     let text = |name: &HeaderName| headers.text(name);
     let bearer = text(&AUTHORIZATION).and_then(|value| {
-        let (scheme, key) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+        let (scheme, key) = value.split_at_checked(SCHEME.len())?;
+        scheme.eq_ignore_ascii_case(SCHEME).then(|| key.trim_ascii())
     });
     bearer
         .or_else(|| text(&names::API_KEY))

@@ -1,5 +1,7 @@
 //! What a request is for, read from its method and path; with and without a version before it.
 
+use std::borrow::Cow;
+
 use http::Method;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
@@ -72,7 +74,7 @@ pub(crate) fn door(method: &Method, path: &str, headers: &Fields) -> Door {
         "/health" => (Method::GET, Door::Health),
         "/ready" => (Method::GET, Door::Ready),
         "/metrics" => (Method::GET, Door::Metrics),
-        rest => match called(rest).map(|(_, verb)| verb) {
+        rest => match verb_of(rest) {
             Some("generateContent" | "streamGenerateContent") => (Method::POST, Door::Talk(Dialect::Gemini)),
             Some("countTokens") => (Method::POST, Door::Count(Dialect::Gemini)),
             // A name may have a colon in it, like those of Ollama; nobody gets with a verb.
@@ -108,8 +110,19 @@ fn lister(headers: &Fields) -> Dialect {
 pub(crate) fn model_in(path: &str) -> Option<String> {
     const BEFORE: &[u8] = b"/models/";
     let rest = path.get(memmem::find(path.as_bytes(), BEFORE)? + BEFORE.len()..)?;
-    let name = percent_decode_str(rest.trim_end_matches('/')).decode_utf8().ok()?;
+    let rest = rest.trim_end_matches('/');
+    let name = match memchr::memchr(b'%', rest.as_bytes()) {
+        None => Cow::Borrowed(rest),
+        Some(_) => percent_decode_str(rest).decode_utf8().ok()?,
+    };
     (!name.is_empty()).then(|| name.into_owned())
+}
+
+/// What is to be done with the model that a path names.
+fn verb_of(path: &str) -> Option<&str> {
+    let colon = memchr::memrchr(b':', path.as_bytes())?;
+    memmem::find(path.as_bytes(), b"/models/").filter(|at| *at < colon)?;
+    path.get(colon + 1..)
 }
 
 /// The model and the verb of a path like `/v1beta/models/gemini-2.5-flash:generateContent`.
@@ -120,9 +133,10 @@ pub(crate) fn called(path: &str) -> Option<(String, &str)> {
 
 /// Whether a stream is to be one JSON list: what Gemini's interface gives unless it is asked for events.
 pub(crate) fn wants_list(door: Door, head: &Head) -> bool {
-    let asks_events =
-        form_urlencoded::parse(head.query().as_bytes()).any(|(name, value)| name == "alt" && value == "sse");
-    door == Door::Talk(Dialect::Gemini) && !asks_events && head.path().ends_with(":streamGenerateContent")
+    door == Door::Talk(Dialect::Gemini)
+        && head.path().ends_with(":streamGenerateContent")
+        && !form_urlencoded::parse(head.query().as_bytes())
+            .any(|(name, value)| name == "alt" && value == "sse")
 }
 
 #[cfg(test)]

@@ -240,6 +240,10 @@ fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
 
 pub(crate) fn is_json(headers: &Fields) -> bool {
     let kind = headers.text(CONTENT_TYPE).unwrap_or_default();
+    // As nearly everybody writes it.
+    if kind == "application/json" {
+        return true;
+    }
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 

@@ -32,7 +32,8 @@ pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<&
     headers.get(HOST)?;
     let host = headers.text(HOST).map(host_name);
     let known = host.is_some_and(|host| {
-        host.eq_ignore_ascii_case("localhost")
+        matches!(host, "localhost" | "127.0.0.1")
+            || host.eq_ignore_ascii_case("localhost")
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
             || serve.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     });

@@ -294,7 +294,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         if !self.committed {
             self.committed = true;
             self.run.disclose(|facts| facts.tried(journey));
-            self.tap.head(stream_head(self.run.story, &self.run.facts()));
+            self.tap.head(stream_head(self.run.story, &self.run.facts.borrow()));
         }
     }
 

@@ -1,7 +1,6 @@
 //! One request from beginning to end, as far as it is told to others: its name, its language, what was tried.
 
 use std::fmt;
-use std::io::Write as _;
 use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,12 +99,17 @@ pub(crate) fn own_id() -> RequestId {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let process = PROCESS
         .get_or_init(|| format!("kbs-{:x}-{:x}", SystemClock.wall().as_millisecond(), std::process::id()));
-    let mut room = [0; LONGEST_ID];
-    let mut rest = room.as_mut_slice();
-    // There is room for two numbers and a dozen letters.
-    let _ = write!(rest, "{process}-{:x}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let length = LONGEST_ID - rest.len();
-    RequestId::of(room.get(..length).unwrap_or_default()).unwrap_or_else(RequestId::unknown)
+    // By hand: every request needs one.
+    let mut name = Vec::with_capacity(process.len() + 17);
+    name.extend_from_slice(process.as_bytes());
+    name.push(b'-');
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let digits = (64 - count.leading_zeros()).div_ceil(4).max(1);
+    for place in (0..digits).rev() {
+        let digit = u8::try_from((count >> (place * 4)) & 0xf).unwrap_or_default();
+        name.push(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit });
+    }
+    HeaderValue::from_bytes(&name).map_or_else(|_| RequestId::unknown(), RequestId)
 }
 
 /// The newer parts of Anthropic's dialect that a client uses.
@@ -160,6 +164,17 @@ mod tests {
 
     fn headers(name: &str, value: &str) -> Fields {
         Fields::of([(name, value.as_bytes())])
+    }
+
+    #[test]
+    fn names_of_ours_count_in_hexadecimal() {
+        let count = |id: &RequestId| u64::from_str_radix(id.rsplit('-').next().unwrap(), 16).unwrap();
+        let mut last = count(&own_id());
+        for _ in 0..300 {
+            let next = own_id();
+            assert!(count(&next) > last && next.starts_with("kbs-"), "{next}");
+            last = count(&next);
+        }
     }
 
     #[test]

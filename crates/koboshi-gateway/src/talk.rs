@@ -141,7 +141,7 @@ async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result
     run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
     served(run, answered.id.as_deref().unwrap_or_default());
-    tap.head(reply::head(200, "application/json", run.story, &run.facts()));
+    tap.head(reply::head(200, "application/json", run.story, &run.facts.borrow()));
     lesser.keep_whole(run, &answered.body);
     tap.send(answered.body).await;
     Ok(())

@@ -154,7 +154,11 @@ fn choices_are_understood() {
 fn opening_and_labels_are_found() {
     let first = br#"{"contents" : [ {"role":"model","parts":[]}, {"parts":[{"text":"a"}]} , {"role":"model"}],"labels":{"team":"x","n":4}}"#;
     let request = GeminiRequest::parse("m", false, first).unwrap();
-    assert_eq!(request.opening(), &br#"[ {"role":"model","parts":[]}, {"parts":[{"text":"a"}]}"#[..]);
+    assert_eq!(request.opening(), &br#"[ {"role":"model","parts":[]}, {"parts":[{"text":"a"#[..]);
+    let escaped = br#"{"contents":[{"parts":[{"text":"a\nb"}]},{"role":"model"}]}"#;
+    let request = GeminiRequest::parse("m", false, escaped).unwrap();
+    assert_eq!(request.opening(), &br#"[{"parts":[{"text":"a\nb"}]}"#[..]);
+    let request = GeminiRequest::parse("m", false, first).unwrap();
     assert_eq!(request.metadata("team").as_deref(), Some("x"));
     assert_eq!(request.metadata("n").as_deref(), Some("4"));
     assert_eq!(request.metadata("other"), None);

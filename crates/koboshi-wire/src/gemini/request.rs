@@ -14,7 +14,7 @@ use super::part::{Content, Several};
 use super::reading::{Node, Pairs, at, full, is_named};
 use super::turns::Reader;
 use super::{part, settings};
-use crate::form::{Form, Left, Role};
+use crate::form::{Form, Left, Part, Role};
 use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::{is_full, text_of};
 use crate::splice::place;
@@ -89,12 +89,18 @@ impl<'a> GeminiRequest<'a> {
         self.form.names_and_schemas()
     }
 
-    /// How the conversation began: the contents up to the first one of the user, raw. It stays the same from turn to turn, so that a
+    /// How the conversation began: the contents up to the end of the first words of the user, raw. It stays the same from turn to turn, so that a
     /// conversation can be known again without an id.
     #[must_use]
     pub fn opening(&self) -> &'a [u8] {
-        let first = self.form().turns.iter().position(|turn| turn.role == Role::User).unwrap_or(0);
-        let last = at(self.contents, first).and_then(|raw| place(self.body, raw.get()));
+        let turns = &self.form().turns;
+        let first = turns.iter().position(|turn| turn.role == Role::User).unwrap_or(0);
+        // Mostly it ends with a text that stands in the body as it is.
+        let text = turns.get(first).and_then(|turn| match turn.parts.last() {
+            Some(Part::Text(Cow::Borrowed(text))) => place(self.body, text),
+            _ => None,
+        });
+        let last = text.or_else(|| at(self.contents, first).and_then(|raw| place(self.body, raw.get())));
         let from = place(self.body, self.contents.get()).map_or(0, |range| range.start);
         let end = last.map_or(from, |range| range.end);
         self.body.get(from..end).unwrap_or_default()
