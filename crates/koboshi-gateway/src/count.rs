@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
-use koboshi_wire::any::{Edits, Request, Turn};
+use koboshi_wire::any::{Edits, Request};
 use koboshi_wire::{Dialect, IntakeError, gemini, messages, responses};
 use serde_json::Value;
 
@@ -86,16 +86,7 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
             return None;
         }
         let Some(request) = &request else { return Some(body.clone()) };
-        let edits = Edits {
-            model: &target.model,
-            include_usage: false,
-            note: None,
-            close: false,
-            trim: None,
-            pinned: &[],
-            mend: None,
-            turn: Turn::Plain,
-        };
+        let edits = Edits::plain(&target.model);
         Some(request.write(body, target.to(dialect), &edits).body)
     };
     let mut open = journey.open(&shape, &mut make).await.ok()?;

@@ -11,7 +11,7 @@ use common::perform;
 use koboshi_sim::{Ask, Tally, play};
 use koboshi_testkit::tongue::{Told, told_by};
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Request, To, Turn};
+use koboshi_wire::any::{Edits, Request, To};
 use serde_json::{Value, json};
 
 const PROMPT: &str = "koboshi: write notes/a.txt with It's done, then run `cat notes/a.txt`";
@@ -90,16 +90,7 @@ impl Agent {
     fn ask(&self, model: &str, dialect: Dialect) -> (Told, Bytes) {
         let own = Bytes::from(self.body.to_string());
         let request = Request::parse(self.dialect, &own, Some(("m", true))).unwrap();
-        let edits = Edits {
-            model: "m",
-            include_usage: false,
-            note: None,
-            close: false,
-            trim: None,
-            pinned: &[],
-            mend: None,
-            turn: Turn::Plain,
-        };
+        let edits = Edits::plain("m");
         let written =
             request.write(&own, To { dialect, thinks: true, prefill: true, ..To::default() }, &edits);
         assert!(written.lacks().is_none(), "{:?}", written.left);

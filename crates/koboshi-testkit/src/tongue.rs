@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use koboshi_sim::Ask;
-use koboshi_wire::any::{Edits, Events, Request, To, Turn, answer};
+use koboshi_wire::any::{Edits, Events, Request, To, answer};
 use koboshi_wire::dialect::finish;
 use koboshi_wire::gemini::array;
 use koboshi_wire::sse::Framer;
@@ -88,16 +88,7 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
     let text = Bytes::from(chat.to_string());
     let request = Request::parse(Dialect::Chat, &text, None).unwrap();
     let model = request.model().to_owned();
-    let edits = Edits {
-        model: &model,
-        include_usage: false,
-        note: None,
-        close: false,
-        trim: None,
-        pinned: &[],
-        mend: None,
-        turn: Turn::Plain,
-    };
+    let edits = Edits::plain(&model);
     let to = To { dialect, prefill: true, thinks: true, ..To::default() };
     let written = request.write(&text, to, &edits);
     assert!(written.lacks().is_none(), "{:?}", written.left);

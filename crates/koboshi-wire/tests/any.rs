@@ -58,16 +58,7 @@ fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     Dialect::ALL.into_iter().flat_map(|from| Dialect::ALL.map(|to| (from, to)))
 }
 
-const PLAIN: Edits<'static> = Edits {
-    model: "other",
-    include_usage: true,
-    note: None,
-    close: false,
-    trim: None,
-    pinned: &[],
-    mend: None,
-    turn: Turn::Plain,
-};
+const PLAIN: Edits<'static> = Edits { include_usage: true, ..Edits::plain("other") };
 
 fn texts(form: &Form<'_>) -> Vec<(Role, String)> {
     let mut said = Vec::new();

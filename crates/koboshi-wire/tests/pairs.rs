@@ -8,7 +8,7 @@ mod common;
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Events, Manner, Request, To, Turn, Writer};
+use koboshi_wire::any::{Edits, Events, Manner, Request, To, Writer};
 use koboshi_wire::form::Left;
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
@@ -150,16 +150,7 @@ fn a_request_arrives_as_its_snapshot_says() {
     for (from, to) in pairs() {
         let body = Bytes::from(request(from).to_string());
         let asked = Request::parse(from, &body, Some(("m", true))).unwrap();
-        let edits = Edits {
-            model: "target-model",
-            include_usage: true,
-            note: None,
-            close: false,
-            trim: None,
-            pinned: &[],
-            mend: None,
-            turn: Turn::Plain,
-        };
+        let edits = Edits { include_usage: true, ..Edits::plain("target-model") };
         let written = asked.write(&body, To { dialect: to, thinks: true, ..To::default() }, &edits);
         let value: Value = serde_json::from_slice(&written.body).unwrap();
         let needed = |left: &Left| if left.droppable { "" } else { ", needed: not sent" };

@@ -37,6 +37,23 @@ pub struct Edits<'e> {
     pub turn: Turn<'e>,
 }
 
+impl<'e> Edits<'e> {
+    /// Only another model.
+    #[must_use]
+    pub const fn plain(model: &'e str) -> Self {
+        Self {
+            model,
+            include_usage: false,
+            note: None,
+            close: false,
+            trim: None,
+            pinned: &[],
+            mend: None,
+            turn: Turn::Plain,
+        }
+    }
+}
+
 /// What a target has refused of a conversation in its own dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mending {
