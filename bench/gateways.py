@@ -147,13 +147,11 @@ class Run:
                                  lambda one=gateway: self.measure.open_streams(self.machine, one), self.told["open"].append)
 
     def dialects(self):
+        able = [gateway for gateway in self.there if gateway.speaks]
         for repeat in range(self.args.repeats):
-            for gateway in self.there if repeat % 2 == 0 else self.there[::-1]:
-                if gateway.speaks:
-                    visits = self.told["dialects"].setdefault(gateway.name, [])
-                    self.attempt(f"[{repeat + 1}/{self.args.repeats}] {gateway.name}: dialects",
-                                 lambda: dialects.visit(self.measure, self.machine, gateway),
-                                 lambda told: visits.append({"repeat": repeat, **told}))
+            self.attempt(f"[{repeat + 1}/{self.args.repeats}] dialects: {', '.join(one.name for one in able)}",
+                         lambda: dialects.visit(self.measure, self.machine, able if repeat % 2 == 0 else able[::-1]),
+                         lambda told: [self.told["dialects"].setdefault(name, []).append({"repeat": repeat, **rows}) for name, rows in told.items()])
 
     def faults(self):
         for gateway in self.there:
