@@ -45,7 +45,7 @@ pub(crate) struct ToolCall {
     pub(crate) free_text: bool,
     /// The provider's proof of it.
     pub(crate) seal: Option<String>,
-    /// The arguments are not the upstream's own.
+    /// The arguments are not the upstream's own, or it does not stand by itself there.
     pub(crate) changed: bool,
     /// The answer that it came with was cut by the output limit, and this call was its last.
     pub(crate) cut: bool,
@@ -72,6 +72,14 @@ impl ToolCall {
         }
     }
 
+    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. A new id alone says nothing, since
+    /// others give one to each piece.
+    fn is_other_than(&self, piece: &CallPiece<'_>) -> bool {
+        let id = piece.id.as_deref().filter(|id| !id.is_empty());
+        let name = piece.name.as_deref().filter(|name| !name.is_empty());
+        name.is_some() && !self.id.is_empty() && id.is_some_and(|id| id != self.id)
+    }
+
     fn called(&self) -> Called<'_> {
         Called { id: &self.id, tool: &self.name, text: &self.arguments }
     }
@@ -79,12 +87,19 @@ impl ToolCall {
 
 /// Adds a piece to the calls of an answer. None if there is too much of it.
 pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_bytes: usize) -> Option<()> {
-    let at = calls.iter().position(|call| (call.choice, call.index) == (piece.choice, piece.index));
+    let at = calls.iter().rposition(|call| (call.choice, call.index) == (piece.choice, piece.index));
+    let begun = at.and_then(|at| calls.get(at));
     let at = match at {
-        Some(at) => at,
-        None if calls.len() >= MOST_CALLS => return None,
-        None => {
-            calls.push(ToolCall { choice: piece.choice, index: piece.index, ..ToolCall::default() });
+        Some(at) if !begun.is_some_and(|call| call.is_other_than(piece)) => at,
+        _ if calls.len() >= MOST_CALLS => return None,
+        _ => {
+            calls.push(ToolCall {
+                choice: piece.choice,
+                index: piece.index,
+                // Clients would join the two.
+                changed: begun.is_some(),
+                ..ToolCall::default()
+            });
             calls.len() - 1
         }
     };
@@ -111,6 +126,11 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
         call.seal = Some(seal.to_owned());
     }
     Some(())
+}
+
+/// Whether the answer was cut in its last call, and that call is whole now: then it ended for its calls, and not for the limit.
+pub(crate) fn is_made_whole(calls: &[ToolCall], finish: Finish) -> bool {
+    finish == Finish::Cut && calls.last().is_some_and(|last| last.changed && !last.cut)
 }
 
 /// Why calls could not be brought in order.

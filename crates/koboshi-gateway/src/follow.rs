@@ -261,6 +261,7 @@ impl Stream<'_, '_> {
         self.collect(&step, open, answer)?;
         if is_chat && step.usage.is_some() && step.choices == 0 {
             // The last frame of all has nothing but the usage; ours goes out instead, with what all answers cost.
+            self.run.voice.borrow_mut().tells_cost();
             return Ok(if answer.is_whole() { Looked::End } else { Looked::Quiet });
         }
         if step.finish.iter().any(|(_, reason)| reason == "content_filter") && !self.committed {

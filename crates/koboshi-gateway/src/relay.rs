@@ -17,11 +17,12 @@ use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::Turn;
+use koboshi_wire::dialect::finish;
 use koboshi_wire::step::{Step, Usage};
 use serde_json::Value;
 
 use crate::answer::{Followed, Pass};
-use crate::firewall::{ToolCall, Unsettled, broken_call, hopeless};
+use crate::firewall::{ToolCall, Unsettled, broken_call, hopeless, is_made_whole};
 use crate::flow::Tap;
 use crate::follow::{Stop, finish_reading};
 use crate::hold::Hold;
@@ -204,6 +205,8 @@ impl<'s, 'r> Stream<'s, 'r> {
         let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
         let mut sum = usage.unwrap_or_default();
         let run = self.run;
+        // Who said it; a call may have been made anew by somebody else.
+        let speaker = Arc::clone(&open.target);
         let mut open = if calls.is_empty() {
             open
         } else {
@@ -218,7 +221,8 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.commit(journey);
         self.mark().await;
         if is_ours && !calls.is_empty() {
-            self.write_anew(held, &run.for_client(&open.target, calls.clone())).await;
+            let ends_anew = is_made_whole(&calls, finish);
+            self.write_anew(held, &run.for_client(&speaker, calls.clone()), ends_anew).await;
         } else {
             for pass in held {
                 self.pass(pass).await;
@@ -228,7 +232,11 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.is_plain = calls.is_empty()
             && !self.beyond_text
             && matches!(finishes.as_slice(), [(0, reason)] if reason == "stop");
-        let reason = finishes.first().map_or("stop", |(_, reason)| reason);
+        let reason = match finishes.first() {
+            _ if is_made_whole(&calls, finish) => finish::TOOL_CALLS,
+            Some((_, reason)) => finish::fitting(reason, !calls.is_empty()),
+            None => finish::STOP,
+        };
         let usage = Some(&self.usage).filter(|_| self.knows_usage);
         let end = run.voice.borrow_mut().finish(reason, usage);
         self.tap.send(end).await;
@@ -245,8 +253,9 @@ impl<'s, 'r> Stream<'s, 'r> {
         Ok(())
     }
 
-    /// Frames with tool calls that were changed: everything as it came, but the calls whole and in our own words.
-    async fn write_anew(&mut self, held: Vec<Pass>, calls: &[ToolCall]) {
+    /// Frames with tool calls that were changed: everything as it came, but the calls whole and in our own words, and the end where it is
+    /// another one now.
+    async fn write_anew(&mut self, held: Vec<Pass>, calls: &[ToolCall], ends_anew: bool) {
         let speaks = |pass: &Pass| matches!(pass, Pass::Frame(_, step) if !step.calls.is_empty());
         let (first, last) = (held.iter().position(speaks), held.iter().rposition(speaks));
         // Elsewhere what belongs to a call is spread over several frames, and the end counts the blocks.
@@ -257,7 +266,10 @@ impl<'s, 'r> Stream<'s, 'r> {
                     drop(raw);
                     self.say(&step).await;
                 }
-                Pass::Frame(_, step) if !keeps_others && first.is_some_and(|first| at > first) => {
+                Pass::Frame(_, step)
+                    if !keeps_others && first.is_some_and(|first| at > first)
+                        || ends_anew && matches!(step.finish.as_slice(), [(0, _)]) =>
+                {
                     self.say(&step).await;
                 }
                 pass => self.pass(pass).await,

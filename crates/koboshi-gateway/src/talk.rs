@@ -231,15 +231,17 @@ fn able(
         let previous = previous.map(|id| world.affinity.conversation(story.tenant.name(), id.as_bytes()));
         let served = previous.and_then(|id| world.affinity.served_by(id));
         let gave = |target: &&Arc<Target>| served.is_some() && target.scopes.target == served;
-        let holder = targets.iter().find(gave).or(targets.first());
-        if let Some(holder) = holder.map(|target| Arc::clone(&target.provider)) {
-            targets.retain(|target| Arc::ptr_eq(&target.provider, &holder));
+        let holder = targets.iter().find(gave).or(targets.first()).cloned();
+        if let Some(holder) = holder {
+            targets.retain(|target| Arc::ptr_eq(&target.provider, &holder.provider));
+            // Another key of that provider may be another account, which knows nothing of it.
+            targets.sort_by_key(|target| !Arc::ptr_eq(target, &holder));
         }
     }
     if targets.is_empty() {
         return Err(unable(lack));
     }
-    if targets.len() > 1 {
+    if targets.len() > 1 && !is_pinned {
         let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
         if let Some(served) = world.affinity.served_by(conversation) {
             prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());

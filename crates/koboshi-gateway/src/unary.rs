@@ -9,6 +9,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Turn, answer};
+use koboshi_wire::dialect::finish;
 use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
 use koboshi_wire::voice::Head;
@@ -17,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::blocks::Blocks;
-use crate::firewall::{ToolCall, Unsettled, broken_call, is_broken_call};
+use crate::firewall::{ToolCall, Unsettled, broken_call, is_broken_call, is_made_whole};
 use crate::journey::{Ended, Journey, Open};
 use crate::run::Run;
 use crate::target::Target;
@@ -93,10 +94,15 @@ impl Run<'_> {
                 journey.succeeded(open, usage);
                 return Ok(Answered { body, id });
             }
+            // Who said it; a call may be made anew by somebody else.
+            let speaker = Arc::clone(&open.target);
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
                     let changed = Some(sum).filter(|sum| usage != Some(*sum));
-                    let body = self.for_reader(&open.target, body, &calls, changed.as_ref());
+                    let body = match is_made_whole(&calls, finish) {
+                        true => self.in_own_words(&speaker, body, &calls, changed.as_ref(), true),
+                        false => self.for_reader(&speaker, body, &calls, changed.as_ref()),
+                    };
                     journey.succeeded(open, Some(sum));
                     return Ok(Answered { body, id });
                 }
@@ -220,7 +226,19 @@ impl Run<'_> {
             let body = with_changes(dialect, &body, calls);
             return usage.map_or_else(|| body.clone(), |usage| answer::with_usage(dialect, &body, usage));
         }
-        let Ok(mut whole) = answer::read(dialect, &body) else { return body };
+        self.in_own_words(target, body, calls, usage, false)
+    }
+
+    /// An answer in words of ours; `made_whole` where its end was cut and is whole now.
+    fn in_own_words(
+        &self,
+        target: &Target,
+        body: Bytes,
+        calls: &[ToolCall],
+        usage: Option<&Usage>,
+        made_whole: bool,
+    ) -> Bytes {
+        let Ok(mut whole) = answer::read(self.tongue(target), &body) else { return body };
         let own = self.for_client(target, calls.to_vec());
         let mut written = own.iter();
         for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
@@ -230,11 +248,20 @@ impl Run<'_> {
             call.namespace = own.namespace.as_deref().map(Into::into);
             call.arguments = own.arguments.as_str().into();
             call.free_text = own.free_text;
-            call.seal = None;
+            // No other vendor knows its proofs.
+            call.seal = call.seal.take().filter(|_| self.is_native(target));
+        }
+        for choice in &mut whole.choices {
+            let has_calls = !choice.calls.is_empty();
+            choice.finish = choice.finish.take().map(|reason| match &*reason {
+                finish::LENGTH if made_whole && has_calls => finish::TOOL_CALLS.into(),
+                reason => finish::fitting(reason, has_calls).to_owned().into(),
+            });
         }
         whole.usage = usage.copied().or(whole.usage);
+        let own_name = || own_id(self.request.dialect(), &self.story.id);
         let head = Head {
-            id: own_id(self.request.dialect(), &self.story.id),
+            id: whole.id.as_deref().filter(|_| self.is_native(target)).map_or_else(own_name, str::to_owned),
             model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
             created: self.story.wall.as_second(),
             fingerprint: None,

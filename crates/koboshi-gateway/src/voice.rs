@@ -34,6 +34,8 @@ pub(crate) struct Voice {
     /// Frames of a chat upstream have passed, and its end.
     has_passed: bool,
     has_ended: bool,
+    /// The cost that the frame of its end told.
+    told: Option<Usage>,
     /// Frames of ours have opened the answer.
     is_ours: bool,
 }
@@ -57,6 +59,7 @@ impl Voice {
             asked: request.model().to_owned(),
             has_passed: false,
             has_ended: false,
+            told: None,
             is_ours: false,
         }
     }
@@ -80,7 +83,7 @@ impl Voice {
         self.names.model.clear();
         self.manner.keep_seals = keep_seals;
         self.writer = None;
-        (self.has_passed, self.has_ended) = (false, false);
+        (self.has_passed, self.has_ended, self.told) = (false, false, None);
     }
 
     /// From now on only frames of ours go out.
@@ -115,7 +118,10 @@ impl Voice {
             return;
         }
         self.has_passed = true;
-        self.has_ended |= step.finish.iter().any(|(choice, _)| *choice == 0);
+        if step.finish.iter().any(|(choice, _)| *choice == 0) {
+            self.has_ended = true;
+            self.told = step.usage;
+        }
         if let Some(writer) = &mut self.writer {
             writer.passed(step);
         }
@@ -153,8 +159,14 @@ impl Voice {
         self.writer().calls(calls)
     }
 
-    /// The end of the answer and the terminal mark, as far as they have not passed.
+    /// The upstream tells the cost once more by itself. That frame is held back, and ours stands for it.
+    pub(crate) fn tells_cost(&mut self) {
+        self.told = None;
+    }
+
+    /// The end of the answer and the terminal mark, as far as they have not passed. Clients add costs up: what was told is not told again.
     pub(crate) fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
+        let usage = usage.filter(|usage| self.told.as_ref() != Some(*usage));
         self.writer().finish(reason, usage)
     }
 

@@ -41,4 +41,17 @@ pub mod finish {
     pub const TOOL_CALLS: &str = "tool_calls";
     /// A filter stopped it, or the model refused.
     pub const CONTENT_FILTER: &str = "content_filter";
+    /// The old word for one call.
+    pub const FUNCTION_CALL: &str = "function_call";
+
+    /// The reason that fits what the answer has. Servers say `stop` behind the calls of a tool that was demanded, and some `tool_calls` where there
+    /// are none; clients of other dialects run tools, or do not, by this word alone.
+    #[must_use]
+    pub fn fitting(reason: &str, has_calls: bool) -> &str {
+        match (reason, has_calls) {
+            (STOP, true) => TOOL_CALLS,
+            (TOOL_CALLS | FUNCTION_CALL, false) => STOP,
+            _ => reason,
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod common;
 
 mod calls;
 mod counts;
+mod ends;
 mod pinned;
 mod poisoned;
 mod scripted;

@@ -1,6 +1,7 @@
 //! What goes on with an answer that its provider holds goes to that provider, and to nobody else.
 
 use koboshi_config::gateway::ProviderDialect;
+use koboshi_config::secret::Secret;
 use koboshi_gateway::Gateway;
 use koboshi_store::MemoryStore;
 use serde_json::{Value, json};
@@ -79,4 +80,22 @@ fn nobody_else_is_asked_to_go_on_with_it() {
     let gateway = start(config, &MemoryStore::default()).unwrap();
     let answer = post(&gateway, &json!({"model": "m", "input": "and?", "previous_response_id": "resp_1"}));
     assert_eq!((answer.status, two.asked().len()), (500, 0), "{answer:?}");
+}
+
+#[test]
+fn the_key_that_gave_an_answer_goes_on_with_it() {
+    let server = Server::start(|asked, _| answer(&format!("resp_{}", asked.bearer()), asked));
+    let mut config = config();
+    let mut two_keys = provider(server.url("/v1"));
+    two_keys.keys = ["sk-a", "sk-b"].map(Secret::new).to_vec();
+    two_keys.dialects = vec![ProviderDialect::Responses];
+    config.providers.insert("p".to_owned(), two_keys);
+    let gateway = start(config, &MemoryStore::default()).unwrap();
+    for round in 0..6 {
+        let first = post(&gateway, &json!({"model": "p/m", "input": format!("hello {round}")}));
+        let id = first.json()["id"].as_str().unwrap().to_owned();
+        let next =
+            post(&gateway, &json!({"model": "p/m", "input": "and?", "previous_response_id": id.clone()}));
+        assert_eq!(next.json()["id"], id, "another account knows nothing of it: {:?}", server.bearers());
+    }
 }

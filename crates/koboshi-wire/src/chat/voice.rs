@@ -20,9 +20,6 @@ use crate::step::{Step, Usage};
 use crate::voice::{Head, WholeCall};
 use crate::whole::{self, Whole};
 
-/// The word for one call in the old form.
-const FUNCTION_CALL: &str = "function_call";
-
 /// Writes the frames of one stream.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
@@ -209,8 +206,8 @@ fn message<'a>(choice: &'a whole::Choice<'_>, legacy: bool) -> (Message<'a>, boo
 /// A reason in the words of this dialect. One that it does not know says that something is missing: never that all is well.
 fn word(reason: &str, in_old_form: bool) -> &str {
     match reason {
-        finish::TOOL_CALLS | FUNCTION_CALL if in_old_form => FUNCTION_CALL,
-        FUNCTION_CALL => finish::TOOL_CALLS,
+        finish::TOOL_CALLS | finish::FUNCTION_CALL if in_old_form => finish::FUNCTION_CALL,
+        finish::FUNCTION_CALL => finish::TOOL_CALLS,
         finish::STOP | finish::LENGTH | finish::TOOL_CALLS | finish::CONTENT_FILTER => reason,
         _ => nearest(reason),
     }

@@ -20,7 +20,7 @@ pub(super) fn read(reason: Cow<'_, str>) -> Cow<'_, str> {
 pub(super) fn write(reason: &str) -> &str {
     match reason {
         finish::STOP => "end_turn",
-        finish::TOOL_CALLS | "function_call" => "tool_use",
+        finish::TOOL_CALLS | finish::FUNCTION_CALL => "tool_use",
         finish::CONTENT_FILTER => "refusal",
         "end_turn"
         | "stop_sequence"
