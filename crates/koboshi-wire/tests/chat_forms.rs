@@ -58,7 +58,7 @@ proptest! {
     /// Whatever a form holds, what is written is a chat request.
     #[test]
     fn any_form_is_written_as_a_request(form in forms::anything()) {
-        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { openai: false, reasoning: true }] {
+        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { reasoning: true, ..Flavor::default() }] {
             let body = write(&form, flavor).body;
             let again = ChatRequest::parse(&body).unwrap().form();
             prop_assert_eq!(again.tools.len(), form.tools.len());
@@ -127,7 +127,7 @@ fn free_text_is_custom_for_openai_and_wrapped_for_others() {
         choice: koboshi_wire::form::Choice::Tool("f".into()),
         ..Form::default()
     };
-    let (own, _) = written(&form, Flavor { openai: true, reasoning: false });
+    let (own, _) = written(&form, Flavor { openai: true, ..Flavor::default() });
     assert_eq!(own["tools"][0], json!({"type": "custom", "custom": {"name": "f"}}));
     assert_eq!(own["tool_choice"]["type"], "custom");
     assert_eq!(own["messages"][0]["tool_calls"][0]["custom"]["input"], "patch \"it\"");
@@ -161,7 +161,8 @@ fn what_openais_thinkers_refuse_is_not_sent_to_them() {
 fn effort_is_said_in_words_that_the_model_knows() {
     let said = |model: &'static str, openai: bool, thinking: Thinking| {
         let form = Form { model: model.into(), thinking, ..Form::default() };
-        let flavor = if openai { Flavor::of(true, model) } else { Flavor { openai, reasoning: true } };
+        let flavor =
+            if openai { Flavor::of(true, model) } else { Flavor { reasoning: true, ..Flavor::default() } };
         written(&form, flavor)
             .0
             .get("reasoning_effort")
@@ -234,4 +235,16 @@ fn names_and_ids_fit_openai() {
         written(&form, Flavor::of(true, "gpt-4o")).1.into_iter().filter(|left| !left.droppable).collect();
     assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
     assert!(written(&form, Flavor::default()).1.is_empty());
+}
+
+/// Claude Code names its user in some 150 letters.
+#[test]
+fn an_id_of_a_user_that_is_too_long_is_not_sent() {
+    let said = |letters: usize| {
+        let form = Form { model: "m".into(), user: Some("u".repeat(letters).into()), ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        (body.get("user").is_some(), rules(&left))
+    };
+    assert_eq!(said(64), (true, vec![]));
+    assert_eq!(said(65), (false, vec!["drop_user"]));
 }

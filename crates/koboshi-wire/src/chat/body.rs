@@ -68,7 +68,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         max_tokens: limit(false),
         max_completion_tokens: limit(true),
         drawn: Drawn::of(form, flavor, &mut notes),
-        user: form.user.as_deref(),
+        user: user(form, &mut notes),
     };
     Written { body: json::bytes(&body), left: notes.all }
 }
@@ -232,6 +232,18 @@ fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
             Some(Format::JsonSchema { json_schema: Schema { name, schema, strict: *strict } })
         }
     }
+}
+
+/// The end user's id may have so many characters.
+const LONGEST_USER: usize = 64;
+
+fn user<'f>(form: &'f Form<'_>, notes: &mut Notes) -> Option<&'f str> {
+    let user = form.user.as_deref()?;
+    if user.chars().nth(LONGEST_USER).is_some() {
+        notes.add(Left::dropped("drop_user", "user"));
+        return None;
+    }
+    Some(user)
 }
 
 /// The longest id of a call that OpenAI takes.
