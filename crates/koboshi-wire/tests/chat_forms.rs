@@ -248,3 +248,34 @@ fn an_id_of_a_user_that_is_too_long_is_not_sent() {
     assert_eq!(said(64), (true, vec![]));
     assert_eq!(said(65), (false, vec!["drop_user"]));
 }
+
+/// `DeepSeek` and Kimi refuse calls in the history without the thought before them; Groq refuses the field.
+#[test]
+fn who_demands_thoughts_before_calls_gets_them_back() {
+    let thought = Part::Thought(Thought { text: "hm".into(), seal: None, hidden: false });
+    let turns = vec![
+        turn(Role::Assistant, vec![thought.clone(), call("1", false)]),
+        turn(Role::Assistant, vec![call("2", false)]),
+        turn(Role::Assistant, vec![thought, Part::Text("so".into())]),
+    ];
+    let said = |openai: bool, model: &'static str, thinks: bool| {
+        let form = Form { model: model.into(), turns: turns.clone(), ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(openai, model).thinking(thinks, model));
+        let each = body["messages"].as_array().unwrap().iter();
+        let thoughts = each.map(|message| message.get("reasoning_content").cloned()).collect::<Vec<_>>();
+        (thoughts, rules(&left))
+    };
+    let back = vec![Some(json!("hm")), Some(json!(".")), None];
+    for model in ["deepseek-v4-pro", "deepseek/deepseek-reasoner", "moonshotai/Kimi-K2.5"] {
+        assert_eq!(
+            said(false, model, true),
+            (back.clone(), vec!["add_missing_thought", "drop_foreign_thought"]),
+            "{model}"
+        );
+    }
+    for (openai, model, thinks) in
+        [(true, "o3", true), (false, "gpt-oss-120b", true), (false, "deepseek-chat", false)]
+    {
+        assert_eq!(said(openai, model, thinks), (vec![None; 3], vec!["drop_foreign_thought"]), "{model}");
+    }
+}

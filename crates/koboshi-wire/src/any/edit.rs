@@ -149,9 +149,8 @@ impl Request<'_> {
         let mut left = std::mem::take(&mut form.left);
         let written = match to.dialect {
             Dialect::Chat => {
-                let mut flavor = chat::body::Flavor::of(to.openai, edits.model);
-                flavor.reasoning |= to.openai && to.thinks;
-                chat::body::write(&form, flavor)
+                let flavor = chat::body::Flavor::of(to.openai, edits.model);
+                chat::body::write(&form, flavor.thinking(to.thinks, edits.model))
             }
             Dialect::Messages => messages::body::write(&form),
             Dialect::Responses => responses::body::write(&form),

@@ -21,6 +21,8 @@ pub struct Flavor {
     pub openai: bool,
     /// The model thinks: it takes `reasoning_effort`. OpenAI's then want `max_completion_tokens` and refuse sampling parameters.
     pub reasoning: bool,
+    /// The model wants the thought before its calls back, and refuses calls without one. Other servers refuse the field.
+    pub recalls: bool,
 }
 
 impl Flavor {
@@ -29,7 +31,19 @@ impl Flavor {
     pub fn of(openai: bool, model: &str) -> Self {
         let bare = bare(model);
         let thinks = ["o1", "o3", "o4", "gpt-5", "codex-"].iter().any(|start| bare.starts_with(start));
-        Self { openai, reasoning: openai && thinks && !bare.starts_with("gpt-5-chat") }
+        Self { openai, reasoning: openai && thinks && !bare.starts_with("gpt-5-chat"), recalls: false }
+    }
+
+    /// The same where it is known whether the model thinks.
+    #[must_use]
+    pub fn thinking(self, thinks: bool, model: &str) -> Self {
+        let name = bare(model).to_ascii_lowercase();
+        let demands = ["deepseek", "kimi"].iter().any(|start| name.starts_with(start));
+        Self {
+            reasoning: self.reasoning || self.openai && thinks,
+            recalls: !self.openai && thinks && demands,
+            ..self
+        }
     }
 }
 

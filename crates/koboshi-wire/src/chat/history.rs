@@ -1,7 +1,8 @@
 //! The turns of a form as chat messages.
 //!
 //! Chat wants results right behind their calls, and pictures only from the user. So results of a turn come first, and pictures that stand
-//! elsewhere wait until all results are said and then come in a message of their own; the result says where to look.
+//! elsewhere wait until all results are said and then come in a message of their own; the result says where to look. Thoughts are not said,
+//! except to those models that refuse their own calls without the thought before them.
 
 use std::borrow::Cow;
 
@@ -13,6 +14,9 @@ use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Turn, fre
 /// What stands in a result in place of a picture.
 const ELSEWHERE: &str = "[image: in the next message]";
 
+/// What stands where a thought must be and none is known.
+const UNKNOWN_THOUGHT: &str = ".";
+
 /// A message.
 #[derive(Serialize, Debug, Default)]
 pub(super) struct Message<'f> {
@@ -20,6 +24,8 @@ pub(super) struct Message<'f> {
     content: Content<'f>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Cow<'f, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<Cow<'f, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Called<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,10 +180,15 @@ impl<'f> History<'f, '_> {
         self.flush();
         let mut said = texts(turn);
         let mut message = Message { role: "assistant", ..Message::default() };
+        let recalls = self.flavor.recalls && turn.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        if recalls {
+            message.reasoning_content = Some(self.thought(turn));
+        }
         for part in &turn.parts {
             match part {
                 Part::Text(_) => {}
                 Part::Call(call) => message.tool_calls.push(self.call(call)),
+                Part::Thought(_) if recalls => {}
                 Part::Thought(_) => self.note("drop_foreign_thought"),
                 Part::Refusal(words) if self.flavor.openai => message.refusal = Some(Cow::Borrowed(words)),
                 Part::Refusal(words) => {
@@ -200,6 +211,20 @@ impl<'f> History<'f, '_> {
         if !is_empty {
             self.all.push(message);
         }
+    }
+
+    /// What was thought before the calls of a turn. Where that is not known, something stands there: an empty one counts as missing.
+    fn thought(&mut self, turn: &'f Turn<'_>) -> Cow<'f, str> {
+        let thoughts = turn.parts.iter().filter_map(|part| match part {
+            Part::Thought(thought) if !thought.hidden => Some(thought.text.as_ref()),
+            _ => None,
+        });
+        let thought = joined(thoughts, "\n\n");
+        if thought.trim().is_empty() {
+            self.note("add_missing_thought");
+            return Cow::Borrowed(UNKNOWN_THOUGHT);
+        }
+        thought
     }
 
     fn call(&mut self, call: &'f Call<'_>) -> Called<'f> {
