@@ -140,6 +140,7 @@ impl Target {
             vertex: self.provider.kind == ProviderKind::Vertex,
             prefill: self.prefills(),
             thinks: self.can.reasoning,
+            output: self.can.output,
         }
     }
 

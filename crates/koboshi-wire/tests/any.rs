@@ -204,3 +204,40 @@ fn calls_of_another_vendor_in_a_loop_switch_thinking_by_budget_off() {
         assert_eq!(sent["future"], 1);
     }
 }
+
+#[test]
+fn a_limit_beyond_the_targets_is_lowered_by_name() {
+    let body = body(Dialect::Messages);
+    let text =
+        String::from_utf8(body.to_vec()).unwrap().replace("\"max_tokens\":100", "\"max_tokens\":32000");
+    let body = Bytes::from(text);
+    for (output, sent, rules) in
+        [(Some(4096), 4096, vec!["clamp_max_output"]), (Some(64_000), 32_000, vec![]), (None, 32_000, vec![])]
+    {
+        let to = To { dialect: Dialect::Chat, output, ..To::default() };
+        let written = read(Dialect::Messages, &body).write(&body, to, &PLAIN);
+        assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), rules);
+        assert_eq!(read(Dialect::Chat, &written.body).max_output(), Some(sent));
+    }
+}
+
+/// Where the client sets no limit it expects none, and Messages wants one.
+#[test]
+fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
+    let body = body(Dialect::Chat);
+    for (output, sent) in [(None, 8192), (Some(4096), 4096), (Some(128_000), 32_000)] {
+        let to = To { dialect: Dialect::Messages, output, ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
+        assert_eq!(read(Dialect::Messages, &written.body).max_output(), Some(sent), "{output:?}");
+    }
+    let text = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":70000}}}"#;
+    let body = Bytes::from(text);
+    for (output, sent) in [(None, 78_192), (Some(64_000), 64_000), (Some(128_000), 78_192)] {
+        let to = To { dialect: Dialect::Messages, output, thinks: true, ..To::default() };
+        let edits = Edits::plain("claude-sonnet-4-5");
+        let written = read(Dialect::Gemini, &body).write(&body, to, &edits);
+        let said: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        assert_eq!(said["max_tokens"], sent, "{output:?}");
+        assert!(said["thinking"]["budget_tokens"].as_u64().unwrap() < sent, "{said}");
+    }
+}

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
+use super::fit::fit;
 use super::request::Request;
 use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
@@ -96,6 +97,8 @@ pub struct To {
     pub prefill: bool,
     /// Its model thinks.
     pub thinks: bool,
+    /// The most tokens that its model writes, where that is known.
+    pub output: Option<u64>,
 }
 
 /// A body for a target.
@@ -144,7 +147,8 @@ impl Request<'_> {
             drop_seals(&mut form);
             form.left.push(Left::dropped("drop_refused_seals", "turns"));
         }
-        edit(&mut form, edits, to);
+        edit(&mut form, edits);
+        fit(&mut form, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let mut left = std::mem::take(&mut form.left);
         let written = match to.dialect {
@@ -152,7 +156,7 @@ impl Request<'_> {
                 let flavor = chat::body::Flavor::of(to.openai, edits.model);
                 chat::body::write(&form, flavor.thinking(to.thinks, edits.model))
             }
-            Dialect::Messages => messages::body::write(&form),
+            Dialect::Messages => messages::body::write_within(&form, to.output),
             Dialect::Responses => responses::body::write(&form),
             Dialect::Gemini => gemini::body::write(&form),
         };
@@ -302,12 +306,8 @@ fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>
 }
 
 /// The same wishes on a form.
-fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
+fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     form.model = Cow::Owned(edits.model.to_owned());
-    if !to.thinks {
-        // A model that does not think refuses to be told how.
-        form.thinking = Thinking::Unsaid;
-    }
     if let Some(note) = edits.note {
         append_note(form, note);
     }

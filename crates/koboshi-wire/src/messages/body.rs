@@ -17,8 +17,10 @@ use super::turns;
 use crate::form::{self, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
 use crate::json;
 
-/// The vendor wants a limit of the answer with every request; this one stands where nobody said one.
+/// The vendor wants a limit of the answer with every request; this one stands where nobody said one and the model's own is not known.
 pub const MOST_TOKENS: u64 = 8192;
+/// Of a model's own limit so much is asked for where nobody said one: all of it would not fit into the window beside a long conversation.
+const MOST_UNSAID: u64 = 32_000;
 
 /// The vendor takes ids of users up to so many letters.
 const LONGEST_USER: usize = 256;
@@ -26,8 +28,14 @@ const LONGEST_USER: usize = 256;
 /// The form as a request.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
+    write_within(form, None)
+}
+
+/// The same for a model that writes so many tokens at most, where that is known.
+#[must_use]
+pub fn write_within(form: &Form<'_>, output: Option<u64>) -> Written {
     let mut left = Vec::new();
-    let body = Body::of(form, &mut left);
+    let body = Body::of(form, output, &mut left);
     Written { body: json::bytes(&body), left }
 }
 
@@ -105,7 +113,7 @@ struct ToolChoice<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(form: &'a Form<'_>, left: &mut Vec<Left>) -> Self {
+    fn of(form: &'a Form<'_>, output_limit: Option<u64>, left: &mut Vec<Left>) -> Self {
         let model = Claude::of(&form.model);
         let mut messages = turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
@@ -130,10 +138,11 @@ impl<'a> Body<'a> {
                     Some(ToolChoice { r#type: "none", name: None, disable_parallel_tool_use: None });
             }
         }
-        let thought = Thought::of(form, model, &messages, left);
+        let unsaid = output_limit.map_or(MOST_TOKENS, |most| most.min(MOST_UNSAID));
+        let thought = Thought::of(form, model, &messages, (unsaid, output_limit), left);
         let mut body = Body {
             model: &form.model,
-            max_tokens: thought.max_tokens.unwrap_or(MOST_TOKENS),
+            max_tokens: thought.max_tokens.unwrap_or(unsaid),
             thinking: thought.thinking,
             output_config: OutputConfig { effort: thought.effort, format },
             temperature: None,
