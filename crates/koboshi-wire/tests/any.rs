@@ -241,3 +241,26 @@ fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
         assert!(said["thinking"]["budget_tokens"].as_u64().unwrap() < sent, "{said}");
     }
 }
+
+#[test]
+fn thinking_that_a_model_cannot_do_is_dropped_by_name() {
+    for (effort, thinks, rules) in [
+        (Some("high"), false, vec!["drop_thinking"]),
+        (Some("high"), true, vec![]),
+        (Some("none"), false, vec![]),
+        (None, false, vec![]),
+    ] {
+        let mut asked = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        if let Some(effort) = effort {
+            asked["reasoning_effort"] = effort.into();
+        }
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect: Dialect::Gemini, thinks, ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &Edits::plain("gemini-3-pro"));
+        assert_eq!(
+            written.left.iter().map(|left| left.rule).collect::<Vec<_>>(),
+            rules,
+            "{effort:?} {thinks}"
+        );
+    }
+}

@@ -11,7 +11,10 @@ use crate::form::{Form, Left, Thinking};
 pub(super) fn fit(form: &mut Form<'_>, to: To) {
     if !to.thinks {
         // A model that does not think refuses to be told how.
-        form.thinking = Thinking::Unsaid;
+        let asked = std::mem::take(&mut form.thinking);
+        if !matches!(asked, Thinking::Unsaid | Thinking::Off | Thinking::Budget(0)) {
+            form.left.push(Left::dropped("drop_thinking", "thinking"));
+        }
     }
     if let (Some(wished), Some(most)) = (form.max_output, to.output)
         && wished > most
