@@ -264,3 +264,25 @@ fn thinking_that_a_model_cannot_do_is_dropped_by_name() {
         );
     }
 }
+
+/// A note of the guard is news in the request that it is added to, wherever the last result stands.
+#[test]
+fn a_fresh_note_reaches_the_model() {
+    const NOTE: &str = "\n[koboshi guard] You have asked for this three times.";
+    for from in Dialect::ALL {
+        let mut asked: serde_json::Value = serde_json::from_slice(&body(from)).unwrap();
+        let (list, more) = match from {
+            Dialect::Gemini => ("contents", json!({"role": "user", "parts": [{"text": "Go on."}]})),
+            Dialect::Responses => ("input", json!({"role": "user", "content": "Go on."})),
+            _ => ("messages", json!({"role": "user", "content": "Go on."})),
+        };
+        asked[list].as_array_mut().unwrap().push(more);
+        let body = Bytes::from(asked.to_string());
+        for to in Dialect::ALL {
+            let to = To { dialect: to, ..To::default() };
+            let edits = Edits { note: Some(NOTE), ..PLAIN };
+            let written = read(from, &body).write(&body, to, &edits);
+            assert!(String::from_utf8_lossy(&written.body).contains("three times"), "{from:?} {to:?}");
+        }
+    }
+}

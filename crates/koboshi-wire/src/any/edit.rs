@@ -150,6 +150,10 @@ impl Request<'_> {
         edit(&mut form, edits);
         fit(&mut form, to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
+        if let Some(note) = edits.note {
+            // Only now: to the sanitizer it would be an old one.
+            append_note(&mut form, note, edits.turn);
+        }
         let mut left = std::mem::take(&mut form.left);
         let written = match to.dialect {
             Dialect::Chat => {
@@ -305,12 +309,9 @@ fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>
     }
 }
 
-/// The same wishes on a form.
+/// The same wishes on a form, but for the note.
 fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     form.model = Cow::Owned(edits.model.to_owned());
-    if let Some(note) = edits.note {
-        append_note(form, note);
-    }
     if edits.close && !form.tools.is_empty() {
         form.choice = Choice::Never;
     }
@@ -326,13 +327,18 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     }
 }
 
-fn append_note(form: &mut Form<'_>, note: &str) {
-    let mut parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
-    let last = parts.find_map(|part| match part {
+/// To the last result that the client sent.
+fn append_note(form: &mut Form<'_>, note: &str, turn: Turn<'_>) {
+    let ours = match turn {
+        Turn::Redo(Redone { broken, .. }) => broken.len(),
+        Turn::Plain | Turn::Prefill(_) => 0,
+    };
+    let parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
+    let mut outcomes = parts.filter_map(|part| match part {
         Part::Outcome(outcome) => Some(outcome),
         _ => None,
     });
-    if let Some(outcome) = last {
+    if let Some(outcome) = outcomes.nth(ours) {
         outcome.parts.push(Part::Text(Cow::Owned(note.to_owned())));
     }
 }
