@@ -279,3 +279,30 @@ fn who_demands_thoughts_before_calls_gets_them_back() {
         assert_eq!(said(openai, model, thinks), (vec![None; 3], vec!["drop_foreign_thought"]), "{model}");
     }
 }
+
+/// OpenAI refuses objects without `properties`, and schemas that are no object at their top.
+#[test]
+fn the_schema_of_a_tool_is_one_that_openai_takes() {
+    let sent = |schema: &str, flavor: Flavor| {
+        let raw = serde_json::value::RawValue::from_string(schema.to_owned()).unwrap();
+        let tool = koboshi_wire::form::Tool {
+            name: "f".into(),
+            description: None,
+            input: koboshi_wire::form::ToolInput::Schema(Some(std::borrow::Cow::Owned(raw))),
+            strict: None,
+        };
+        let form = Form { model: "gpt-4o".into(), tools: vec![tool], ..Form::default() };
+        let (body, left) = written(&form, flavor);
+        (body["tools"][0]["function"]["parameters"].to_string(), rules(&left))
+    };
+    let openai = Flavor::of(true, "gpt-4o");
+    let empty = r#"{"properties":{},"type":"object"}"#;
+    for schema in [r#"{"type":"object"}"#, "{}", r#"{"type":"null"}"#] {
+        assert_eq!(sent(schema, openai), (empty.to_owned(), vec!["fit_tool_schema"]), "{schema}");
+    }
+    let whole = r#"{"properties":{"a":{}},"type":"object"}"#;
+    assert_eq!(sent(whole, openai), (whole.to_owned(), vec![]));
+    let union = r#"{"anyOf":[{"type":"object"}]}"#;
+    assert_eq!(sent(union, openai).1, ["needs_union_schema"]);
+    assert_eq!(sent(union, Flavor::default()), (union.to_owned(), vec![]), "others may take it");
+}

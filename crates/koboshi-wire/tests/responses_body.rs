@@ -270,7 +270,7 @@ fn form() -> impl Strategy<Value = Form<'static>> {
                         input: if free_text {
                             ToolInput::FreeText
                         } else {
-                            ToolInput::Schema(Some(raw(r#"{"type": "object"}"#)))
+                            ToolInput::Schema(Some(raw(r#"{"type": "object", "properties": {}}"#)))
                         },
                         strict: (!free_text).then_some(strict),
                     })
@@ -323,4 +323,21 @@ fn a_system_text_alone_is_the_question() {
     let (sent, ..) = written(&form);
     let wanted = serde_json::json!([{"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Say hello."}]}]);
     assert_eq!((&sent["input"], sent.get("instructions")), (&wanted, None));
+}
+
+/// The vendor refuses objects without `properties`, and schemas that are no object at their top.
+#[test]
+fn the_schema_of_a_tool_is_one_that_the_vendor_takes() {
+    let sent = |schema: &str| {
+        let input = ToolInput::Schema(Some(raw(schema)));
+        let tool = Tool { name: "f".into(), description: None, input, strict: None };
+        let (body, dropped, needed) = written(&Form { tools: vec![tool], ..foreign() });
+        let dropped = dropped.contains(&"fit_tool_schema tools[0]".to_owned());
+        let needed = needed.contains(&"needs_union_schema tools[0]".to_owned());
+        (body["tools"][0]["parameters"].to_string(), dropped, needed)
+    };
+    let empty = r#"{"properties":{},"type":"object"}"#;
+    assert_eq!(sent(r#"{"type":"object"}"#), (empty.to_owned(), true, false));
+    assert_eq!(sent(empty), (empty.to_owned(), false, false));
+    assert!(sent(r#"{"oneOf":[]}"#).2);
 }

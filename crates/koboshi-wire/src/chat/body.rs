@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::history::{Message, messages};
 use super::sampling::Drawn;
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use crate::inputs::{self, Input};
 use crate::json;
 
 /// Whose chat dialect it is.
@@ -175,13 +176,39 @@ fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes
     };
     match &tool.input {
         ToolInput::Schema(schema) => {
-            offered.parameters = schema.as_deref().map(Cow::Borrowed);
+            offered.parameters = schema.as_deref().map(|schema| parameters(schema, index, flavor, notes));
             Offer::Function { function: offered }
         }
         ToolInput::FreeText if flavor.openai => Offer::Custom { custom: Offered { strict: None, ..offered } },
         ToolInput::FreeText => {
             offered.parameters = RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned);
             Offer::Function { function: offered }
+        }
+    }
+}
+
+/// The schema of a tool. What others than OpenAI take is not known, so theirs is only made clearer.
+fn parameters<'f>(
+    schema: &'f RawValue,
+    index: usize,
+    flavor: Flavor,
+    notes: &mut Notes,
+) -> Cow<'f, RawValue> {
+    let fitted = if flavor.openai {
+        inputs::openai(schema)
+    } else {
+        Input::Fits(inputs::with_properties(Cow::Borrowed(schema)))
+    };
+    match fitted {
+        Input::Fits(fitted) => {
+            if matches!(fitted, Cow::Owned(_)) {
+                notes.add(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
+            }
+            fitted
+        }
+        Input::Union => {
+            notes.add(Left::needed("needs_union_schema", format!("tools[{index}]")));
+            Cow::Borrowed(schema)
         }
     }
 }

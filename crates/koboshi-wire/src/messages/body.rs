@@ -15,7 +15,7 @@ use super::ids;
 use super::thinking::{Thinking, Thought};
 use super::turns;
 use crate::form::{self, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
-use crate::json;
+use crate::{inputs, json};
 
 /// The vendor wants a limit of the answer with every request; this one stands where nobody said one and the model's own is not known.
 pub const MOST_TOKENS: u64 = 8192;
@@ -239,9 +239,9 @@ fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Claude, left: &mut Vec<L
     }
     let input_schema = match &tool.input {
         ToolInput::FreeText => RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned),
-        ToolInput::Schema(schema) => match fit::input(schema.as_deref()) {
-            fit::Input::Fits(schema) => Some(schema),
-            fit::Input::Union => {
+        ToolInput::Schema(schema) => match inputs::input(schema.as_deref()) {
+            inputs::Input::Fits(schema) => Some(schema),
+            inputs::Input::Union => {
                 left.push(Left::needed("needs_union_schema", format!("tools[{at}]")));
                 None
             }
@@ -267,9 +267,11 @@ fn past_tools<'a>(form: &'a Form<'_>) -> Vec<Tool<'a>> {
     }
     names.sort_unstable();
     names.dedup();
-    let any = names.into_iter().map(|name| match fit::input(None) {
-        fit::Input::Fits(input_schema) => Some(Tool { name, description: None, input_schema, strict: None }),
-        fit::Input::Union => None,
+    let any = names.into_iter().map(|name| match inputs::input(None) {
+        inputs::Input::Fits(input_schema) => {
+            Some(Tool { name, description: None, input_schema, strict: None })
+        }
+        inputs::Input::Union => None,
     });
     any.flatten().collect()
 }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::content::{Item, Piece, items};
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+use crate::inputs::{self, Input};
 use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
@@ -104,7 +105,7 @@ enum Offer<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<&'a str>,
-        parameters: &'a RawValue,
+        parameters: Cow<'a, RawValue>,
         strict: bool,
     },
     Custom {
@@ -127,7 +128,16 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
         Some(match input {
             ToolInput::FreeText => Offer::Custom { name, description },
             ToolInput::Schema(schema) => {
-                let parameters = schema.as_deref().or(any_object)?;
+                let parameters = match inputs::openai(schema.as_deref().or(any_object)?) {
+                    Input::Fits(schema) => schema,
+                    Input::Union => {
+                        left.push(Left::needed("needs_union_schema", format!("tools[{index}]")));
+                        return None;
+                    }
+                };
+                if matches!(parameters, Cow::Owned(_)) {
+                    left.push(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
+                }
                 Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
             }
         })
