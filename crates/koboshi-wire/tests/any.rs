@@ -286,3 +286,26 @@ fn a_fresh_note_reaches_the_model() {
         }
     }
 }
+
+/// Every vendor has its own rules for schemas that must be followed to the letter.
+#[test]
+fn strict_tools_stay_strict_only_with_their_vendor() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}});
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": schema, "strict": true}}]});
+    let messages = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"name": "f", "input_schema": schema, "strict": true}]});
+    for (from, asked, to, strict) in [
+        (Dialect::Chat, &chat, Dialect::Messages, false),
+        (Dialect::Chat, &chat, Dialect::Responses, true),
+        (Dialect::Messages, &messages, Dialect::Chat, false),
+        (Dialect::Messages, &messages, Dialect::Responses, false),
+    ] {
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect: to, openai: true, ..To::default() };
+        let written = read(from, &body).write(&body, to, &Edits::plain("claude-opus-4-6"));
+        let sent = read(to.dialect, &written.body).form().tools[0].strict;
+        assert_eq!(sent == Some(true), strict, "{from:?} {to:?}");
+        assert_eq!(written.left.iter().any(|left| left.rule == "drop_strict"), !strict, "{from:?} {to:?}");
+    }
+}

@@ -148,7 +148,7 @@ impl Request<'_> {
             form.left.push(Left::dropped("drop_refused_seals", "turns"));
         }
         edit(&mut form, edits);
-        fit(&mut form, to);
+        fit(&mut form, self.dialect(), to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         if let Some(note) = edits.note {
             // Only now: to the sanitizer it would be an old one.
