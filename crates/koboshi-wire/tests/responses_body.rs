@@ -108,8 +108,9 @@ fn a_foreign_conversation_is_written_as_the_vendor_takes_it() {
     assert_eq!(
         dropped,
         [
-            "drop_foreign_seal turns[1].parts[0]", "drop_error_flag turns[2].parts[1]",
-            "budget_as_effort thinking", "drop_user user", "drop_top_k sampling",
+            "drop_sampling_of_reasoning sampling", "drop_foreign_seal turns[1].parts[0]",
+            "drop_error_flag turns[2].parts[1]", "budget_as_effort thinking", "drop_user user",
+            "drop_top_k sampling",
         ]
     );
     assert_eq!(needed, Vec::<String>::new());
@@ -145,6 +146,7 @@ fn what_cannot_be_carried_is_needed() {
 fn limits_of_the_vendor_are_kept() {
     let long = "toolu_".repeat(30);
     let mut form = foreign();
+    form.model = "gpt-4o".into();
     form.max_output = Some(1);
     form.sampling = Sampling { temperature: Some(3.5), top_p: Some(-1.0), ..Sampling::default() };
     form.thinking = Thinking::Off;
@@ -240,10 +242,9 @@ fn form() -> impl Strategy<Value = Form<'static>> {
     let tool = (proptest::option::of(word()), any::<bool>(), any::<bool>());
     let effort = prop_oneof![
         Just(Thinking::Unsaid),
-        Just(Thinking::Effort(Effort::Minimal)),
         Just(Thinking::Effort(Effort::Low)),
+        Just(Thinking::Effort(Effort::Medium)),
         Just(Thinking::Effort(Effort::High)),
-        Just(Thinking::Effort(Effort::Max)),
     ];
     let sampling = (
         proptest::option::of(0.0..2.0_f64),
@@ -340,4 +341,28 @@ fn the_schema_of_a_tool_is_one_that_the_vendor_takes() {
     assert_eq!(sent(r#"{"type":"object"}"#), (empty.to_owned(), true, false));
     assert_eq!(sent(empty), (empty.to_owned(), false, false));
     assert!(sent(r#"{"oneOf":[]}"#).2);
+}
+
+#[test]
+fn thinkers_of_the_vendor_are_told_only_what_they_know() {
+    let said = |model: &'static str, thinking: Thinking| {
+        let sampling = Sampling { temperature: Some(0.5), top_p: Some(0.9), ..Sampling::default() };
+        let (body, dropped, _) =
+            written(&Form { model: model.into(), thinking, sampling, tools: Vec::new(), ..foreign() });
+        let samples = (body.get("temperature").is_some(), body.get("top_p").is_some());
+        let named = dropped.iter().any(|rule| rule.starts_with("drop_sampling_of_reasoning"));
+        assert_eq!(samples, (!named, !named), "{model} {dropped:?}");
+        (body["reasoning"]["effort"].as_str().unwrap_or_default().to_owned(), named)
+    };
+    for (model, off, least, most, thinks) in [
+        ("o3", "low", "low", "high", true),
+        ("gpt-5", "minimal", "minimal", "high", true),
+        ("gpt-5.1", "none", "low", "high", true),
+        ("gpt-5.6-terra", "none", "low", "xhigh", true),
+        ("other", "", "low", "high", false),
+    ] {
+        assert_eq!(said(model, Thinking::Off), (off.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Minimal)), (least.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Max)), (most.to_owned(), thinks), "{model}");
+    }
 }

@@ -155,13 +155,11 @@ impl Request<'_> {
             append_note(&mut form, note, edits.turn);
         }
         let mut left = std::mem::take(&mut form.left);
+        let flavor = chat::body::Flavor::of(to.openai, edits.model).thinking(to.thinks, edits.model);
         let written = match to.dialect {
-            Dialect::Chat => {
-                let flavor = chat::body::Flavor::of(to.openai, edits.model);
-                chat::body::write(&form, flavor.thinking(to.thinks, edits.model))
-            }
+            Dialect::Chat => chat::body::write(&form, flavor),
             Dialect::Messages => messages::body::write_within(&form, to.output),
-            Dialect::Responses => responses::body::write(&form),
+            Dialect::Responses => responses::body::write_as(&form, flavor),
             Dialect::Gemini => gemini::body::write(&form),
         };
         left.extend(written.left);

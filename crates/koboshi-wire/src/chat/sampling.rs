@@ -91,7 +91,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         Thinking::Unsaid | Thinking::Adaptive => return None,
         // Nothing is lost where nobody thinks.
         Thinking::Off | Thinking::Budget(0) => {
-            return if flavor.reasoning { least(form, flavor, notes) } else { None };
+            return flavor.reasoning.then(|| noted(Age::of(&form.model, flavor).least(), notes));
         }
         Thinking::Effort(effort) => effort,
         Thinking::Budget(tokens) if tokens < LITTLE => Effort::Low,
@@ -102,36 +102,20 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         notes.add(Left::dropped("drop_thinking", "thinking"));
         return None;
     }
-    let age = Age::of(form, flavor);
-    let (word, is_exact) = match wanted {
-        Effort::Minimal if age == Age::Minimal => ("minimal", true),
-        Effort::Minimal => ("low", false),
-        Effort::Low => ("low", true),
-        Effort::Medium => ("medium", true),
-        Effort::High => ("high", true),
-        Effort::Max if age == Age::Extra => ("xhigh", true),
-        Effort::Max => ("high", false),
-    };
+    Some(noted(Age::of(&form.model, flavor).word(wanted), notes))
+}
+
+/// A word, and the note where it is only the nearest one.
+fn noted((word, is_exact): (&'static str, bool), notes: &mut Notes) -> &'static str {
     if !is_exact {
         notes.add(Left::dropped("nearest_effort", "thinking"));
     }
-    Some(word)
-}
-
-/// As little thinking as the model knows.
-fn least(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
-    match Age::of(form, flavor) {
-        Age::Quiet | Age::Extra => Some("none"),
-        age => {
-            notes.add(Left::dropped("nearest_effort", "thinking"));
-            Some(if age == Age::Minimal { "minimal" } else { "low" })
-        }
-    }
+    word
 }
 
 /// Which words of effort a model knows besides `low`, `medium` and `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
+pub(crate) enum Age {
     /// None: the first ones, and whatever is not OpenAI's.
     Plain,
     /// `minimal`: gpt-5.
@@ -143,14 +127,36 @@ enum Age {
 }
 
 impl Age {
-    fn of(form: &Form<'_>, flavor: Flavor) -> Self {
-        let Some(rest) = bare(&form.model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
+    pub(crate) fn of(model: &str, flavor: Flavor) -> Self {
+        let Some(rest) = bare(model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
             return Self::Plain;
         };
         match rest.strip_prefix('.') {
             None => Self::Minimal,
             Some(minor) if minor == "1" || minor.starts_with("1-") => Self::Quiet,
             Some(_) => Self::Extra,
+        }
+    }
+
+    /// The word for an effort, and whether it says just that.
+    pub(crate) fn word(self, wanted: Effort) -> (&'static str, bool) {
+        match wanted {
+            Effort::Minimal if self == Self::Minimal => ("minimal", true),
+            Effort::Minimal => ("low", false),
+            Effort::Low => ("low", true),
+            Effort::Medium => ("medium", true),
+            Effort::High => ("high", true),
+            Effort::Max if self == Self::Extra => ("xhigh", true),
+            Effort::Max => ("high", false),
+        }
+    }
+
+    /// As little thinking as the model knows, and whether that is none.
+    pub(crate) const fn least(self) -> (&'static str, bool) {
+        match self {
+            Self::Quiet | Self::Extra => ("none", true),
+            Self::Minimal => ("minimal", false),
+            Self::Plain => ("low", false),
         }
     }
 }

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::content::{Item, Piece, items};
-use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+use crate::chat::body::Flavor;
+use crate::chat::sampling::Age;
+use crate::form::{Choice, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
 use crate::inputs::{self, Input};
 use crate::json;
 
@@ -25,10 +27,17 @@ const LONGEST_NAME: usize = 128;
 /// A tool without a schema takes nothing that is known.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// The form as a body of this dialect.
+/// The form as a body of this dialect, for the vendor itself.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
+    write_as(form, Flavor::of(true, &form.model))
+}
+
+/// The same for whoever has this flavor of its chat dialect: models are the same in both.
+#[must_use]
+pub fn write_as(form: &Form<'_>, flavor: Flavor) -> Written {
     let mut left = Vec::new();
+    let (temperature, top_p) = drawn(&form.sampling, flavor, &mut left);
     let tools = tools(form, &mut left);
     let body = Body {
         model: &form.model,
@@ -38,15 +47,15 @@ pub fn write(form: &Form<'_>) -> Written {
         parallel_tool_calls: form.parallel.filter(|_| !form.tools.is_empty()),
         tools,
         text: format(&form.output).map(|format| Text { format }),
-        reasoning: effort(form.thinking, &mut left).map(|effort| Reasoning { effort }),
+        reasoning: effort(form, flavor, &mut left).map(|effort| Reasoning { effort }),
         max_output_tokens: form.max_output.map(|most| {
             if most < LEAST_OUTPUT {
                 left.push(Left::dropped("raise_max_output", "max_output"));
             }
             most.max(LEAST_OUTPUT)
         }),
-        temperature: clamped(form.sampling.temperature, 2.0, "clamp_temperature", &mut left),
-        top_p: clamped(form.sampling.top_p, 1.0, "clamp_top_p", &mut left),
+        temperature,
+        top_p,
         user: user(form, &mut left),
         store: false,
         stream: form.stream,
@@ -211,28 +220,43 @@ struct Reasoning {
     effort: &'static str,
 }
 
-/// How hard to think. Not to think at all is not said: most models of the vendor refuse the word, and those that know it do so by default.
-fn effort(thinking: Thinking, left: &mut Vec<Left>) -> Option<&'static str> {
-    Some(match thinking {
+/// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
+fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
+    let age = Age::of(&form.model, flavor);
+    let (word, is_exact) = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
+        Thinking::Off if flavor.reasoning => age.least(),
         Thinking::Off => {
             left.push(Left::dropped("drop_thinking_off", "thinking"));
             return None;
         }
-        Thinking::Effort(Effort::Minimal) => "minimal",
-        Thinking::Effort(Effort::Low) => "low",
-        Thinking::Effort(Effort::Medium) => "medium",
-        Thinking::Effort(Effort::High) => "high",
-        Thinking::Effort(Effort::Max) => "xhigh",
+        Thinking::Effort(effort) => age.word(effort),
         Thinking::Budget(tokens) => {
             left.push(Left::dropped("budget_as_effort", "thinking"));
             match tokens {
-                0..4096 => "low",
-                4096..16384 => "medium",
-                _ => "high",
+                0..4096 => ("low", true),
+                4096..16384 => ("medium", true),
+                _ => ("high", true),
             }
         }
-    })
+    };
+    if !is_exact {
+        left.push(Left::dropped("nearest_effort", "thinking"));
+    }
+    Some(word)
+}
+
+/// Temperature and nucleus, which the vendor's reasoning models refuse.
+fn drawn(sampling: &Sampling<'_>, flavor: Flavor, left: &mut Vec<Left>) -> (Option<f64>, Option<f64>) {
+    let Sampling { temperature, top_p, .. } = *sampling;
+    if flavor.openai && flavor.reasoning {
+        if temperature.or(top_p).is_some() {
+            left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
+        }
+        return (None, None);
+    }
+    let temperature = clamped(temperature, 2.0, "clamp_temperature", left);
+    (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
 }
 
 fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {
