@@ -41,6 +41,8 @@ pub(crate) struct Target {
     /// What tells the provider who asks.
     pub(crate) credential: Credential,
     paths: Paths,
+    /// What it is spoken to where it does not speak the client's dialect.
+    best: Option<Dialect>,
     /// The key is the client's own: nothing that is learned with it is filed under ours.
     pub(crate) is_borrowed: bool,
     pub(crate) breaker: Arc<Breaker>,
@@ -129,7 +131,7 @@ impl Scopes {
 impl Target {
     /// What it is spoken to for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
     pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
-        self.provider.speaks(client)
+        self.provider.speaks(client, self.best)
     }
 
     /// For whom a request of such a client is written.
@@ -309,6 +311,7 @@ fn make(
         model: model.into(),
         credential,
         paths: provider.paths(model),
+        best: provider.speaks_best(model),
         is_borrowed: false,
         breaker,
         gate,

@@ -306,3 +306,32 @@ fn the_schema_of_a_tool_is_one_that_openai_takes() {
     assert_eq!(sent(union, openai).1, ["needs_union_schema"]);
     assert_eq!(sent(union, Flavor::default()), (union.to_owned(), vec![]), "others may take it");
 }
+
+/// In chat OpenAI's later models call tools only while they do not think, and think unless told otherwise.
+#[test]
+fn beside_tools_later_models_are_told_not_to_think() {
+    let said = |model: &'static str, openai: bool, tools: usize, thinking: Thinking| {
+        let tool = koboshi_wire::form::Tool {
+            name: "f".into(),
+            description: None,
+            input: koboshi_wire::form::ToolInput::Schema(None),
+            strict: None,
+        };
+        let form = Form { model: model.into(), thinking, tools: vec![tool; tools], ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(openai, model));
+        (body["reasoning_effort"].as_str().unwrap_or_default().to_owned(), rules(&left))
+    };
+    let high = Thinking::Effort(Effort::High);
+    let rule = vec!["drop_effort_beside_tools"];
+    for model in ["gpt-5.4", "gpt-5.4-mini", "openai/gpt-5.6-terra", "gpt-5.10"] {
+        assert_eq!(said(model, true, 1, high), ("none".to_owned(), rule.clone()), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unsaid), ("none".to_owned(), rule.clone()), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Off), ("none".to_owned(), vec![]), "{model}");
+        assert_eq!(said(model, true, 0, high), ("high".to_owned(), vec![]), "{model}");
+    }
+    for model in ["gpt-5", "gpt-5.1", "gpt-5.2-mini", "o3"] {
+        assert_eq!(said(model, true, 1, high), ("high".to_owned(), vec![]), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unsaid), (String::new(), vec![]), "{model}");
+    }
+    assert_eq!(said("gpt-5.6", false, 1, Thinking::Unsaid), (String::new(), vec![]), "not OpenAI's own");
+}

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::history::{Message, messages};
-use super::sampling::Drawn;
+use super::sampling::{Drawn, thinks_or_calls};
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
 use crate::inputs::{self, Input};
 use crate::json;
@@ -46,6 +46,14 @@ impl Flavor {
             ..self
         }
     }
+}
+
+/// Whether OpenAI serves this model better by Responses: in chat it calls no tools while it thinks, or is not there at all.
+#[must_use]
+pub fn is_better_by_responses(model: &str) -> bool {
+    let name = bare(model);
+    let is_pro = name.starts_with(['o', 'g']) && name.split('-').any(|word| word == "pro");
+    thinks_or_calls(model) || name.contains("codex") || is_pro
 }
 
 /// The name without the vendor that relays put before it.

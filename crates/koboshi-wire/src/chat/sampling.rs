@@ -87,6 +87,13 @@ fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes:
 }
 
 fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
+    if flavor.openai && !form.tools.is_empty() && thinks_or_calls(&form.model) {
+        // Where nothing is said they think, and refuse the tools for it.
+        if !matches!(form.thinking, Thinking::Off | Thinking::Budget(0)) {
+            notes.add(Left::dropped("drop_effort_beside_tools", "thinking"));
+        }
+        return Some("none");
+    }
     let wanted = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
         // Nothing is lost where nobody thinks.
@@ -103,6 +110,12 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         return None;
     }
     Some(noted(Age::of(&form.model, flavor).word(wanted), notes))
+}
+
+/// Whether a model of OpenAI's calls no tools in chat while it thinks: all from gpt-5.4 on.
+pub(super) fn thinks_or_calls(model: &str) -> bool {
+    let minor = bare(model).strip_prefix("gpt-5.").map(|rest| rest.split(|c: char| !c.is_ascii_digit()));
+    minor.and_then(|mut words| words.next()?.parse::<u32>().ok()).is_some_and(|minor| minor >= 4)
 }
 
 /// A word, and the note where it is only the nearest one.
