@@ -335,3 +335,22 @@ fn beside_tools_later_models_are_told_not_to_think() {
     }
     assert_eq!(said("gpt-5.6", false, 1, Thinking::Unsaid), (String::new(), vec![]), "not OpenAI's own");
 }
+
+/// Servers refuse the mode where the conversation does not name it.
+#[test]
+fn json_is_named_where_an_answer_in_it_is_asked_for() {
+    let said = |system: &'static str, text: &'static str, output: koboshi_wire::form::Output<'static>| {
+        let system = (!system.is_empty()).then(|| system.into()).into_iter().collect();
+        let turns = vec![turn(Role::User, vec![Part::Text(text.into())])];
+        let form = Form { model: "gpt-4o".into(), system, turns, output, ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        (body["messages"][0]["content"].as_str().unwrap().to_owned(), rules(&left))
+    };
+    use koboshi_wire::form::Output::{Json, Text};
+    let asked = "Answer with one JSON object and nothing else.";
+    assert_eq!(said("", "A list.", Json), (asked.to_owned(), vec!["name_json"]));
+    assert_eq!(said("Be brief.", "A list.", Json), (format!("Be brief.\n\n{asked}"), vec!["name_json"]));
+    assert_eq!(said("As json.", "A list.", Json), ("As json.".to_owned(), vec![]));
+    assert_eq!(said("", "A list in Json.", Json), ("A list in Json.".to_owned(), vec![]));
+    assert_eq!(said("", "A list.", Text), ("A list.".to_owned(), vec![]));
+}

@@ -276,13 +276,14 @@ fn form() -> impl Strategy<Value = Form<'static>> {
                         strict: (!free_text).then_some(strict),
                     })
                     .collect();
+                let asked = user(vec![Part::Text("As JSON, if at all.".into())]);
                 let choice =
                     if flag && !tools.is_empty() { Choice::Tool("tool_0".into()) } else { Choice::Unsaid };
                 Form {
                     model: "m".into(),
                     stream: flag,
                     system: system.clone().into_iter().collect(),
-                    turns: exchanges.into_iter().flatten().collect(),
+                    turns: exchanges.into_iter().flatten().chain([asked]).collect(),
                     parallel: (!tools.is_empty()).then_some(flag),
                     tools,
                     choice,
@@ -365,4 +366,19 @@ fn thinkers_of_the_vendor_are_told_only_what_they_know() {
         assert_eq!(said(model, Thinking::Effort(Effort::Minimal)), (least.to_owned(), thinks), "{model}");
         assert_eq!(said(model, Thinking::Effort(Effort::Max)), (most.to_owned(), thinks), "{model}");
     }
+}
+
+/// The vendor refuses the mode where the input does not name it; what the instructions say does not count.
+#[test]
+fn json_is_named_where_an_answer_in_it_is_asked_for() {
+    let said = |text: &'static str, output: Output<'static>| {
+        let turns = vec![user(vec![Part::Text(text.into())])];
+        let form = Form { system: vec!["As JSON.".into()], turns, output, ..Form::default() };
+        let (body, dropped, _) = written(&form);
+        (body["input"][0]["content"][0]["text"].as_str().unwrap().to_owned(), dropped)
+    };
+    let asked = "Answer with one JSON object and nothing else.".to_owned();
+    assert_eq!(said("A list.", Output::Json), (asked, vec!["name_json output".to_owned()]));
+    assert_eq!(said("A list in json.", Output::Json), ("A list in json.".to_owned(), vec![]));
+    assert_eq!(said("A list.", Output::Text), ("A list.".to_owned(), vec![]));
 }

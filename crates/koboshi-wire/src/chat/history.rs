@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::body::{Flavor, Notes, short_id};
-use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Turn, free_text};
+use crate::form::{
+    ASKS_FOR_JSON, Call, Form, Image, Left, Media, Outcome, Output, Part, Role, Turn, free_text, names_json,
+};
 
 /// What stands in a result in place of a picture.
 const ELSEWHERE: &str = "[image: in the next message]";
@@ -96,9 +98,12 @@ struct Custom<'f> {
 /// All messages of a form.
 pub(super) fn messages<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Vec<Message<'f>> {
     let mut history = History { flavor, notes, all: Vec::new(), pending: Vec::new(), at: String::new() };
-    if !form.system.is_empty() {
+    let system = form.system.iter().map(AsRef::as_ref).chain(history.naming_json(form));
+    let mut system = system.peekable();
+    if system.peek().is_some() {
         // One text: several system messages are more than many chat templates bear.
-        history.push("system", Content::Text(joined(form.system.iter().map(AsRef::as_ref), "\n\n")));
+        let system = joined(system, "\n\n");
+        history.push("system", Content::Text(system));
     }
     for (index, turn) in form.turns.iter().enumerate() {
         history.at = format!("turns[{index}]");
@@ -128,6 +133,17 @@ impl<'f> History<'f, '_> {
             let pieces = std::mem::take(&mut self.pending);
             self.push("user", Content::Pieces(pieces));
         }
+    }
+
+    /// What must be said of an answer in JSON, where nothing does.
+    fn naming_json(&mut self, form: &Form<'_>) -> Option<&'static str> {
+        let is_named =
+            || form.system.iter().any(|text| names_json(text)) || form.turns.iter().any(Turn::names_json);
+        if !matches!(form.output, Output::Json) || is_named() {
+            return None;
+        }
+        self.notes.add(Left::dropped("name_json", "output"));
+        Some(ASKS_FOR_JSON)
     }
 
     fn note(&mut self, rule: &'static str) {

@@ -14,7 +14,7 @@ use super::fit;
 use super::ids;
 use super::thinking::{Thinking, Thought};
 use super::turns;
-use crate::form::{self, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
+use crate::form::{self, ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
 use crate::{inputs, json};
 
 /// The vendor wants a limit of the answer with every request; this one stands where nobody said one and the model's own is not known.
@@ -214,7 +214,7 @@ fn output<'a>(
         Output::Text => (None, None),
         Output::Json => {
             left.push(Left::dropped("json_by_prompt", "output"));
-            (None, Some("Answer with one JSON object and nothing else.".to_owned()))
+            (None, Some(ASKS_FOR_JSON.to_owned()))
         }
         Output::Schema { schema, .. } if model.follows_schemas() => {
             let fitted = fit::answer(schema);

@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 use super::content::{Item, Piece, items};
 use crate::chat::body::Flavor;
 use crate::chat::sampling::Age;
-use crate::form::{Choice, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+use crate::form::{
+    ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written, names_json,
+};
 use crate::inputs::{self, Input};
 use crate::json;
 
@@ -42,7 +44,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor) -> Written {
     let body = Body {
         model: &form.model,
         instructions: instructions(form).filter(|_| !form.turns.is_empty()),
-        input: if form.turns.is_empty() { alone(form) } else { items(form, &mut left) },
+        input: input(form, &mut left),
         tool_choice: choice(form, &mut left),
         parallel_tool_calls: form.parallel.filter(|_| !form.tools.is_empty()),
         tools,
@@ -91,6 +93,21 @@ struct Body<'a> {
     store: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
+}
+
+/// What is said. An answer in JSON must be named there: that the instructions do is not enough.
+fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a>> {
+    let (mut all, is_named) = if form.turns.is_empty() {
+        (alone(form), form.system.iter().any(|text| names_json(text)))
+    } else {
+        (items(form, left), form.turns.iter().any(Turn::names_json))
+    };
+    if matches!(form.output, Output::Json) && !is_named {
+        left.push(Left::dropped("name_json", "output"));
+        let content = vec![Piece::InputText { text: ASKS_FOR_JSON }];
+        all.insert(0, Item::Message { role: "system", content });
+    }
+    all
 }
 
 /// Where nothing but a system text is said, that is the question: the vendor refuses a request without one.
