@@ -131,6 +131,11 @@ impl Provider {
     pub(crate) fn is_openai(&self) -> bool {
         self.kind == ProviderKind::Azure || self.origin.as_ref().is_some_and(is_openais)
     }
+
+    /// Whether it is Mistral itself, which refuses what it does not know.
+    pub(crate) fn is_mistral(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.host() == "api.mistral.ai")
+    }
 }
 
 /// OpenAI's own address, or one of its regions.
@@ -328,6 +333,7 @@ mod tests {
         let azure = of("z", ProviderKind::Azure, |config| config.base_url = Some("https://r.x".to_owned()));
         assert!(azure.is_openai());
         assert!(!of("s", ProviderKind::Sim, |_| {}).is_openai());
+        assert!(at("https://api.mistral.ai/v1").is_mistral() && !azure.is_mistral());
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl Target {
         To {
             dialect: self.speaks(client),
             openai: self.provider.is_openai(),
+            mistral: self.provider.is_mistral(),
             vertex: self.provider.kind == ProviderKind::Vertex,
             prefill: self.prefills(),
             thinks: self.can.reasoning,
@@ -319,7 +320,7 @@ fn make(
         timers,
         scopes,
         // Its interface refuses fields that it does not know, and reports usage anyway.
-        asks_usage: provider.origin.as_ref().is_none_or(|origin| origin.host() != "api.mistral.ai"),
+        asks_usage: !provider.is_mistral(),
         refuses_prefill: AtomicBool::new(false),
         absent_until: AtomicU64::new(0),
         learned: AtomicU64::new(0),

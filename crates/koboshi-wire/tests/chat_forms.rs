@@ -354,3 +354,38 @@ fn json_is_named_where_an_answer_in_it_is_asked_for() {
     assert_eq!(said("", "A list in Json.", Json), ("A list in Json.".to_owned(), vec![]));
     assert_eq!(said("", "A list.", Text), ("A list.".to_owned(), vec![]));
 }
+
+/// It refuses fields that it does not know, and ids of calls other than its own.
+#[test]
+fn mistral_gets_only_what_it_knows() {
+    let result = |id: &'static str| Part::Outcome(Outcome { id: id.into(), ..Outcome::default() });
+    let mut form = Form {
+        model: "mistral-large-latest".into(),
+        stream: true,
+        user: Some("u".into()),
+        turns: vec![
+            turn(
+                Role::Assistant,
+                vec![call("toolu_01", false), call("toolu_02", false), call("D681PevKs", false)],
+            ),
+            turn(Role::User, vec![result("toolu_01"), result("toolu_02"), result("D681PevKs")]),
+        ],
+        ..Form::default()
+    };
+    form.sampling.seed = Some(7);
+    let (body, left) = written(&form, Flavor { mistral: true, ..Flavor::default() });
+    for field in ["stream_options", "user", "seed"] {
+        assert_eq!(body.get(field), None);
+    }
+    assert_eq!((&body["random_seed"], rules(&left)), (&json!(7), vec!["drop_user"]));
+    let ids: Vec<&str> =
+        (0..3).map(|at| body["messages"][0]["tool_calls"][at]["id"].as_str().unwrap()).collect();
+    for (at, id) in ids.iter().enumerate() {
+        assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+        assert_eq!(body["messages"][at + 1]["tool_call_id"], *id, "call and result find each other");
+    }
+    assert!(ids[0] != ids[1] && ids[2] == "D681PevKs");
+    form.sampling.seed = Some(-7);
+    let (body, left) = written(&form, Flavor { mistral: true, ..Flavor::default() });
+    assert_eq!((body.get("random_seed"), rules(&left)), (None, vec!["drop_seed", "drop_user"]));
+}

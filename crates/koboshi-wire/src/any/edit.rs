@@ -91,6 +91,8 @@ pub struct To {
     pub dialect: Dialect,
     /// It is OpenAI itself, with its own rules, and no server that copies it.
     pub openai: bool,
+    /// It is Mistral itself.
+    pub mistral: bool,
     /// It is Google's Vertex.
     pub vertex: bool,
     /// It goes on with an answer that is begun.
@@ -155,7 +157,9 @@ impl Request<'_> {
             append_note(&mut form, note, edits.turn);
         }
         let mut left = std::mem::take(&mut form.left);
-        let flavor = chat::body::Flavor::of(to.openai, edits.model).thinking(to.thinks, edits.model);
+        let flavor =
+            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, edits.model) };
+        let flavor = flavor.thinking(to.thinks, edits.model);
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
             Dialect::Messages => messages::body::write_within(&form, to.output),

@@ -24,6 +24,8 @@ pub struct Flavor {
     pub reasoning: bool,
     /// The model wants the thought before its calls back, and refuses calls without one. Other servers refuse the field.
     pub recalls: bool,
+    /// Mistral's own: it refuses fields that it does not know, and ids of calls that are not like its own.
+    pub mistral: bool,
 }
 
 impl Flavor {
@@ -32,7 +34,8 @@ impl Flavor {
     pub fn of(openai: bool, model: &str) -> Self {
         let bare = bare(model);
         let thinks = ["o1", "o3", "o4", "gpt-5", "codex-"].iter().any(|start| bare.starts_with(start));
-        Self { openai, reasoning: openai && thinks && !bare.starts_with("gpt-5-chat"), recalls: false }
+        let reasoning = openai && thinks && !bare.starts_with("gpt-5-chat");
+        Self { openai, reasoning, ..Self::default() }
     }
 
     /// The same where it is known whether the model thinks.
@@ -83,7 +86,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         model: &form.model,
         messages: messages(form, flavor, &mut notes),
         stream: form.stream.then_some(true),
-        stream_options: form.stream.then_some(StreamOptions { include_usage: true }),
+        stream_options: (form.stream && !flavor.mistral).then_some(StreamOptions { include_usage: true }),
         tools,
         tool_choice: choice(form, flavor, &mut notes),
         parallel_tool_calls: parallel(form, flavor, has_tools, &mut notes),
@@ -91,7 +94,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         max_tokens: limit(false),
         max_completion_tokens: limit(true),
         drawn: Drawn::of(form, flavor, &mut notes),
-        user: user(form, &mut notes),
+        user: user(form, flavor, &mut notes),
     };
     Written { body: json::bytes(&body), left: notes.all }
 }
@@ -286,9 +289,9 @@ fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
 /// The end user's id may have so many characters.
 const LONGEST_USER: usize = 64;
 
-fn user<'f>(form: &'f Form<'_>, notes: &mut Notes) -> Option<&'f str> {
+fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f str> {
     let user = form.user.as_deref()?;
-    if user.chars().nth(LONGEST_USER).is_some() {
+    if flavor.mistral || user.chars().nth(LONGEST_USER).is_some() {
         notes.add(Left::dropped("drop_user", "user"));
         return None;
     }
@@ -298,15 +301,35 @@ fn user<'f>(form: &'f Form<'_>, notes: &mut Notes) -> Option<&'f str> {
 /// The longest id of a call that OpenAI takes.
 const LONGEST_ID: usize = 40;
 
-/// An id of a call that is short enough: the same one for the same id.
-pub(super) fn short_id(id: &str) -> Cow<'_, str> {
+/// So long are all ids of calls that Mistral takes.
+const MISTRALS_ID: usize = 9;
+
+/// An id of a call that the server takes: the same one for the same id.
+pub(super) fn fit_id(id: &str, flavor: Flavor) -> Cow<'_, str> {
+    if flavor.mistral {
+        let fits = id.len() == MISTRALS_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return if fits { Cow::Borrowed(id) } else { Cow::Owned(mistrals_id(id)) };
+    }
     if id.len() <= LONGEST_ID {
         return Cow::Borrowed(id);
     }
-    // FNV-1a: not secret, only the same each time.
-    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
     let start = id.get(..id.floor_char_boundary(LONGEST_ID - 17)).unwrap_or_default();
-    Cow::Owned(format!("{start}_{hash:016x}"))
+    Cow::Owned(format!("{start}_{:016x}", hash(id)))
+}
+
+/// Letters and digits only.
+fn mistrals_id(id: &str) -> String {
+    let mut rest = hash(id);
+    let letters = (0..MISTRALS_ID).filter_map(|_| {
+        let digit = u32::try_from(rest % 36).ok()?;
+        rest /= 36;
+        char::from_digit(digit, 36)
+    });
+    letters.collect()
+}
+
+/// FNV-1a: not secret, only the same each time.
+fn hash(id: &str) -> u64 {
+    id.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::body::{Flavor, Notes, short_id};
+use super::body::{Flavor, Notes, fit_id};
 use crate::form::{
     ASKS_FOR_JSON, Call, Form, Image, Left, Media, Outcome, Output, Part, Role, Turn, free_text, names_json,
 };
@@ -256,7 +256,7 @@ impl<'f> History<'f, '_> {
             let arguments = Cow::Owned(free_text::wrapped(&call.arguments));
             Kind::Function { function: Function { name, arguments } }
         };
-        Called { id: short_id(&call.id), kind }
+        Called { id: fit_id(&call.id, self.flavor), kind }
     }
 
     fn outcome(&mut self, outcome: &'f Outcome<'_>) {
@@ -284,7 +284,7 @@ impl<'f> History<'f, '_> {
         self.all.push(Message {
             role: "tool",
             content: Content::Text(text),
-            tool_call_id: Some(short_id(&outcome.id)),
+            tool_call_id: Some(fit_id(&outcome.id, self.flavor)),
             ..Message::default()
         });
     }

@@ -29,6 +29,8 @@ pub(super) struct Drawn<'f> {
     presence_penalty: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    random_seed: Option<u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop: &'f [Cow<'f, str>],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +50,8 @@ impl<'f> Drawn<'f> {
             top_p: within(sampling.top_p, 0.0, 1.0, "clamp_top_p", notes),
             frequency_penalty: within(sampling.frequency_penalty, -2.0, 2.0, "clamp_penalty", notes),
             presence_penalty: within(sampling.presence_penalty, -2.0, 2.0, "clamp_penalty", notes),
-            seed: sampling.seed,
+            seed: sampling.seed.filter(|_| !flavor.mistral),
+            random_seed: random_seed(sampling.seed, flavor, notes),
             stop: &sampling.stop,
             n: sampling.answers,
             reasoning_effort: effort(form, flavor, notes),
@@ -75,6 +78,16 @@ impl<'f> Drawn<'f> {
             notes.add(Left::needed("needs_stops", "stop"));
         }
     }
+}
+
+/// A seed in Mistral's word for it; there it is not below zero.
+fn random_seed(seed: Option<i64>, flavor: Flavor, notes: &mut Notes) -> Option<u64> {
+    let seed = seed.filter(|_| flavor.mistral)?;
+    let fitting = u64::try_from(seed).ok();
+    if fitting.is_none() {
+        notes.add(Left::dropped("drop_seed", "sampling"));
+    }
+    fitting
 }
 
 fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes: &mut Notes) -> Option<f64> {
