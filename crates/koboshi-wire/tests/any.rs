@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
+use koboshi_wire::any::{Edits, Mending, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::form::{Choice, Form, Part, Role};
 use koboshi_wire::voice::WholeCall;
@@ -308,4 +308,25 @@ fn strict_tools_stay_strict_only_with_their_vendor() {
         assert_eq!(sent == Some(true), strict, "{from:?} {to:?}");
         assert_eq!(written.left.iter().any(|left| left.rule == "drop_strict"), !strict, "{from:?} {to:?}");
     }
+}
+
+/// The vendor stores unless told otherwise, and a client may come back for what it has stored.
+#[test]
+fn whether_an_answer_is_stored_is_the_clients_word_with_its_own_vendor() {
+    for (said, kept) in [("", None), ("\"store\":true,", Some(true)), ("\"store\":false,", Some(false))] {
+        let body = Bytes::from(format!(r#"{{"model":"m",{said}"input":"hi"}}"#));
+        let edits = Edits { mend: Some(Mending::History), ..PLAIN };
+        for (to, kept) in [(Dialect::Responses, kept), (Dialect::Chat, None)] {
+            let to = To { dialect: to, ..To::default() };
+            let written = read(Dialect::Responses, &body).write(&body, to, &edits);
+            let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+            assert_eq!(sent.get("store").map(|store| store == true), kept, "{said} {to:?}");
+            let dropped = written.left.iter().any(|left| left.rule == "drop_store");
+            assert_eq!(dropped, said.contains("true") && to.dialect == Dialect::Chat, "{said} {to:?}");
+        }
+    }
+    let body = body(Dialect::Chat);
+    let to = To { dialect: Dialect::Responses, ..To::default() };
+    let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
+    assert!(String::from_utf8_lossy(&written.body).contains("\"store\":false"), "nobody asked to store");
 }

@@ -140,10 +140,13 @@ impl Request<'_> {
         {
             form = trimmed.form;
         }
+        let mut store = Some(false);
         if let Self::Responses(request) = self
             && to.dialect == Dialect::Responses
         {
             without_groups(&mut form, request);
+            store = request.store();
+            form.left.retain(|left| left.rule != "drop_store");
         }
         if edits.mend == Some(Mending::Seals) {
             drop_seals(&mut form);
@@ -163,7 +166,7 @@ impl Request<'_> {
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
             Dialect::Messages => messages::body::write_within(&form, to.output),
-            Dialect::Responses => responses::body::write_as(&form, flavor),
+            Dialect::Responses => responses::body::write_as(&form, flavor, store),
             Dialect::Gemini => gemini::body::write(&form),
         };
         left.extend(written.left);

@@ -1,8 +1,8 @@
 //! Writes a form as a request of this dialect.
 //!
-//! Nothing is stored (`store: false`): no other dialect stores without being asked. Tools are not strict unless the form says so, because here
-//! they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several system messages break the
-//! templates of compatible servers.
+//! For clients of other dialects nothing is stored (`store: false`): none of them stores without being asked. Tools are not strict unless the
+//! form says so, because here they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several
+//! system messages break the templates of compatible servers.
 //!
 //! *Not here*: mending the conversation. A result without its call, or a call without its result, is written as it is.
 
@@ -32,12 +32,13 @@ const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 /// The form as a body of this dialect, for the vendor itself.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
-    write_as(form, Flavor::of(true, &form.model))
+    write_as(form, Flavor::of(true, &form.model), Some(false))
 }
 
-/// The same for whoever has this flavor of its chat dialect: models are the same in both.
+/// The same for whoever has this flavor of its chat dialect: models are the same in both. Whether the answer is stored is for the client to
+/// say, if it speaks this dialect.
 #[must_use]
-pub fn write_as(form: &Form<'_>, flavor: Flavor) -> Written {
+pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written {
     let mut left = Vec::new();
     let (temperature, top_p) = drawn(&form.sampling, flavor, &mut left);
     let tools = tools(form, &mut left);
@@ -59,7 +60,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor) -> Written {
         temperature,
         top_p,
         user: user(form, &mut left),
-        store: false,
+        store,
         stream: form.stream,
     };
     not_carried(&form.sampling, &mut left);
@@ -90,7 +91,8 @@ struct Body<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<&'a str>,
-    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
 }
