@@ -251,9 +251,15 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<C
 }
 
 /// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+pub(super) fn calls_one_by_one(model: &str) -> bool {
+    ["o1", "o3", "o4"].iter().any(|start| {
+        bare(model).strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
 fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
     let said = form.parallel.filter(|_| has_tools)?;
-    if flavor.openai && flavor.reasoning && bare(&form.model).starts_with('o') {
+    if flavor.openai && calls_one_by_one(&form.model) {
         notes.add(Left::dropped("drop_parallel", "parallel"));
         return None;
     }
