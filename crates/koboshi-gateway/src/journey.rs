@@ -322,11 +322,19 @@ impl<'j> Journey<'j> {
         if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
             fault.advice.health = false;
         }
+        // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
+        let refused = self.trims.filter(|run| run.put_in_other_words(target, &fault));
+        if refused.is_some() && self.call.others_left(now) {
+            fault.advice.other = true;
+        }
         let remedy = self.call.failed(attempt, fault, now);
         if self.blames {
             learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
         } else {
             learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
+        }
+        if let Some(run) = refused.filter(|_| remedy == Remedy::Elsewhere) {
+            run.note_refused_words(target);
         }
         self.story.trace.failed(target, wall, &told, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.

@@ -112,18 +112,29 @@ impl Provider {
         }
     }
 
-    /// The client's own dialect if it speaks that, else what it speaks best.
-    pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
-        if self.dialects.contains(&client) {
-            client
-        } else {
-            self.dialects.first().copied().unwrap_or(client)
-        }
+    /// The client's own dialect if it speaks that, else this one.
+    pub(crate) fn speaks(&self, client: Dialect, best: Option<Dialect>) -> Dialect {
+        if self.dialects.contains(&client) { client } else { best.unwrap_or(client) }
+    }
+
+    /// What it is spoken to for this model where it does not speak the client's dialect. OpenAI's later models are whole only in Responses.
+    /// Azure is left alone: there a model has any name, and the older versions of its interface have no Responses.
+    pub(crate) fn speaks_best(&self, model: &str) -> Option<Dialect> {
+        let has_both = [Dialect::Chat, Dialect::Responses].iter().all(|one| self.dialects.contains(one));
+        let is_better = has_both
+            && self.origin.as_ref().is_some_and(is_openais)
+            && koboshi_wire::chat::body::is_better_by_responses(model);
+        if is_better { Some(Dialect::Responses) } else { self.dialects.first().copied() }
     }
 
     /// Whether it is OpenAI itself, with its own rules, and none that copies it.
     pub(crate) fn is_openai(&self) -> bool {
         self.kind == ProviderKind::Azure || self.origin.as_ref().is_some_and(is_openais)
+    }
+
+    /// Whether it is Mistral itself, which refuses what it does not know.
+    pub(crate) fn is_mistral(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.host() == "api.mistral.ai")
     }
 }
 
@@ -283,16 +294,24 @@ mod tests {
     #[test]
     fn a_client_is_spoken_for_in_its_own_dialect_where_that_can_be() {
         use Dialect::{Chat, Gemini, Messages, Responses};
+        let spoken = |provider: &Provider, model: &str| {
+            Dialect::ALL.map(|client| provider.speaks(client, provider.speaks_best(model)))
+        };
         let both = of("o", ProviderKind::Openai, |_| {});
-        assert_eq!(Dialect::ALL.map(|client| both.speaks(client)), [Chat, Responses, Chat, Chat]);
+        assert_eq!(spoken(&both, "gpt-4o"), [Chat, Responses, Chat, Chat]);
+        for model in ["gpt-5.4", "gpt-5.6-terra", "gpt-5.1-codex", "o3-pro"] {
+            assert_eq!(spoken(&both, model), [Chat, Responses, Responses, Responses], "{model}");
+        }
         let claude = of("a", ProviderKind::Anthropic, |_| {});
-        assert_eq!(Dialect::ALL.map(|client| claude.speaks(client)), [Messages; 4]);
+        assert_eq!(spoken(&claude, "gpt-5.4"), [Messages; 4]);
         let sim = of("s", ProviderKind::Sim, |_| {});
-        assert_eq!(Dialect::ALL.map(|client| sim.speaks(client)), Dialect::ALL);
+        assert_eq!(spoken(&sim, "ok"), Dialect::ALL);
+        let only = of("o", ProviderKind::Openai, |config| config.dialects = vec![ProviderDialect::Chat]);
+        assert_eq!(spoken(&only, "gpt-5.4"), [Chat; 4], "the config knows better");
         let turned = of("o", ProviderKind::Openai, |config| {
             config.dialects = vec![ProviderDialect::Gemini, ProviderDialect::Chat];
         });
-        assert_eq!(turned.speaks(Messages), Gemini, "the first one is the best");
+        assert_eq!(spoken(&turned, "m"), [Chat, Gemini, Gemini, Gemini], "the first one is the best");
     }
 
     #[test]
@@ -314,6 +333,7 @@ mod tests {
         let azure = of("z", ProviderKind::Azure, |config| config.base_url = Some("https://r.x".to_owned()));
         assert!(azure.is_openai());
         assert!(!of("s", ProviderKind::Sim, |_| {}).is_openai());
+        assert!(at("https://api.mistral.ai/v1").is_mistral() && !azure.is_mistral());
     }
 
     #[test]

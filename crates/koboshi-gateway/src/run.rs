@@ -140,6 +140,22 @@ impl<'r> Run<'r> {
         self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
     }
 
+    /// Whether what this target has refused was not the client's own request but what we made of it in another dialect.
+    pub(crate) fn put_in_other_words(&self, target: &Target, fault: &Fault) -> bool {
+        fault.kind == Kind::InvalidRequest && !self.is_native(target)
+    }
+
+    /// Tells the journal that our words were refused, and that the request goes on elsewhere for that.
+    pub(crate) fn note_refused_words(&self, target: &Target) {
+        let text = format!("{}: {} refused what was translated for it", self.story.id, target.name);
+        let data = json!({
+            "from": self.request.dialect().name(),
+            "to": self.tongue(target).name(),
+            "request": &*self.story.id,
+        });
+        self.core.world.note(What::Remedy, "refused_translation", target.scopes.target.as_ref(), text, data);
+    }
+
     /// The conversation is too long for this target: makes it shorter. False if nothing can be left out.
     pub(crate) fn trim(&self, target: &Target) -> bool {
         let all = self.request.needs().input_tokens;

@@ -41,6 +41,8 @@ pub(crate) struct Target {
     /// What tells the provider who asks.
     pub(crate) credential: Credential,
     paths: Paths,
+    /// What it is spoken to where it does not speak the client's dialect.
+    best: Option<Dialect>,
     /// The key is the client's own: nothing that is learned with it is filed under ours.
     pub(crate) is_borrowed: bool,
     pub(crate) breaker: Arc<Breaker>,
@@ -129,7 +131,7 @@ impl Scopes {
 impl Target {
     /// What it is spoken to for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
     pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
-        self.provider.speaks(client)
+        self.provider.speaks(client, self.best)
     }
 
     /// For whom a request of such a client is written.
@@ -137,9 +139,11 @@ impl Target {
         To {
             dialect: self.speaks(client),
             openai: self.provider.is_openai(),
+            mistral: self.provider.is_mistral(),
             vertex: self.provider.kind == ProviderKind::Vertex,
             prefill: self.prefills(),
             thinks: self.can.reasoning,
+            output: self.can.output,
         }
     }
 
@@ -308,6 +312,7 @@ fn make(
         model: model.into(),
         credential,
         paths: provider.paths(model),
+        best: provider.speaks_best(model),
         is_borrowed: false,
         breaker,
         gate,
@@ -315,7 +320,7 @@ fn make(
         timers,
         scopes,
         // Its interface refuses fields that it does not know, and reports usage anyway.
-        asks_usage: provider.origin.as_ref().is_none_or(|origin| origin.host() != "api.mistral.ai"),
+        asks_usage: !provider.is_mistral(),
         refuses_prefill: AtomicBool::new(false),
         absent_until: AtomicU64::new(0),
         learned: AtomicU64::new(0),

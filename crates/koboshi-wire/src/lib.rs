@@ -23,6 +23,7 @@ pub mod failure;
 pub mod form;
 pub mod gemini;
 pub mod http1;
+mod inputs;
 mod intake;
 mod json;
 mod lenient;

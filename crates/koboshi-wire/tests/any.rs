@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
+use koboshi_wire::any::{Edits, Mending, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::form::{Choice, Form, Part, Role};
 use koboshi_wire::voice::WholeCall;
@@ -203,4 +203,130 @@ fn calls_of_another_vendor_in_a_loop_switch_thinking_by_budget_off() {
         assert_eq!(told, is_off, "{:?}", written.left);
         assert_eq!(sent["future"], 1);
     }
+}
+
+#[test]
+fn a_limit_beyond_the_targets_is_lowered_by_name() {
+    let body = body(Dialect::Messages);
+    let text =
+        String::from_utf8(body.to_vec()).unwrap().replace("\"max_tokens\":100", "\"max_tokens\":32000");
+    let body = Bytes::from(text);
+    for (output, sent, rules) in
+        [(Some(4096), 4096, vec!["clamp_max_output"]), (Some(64_000), 32_000, vec![]), (None, 32_000, vec![])]
+    {
+        let to = To { dialect: Dialect::Chat, output, ..To::default() };
+        let written = read(Dialect::Messages, &body).write(&body, to, &PLAIN);
+        assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), rules);
+        assert_eq!(read(Dialect::Chat, &written.body).max_output(), Some(sent));
+    }
+}
+
+/// Where the client sets no limit it expects none, and Messages wants one.
+#[test]
+fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
+    let body = body(Dialect::Chat);
+    for (output, sent) in [(None, 8192), (Some(4096), 4096), (Some(128_000), 32_000)] {
+        let to = To { dialect: Dialect::Messages, output, ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
+        assert_eq!(read(Dialect::Messages, &written.body).max_output(), Some(sent), "{output:?}");
+    }
+    let text = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":70000}}}"#;
+    let body = Bytes::from(text);
+    for (output, sent) in [(None, 78_192), (Some(64_000), 64_000), (Some(128_000), 78_192)] {
+        let to = To { dialect: Dialect::Messages, output, thinks: true, ..To::default() };
+        let edits = Edits::plain("claude-sonnet-4-5");
+        let written = read(Dialect::Gemini, &body).write(&body, to, &edits);
+        let said: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        assert_eq!(said["max_tokens"], sent, "{output:?}");
+        assert!(said["thinking"]["budget_tokens"].as_u64().unwrap() < sent, "{said}");
+    }
+}
+
+#[test]
+fn thinking_that_a_model_cannot_do_is_dropped_by_name() {
+    for (effort, thinks, rules) in [
+        (Some("high"), false, vec!["drop_thinking"]),
+        (Some("high"), true, vec![]),
+        (Some("none"), false, vec![]),
+        (None, false, vec![]),
+    ] {
+        let mut asked = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+        if let Some(effort) = effort {
+            asked["reasoning_effort"] = effort.into();
+        }
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect: Dialect::Gemini, thinks, ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &Edits::plain("gemini-3-pro"));
+        assert_eq!(
+            written.left.iter().map(|left| left.rule).collect::<Vec<_>>(),
+            rules,
+            "{effort:?} {thinks}"
+        );
+    }
+}
+
+/// A note of the guard is news in the request that it is added to, wherever the last result stands.
+#[test]
+fn a_fresh_note_reaches_the_model() {
+    const NOTE: &str = "\n[koboshi guard] You have asked for this three times.";
+    for from in Dialect::ALL {
+        let mut asked: serde_json::Value = serde_json::from_slice(&body(from)).unwrap();
+        let (list, more) = match from {
+            Dialect::Gemini => ("contents", json!({"role": "user", "parts": [{"text": "Go on."}]})),
+            Dialect::Responses => ("input", json!({"role": "user", "content": "Go on."})),
+            _ => ("messages", json!({"role": "user", "content": "Go on."})),
+        };
+        asked[list].as_array_mut().unwrap().push(more);
+        let body = Bytes::from(asked.to_string());
+        for to in Dialect::ALL {
+            let to = To { dialect: to, ..To::default() };
+            let edits = Edits { note: Some(NOTE), ..PLAIN };
+            let written = read(from, &body).write(&body, to, &edits);
+            assert!(String::from_utf8_lossy(&written.body).contains("three times"), "{from:?} {to:?}");
+        }
+    }
+}
+
+/// Every vendor has its own rules for schemas that must be followed to the letter.
+#[test]
+fn strict_tools_stay_strict_only_with_their_vendor() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}});
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": schema, "strict": true}}]});
+    let messages = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"name": "f", "input_schema": schema, "strict": true}]});
+    for (from, asked, to, strict) in [
+        (Dialect::Chat, &chat, Dialect::Messages, false),
+        (Dialect::Chat, &chat, Dialect::Responses, true),
+        (Dialect::Messages, &messages, Dialect::Chat, false),
+        (Dialect::Messages, &messages, Dialect::Responses, false),
+    ] {
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect: to, openai: true, ..To::default() };
+        let written = read(from, &body).write(&body, to, &Edits::plain("claude-opus-4-6"));
+        let sent = read(to.dialect, &written.body).form().tools[0].strict;
+        assert_eq!(sent == Some(true), strict, "{from:?} {to:?}");
+        assert_eq!(written.left.iter().any(|left| left.rule == "drop_strict"), !strict, "{from:?} {to:?}");
+    }
+}
+
+/// The vendor stores unless told otherwise, and a client may come back for what it has stored.
+#[test]
+fn whether_an_answer_is_stored_is_the_clients_word_with_its_own_vendor() {
+    for (said, kept) in [("", None), ("\"store\":true,", Some(true)), ("\"store\":false,", Some(false))] {
+        let body = Bytes::from(format!(r#"{{"model":"m",{said}"input":"hi"}}"#));
+        let edits = Edits { mend: Some(Mending::History), ..PLAIN };
+        for (to, kept) in [(Dialect::Responses, kept), (Dialect::Chat, None)] {
+            let to = To { dialect: to, ..To::default() };
+            let written = read(Dialect::Responses, &body).write(&body, to, &edits);
+            let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+            assert_eq!(sent.get("store").map(|store| store == true), kept, "{said} {to:?}");
+            let dropped = written.left.iter().any(|left| left.rule == "drop_store");
+            assert_eq!(dropped, said.contains("true") && to.dialect == Dialect::Chat, "{said} {to:?}");
+        }
+    }
+    let body = body(Dialect::Chat);
+    let to = To { dialect: Dialect::Responses, ..To::default() };
+    let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
+    assert!(String::from_utf8_lossy(&written.body).contains("\"store\":false"), "nobody asked to store");
 }

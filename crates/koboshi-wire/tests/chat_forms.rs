@@ -58,7 +58,7 @@ proptest! {
     /// Whatever a form holds, what is written is a chat request.
     #[test]
     fn any_form_is_written_as_a_request(form in forms::anything()) {
-        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { openai: false, reasoning: true }] {
+        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { reasoning: true, ..Flavor::default() }] {
             let body = write(&form, flavor).body;
             let again = ChatRequest::parse(&body).unwrap().form();
             prop_assert_eq!(again.tools.len(), form.tools.len());
@@ -127,7 +127,7 @@ fn free_text_is_custom_for_openai_and_wrapped_for_others() {
         choice: koboshi_wire::form::Choice::Tool("f".into()),
         ..Form::default()
     };
-    let (own, _) = written(&form, Flavor { openai: true, reasoning: false });
+    let (own, _) = written(&form, Flavor { openai: true, ..Flavor::default() });
     assert_eq!(own["tools"][0], json!({"type": "custom", "custom": {"name": "f"}}));
     assert_eq!(own["tool_choice"]["type"], "custom");
     assert_eq!(own["messages"][0]["tool_calls"][0]["custom"]["input"], "patch \"it\"");
@@ -161,7 +161,8 @@ fn what_openais_thinkers_refuse_is_not_sent_to_them() {
 fn effort_is_said_in_words_that_the_model_knows() {
     let said = |model: &'static str, openai: bool, thinking: Thinking| {
         let form = Form { model: model.into(), thinking, ..Form::default() };
-        let flavor = if openai { Flavor::of(true, model) } else { Flavor { openai, reasoning: true } };
+        let flavor =
+            if openai { Flavor::of(true, model) } else { Flavor { reasoning: true, ..Flavor::default() } };
         written(&form, flavor)
             .0
             .get("reasoning_effort")
@@ -234,4 +235,157 @@ fn names_and_ids_fit_openai() {
         written(&form, Flavor::of(true, "gpt-4o")).1.into_iter().filter(|left| !left.droppable).collect();
     assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
     assert!(written(&form, Flavor::default()).1.is_empty());
+}
+
+/// Claude Code names its user in some 150 letters.
+#[test]
+fn an_id_of_a_user_that_is_too_long_is_not_sent() {
+    let said = |letters: usize| {
+        let form = Form { model: "m".into(), user: Some("u".repeat(letters).into()), ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        (body.get("user").is_some(), rules(&left))
+    };
+    assert_eq!(said(64), (true, vec![]));
+    assert_eq!(said(65), (false, vec!["drop_user"]));
+}
+
+/// `DeepSeek` and Kimi refuse calls in the history without the thought before them; Groq refuses the field.
+#[test]
+fn who_demands_thoughts_before_calls_gets_them_back() {
+    let thought = Part::Thought(Thought { text: "hm".into(), seal: None, hidden: false });
+    let turns = vec![
+        turn(Role::Assistant, vec![thought.clone(), call("1", false)]),
+        turn(Role::Assistant, vec![call("2", false)]),
+        turn(Role::Assistant, vec![thought, Part::Text("so".into())]),
+    ];
+    let said = |openai: bool, model: &'static str, thinks: bool| {
+        let form = Form { model: model.into(), turns: turns.clone(), ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(openai, model).thinking(thinks, model));
+        let each = body["messages"].as_array().unwrap().iter();
+        let thoughts = each.map(|message| message.get("reasoning_content").cloned()).collect::<Vec<_>>();
+        (thoughts, rules(&left))
+    };
+    let back = vec![Some(json!("hm")), Some(json!(".")), None];
+    for model in ["deepseek-v4-pro", "deepseek/deepseek-reasoner", "moonshotai/Kimi-K2.5"] {
+        assert_eq!(
+            said(false, model, true),
+            (back.clone(), vec!["add_missing_thought", "drop_foreign_thought"]),
+            "{model}"
+        );
+    }
+    for (openai, model, thinks) in
+        [(true, "o3", true), (false, "gpt-oss-120b", true), (false, "deepseek-chat", false)]
+    {
+        assert_eq!(said(openai, model, thinks), (vec![None; 3], vec!["drop_foreign_thought"]), "{model}");
+    }
+}
+
+/// OpenAI refuses objects without `properties`, and schemas that are no object at their top.
+#[test]
+fn the_schema_of_a_tool_is_one_that_openai_takes() {
+    let sent = |schema: &str, flavor: Flavor| {
+        let raw = serde_json::value::RawValue::from_string(schema.to_owned()).unwrap();
+        let tool = koboshi_wire::form::Tool {
+            name: "f".into(),
+            description: None,
+            input: koboshi_wire::form::ToolInput::Schema(Some(std::borrow::Cow::Owned(raw))),
+            strict: None,
+        };
+        let form = Form { model: "gpt-4o".into(), tools: vec![tool], ..Form::default() };
+        let (body, left) = written(&form, flavor);
+        (body["tools"][0]["function"]["parameters"].to_string(), rules(&left))
+    };
+    let openai = Flavor::of(true, "gpt-4o");
+    let empty = r#"{"properties":{},"type":"object"}"#;
+    for schema in [r#"{"type":"object"}"#, "{}", r#"{"type":"null"}"#] {
+        assert_eq!(sent(schema, openai), (empty.to_owned(), vec!["fit_tool_schema"]), "{schema}");
+    }
+    let whole = r#"{"properties":{"a":{}},"type":"object"}"#;
+    assert_eq!(sent(whole, openai), (whole.to_owned(), vec![]));
+    let union = r#"{"anyOf":[{"type":"object"}]}"#;
+    assert_eq!(sent(union, openai).1, ["needs_union_schema"]);
+    assert_eq!(sent(union, Flavor::default()), (union.to_owned(), vec![]), "others may take it");
+}
+
+/// In chat OpenAI's later models call tools only while they do not think, and think unless told otherwise.
+#[test]
+fn beside_tools_later_models_are_told_not_to_think() {
+    let said = |model: &'static str, openai: bool, tools: usize, thinking: Thinking| {
+        let tool = koboshi_wire::form::Tool {
+            name: "f".into(),
+            description: None,
+            input: koboshi_wire::form::ToolInput::Schema(None),
+            strict: None,
+        };
+        let form = Form { model: model.into(), thinking, tools: vec![tool; tools], ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(openai, model));
+        (body["reasoning_effort"].as_str().unwrap_or_default().to_owned(), rules(&left))
+    };
+    let high = Thinking::Effort(Effort::High);
+    let rule = vec!["drop_effort_beside_tools"];
+    for model in ["gpt-5.4", "gpt-5.4-mini", "openai/gpt-5.6-terra", "gpt-5.10"] {
+        assert_eq!(said(model, true, 1, high), ("none".to_owned(), rule.clone()), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unsaid), ("none".to_owned(), rule.clone()), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Off), ("none".to_owned(), vec![]), "{model}");
+        assert_eq!(said(model, true, 0, high), ("high".to_owned(), vec![]), "{model}");
+    }
+    for model in ["gpt-5", "gpt-5.1", "gpt-5.2-mini", "o3"] {
+        assert_eq!(said(model, true, 1, high), ("high".to_owned(), vec![]), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unsaid), (String::new(), vec![]), "{model}");
+    }
+    assert_eq!(said("gpt-5.6", false, 1, Thinking::Unsaid), (String::new(), vec![]), "not OpenAI's own");
+}
+
+/// Servers refuse the mode where the conversation does not name it.
+#[test]
+fn json_is_named_where_an_answer_in_it_is_asked_for() {
+    let said = |system: &'static str, text: &'static str, output: koboshi_wire::form::Output<'static>| {
+        let system = (!system.is_empty()).then(|| system.into()).into_iter().collect();
+        let turns = vec![turn(Role::User, vec![Part::Text(text.into())])];
+        let form = Form { model: "gpt-4o".into(), system, turns, output, ..Form::default() };
+        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        (body["messages"][0]["content"].as_str().unwrap().to_owned(), rules(&left))
+    };
+    use koboshi_wire::form::Output::{Json, Text};
+    let asked = "Answer with one JSON object and nothing else.";
+    assert_eq!(said("", "A list.", Json), (asked.to_owned(), vec!["name_json"]));
+    assert_eq!(said("Be brief.", "A list.", Json), (format!("Be brief.\n\n{asked}"), vec!["name_json"]));
+    assert_eq!(said("As json.", "A list.", Json), ("As json.".to_owned(), vec![]));
+    assert_eq!(said("", "A list in Json.", Json), ("A list in Json.".to_owned(), vec![]));
+    assert_eq!(said("", "A list.", Text), ("A list.".to_owned(), vec![]));
+}
+
+/// It refuses fields that it does not know, and ids of calls other than its own.
+#[test]
+fn mistral_gets_only_what_it_knows() {
+    let result = |id: &'static str| Part::Outcome(Outcome { id: id.into(), ..Outcome::default() });
+    let mut form = Form {
+        model: "mistral-large-latest".into(),
+        stream: true,
+        user: Some("u".into()),
+        turns: vec![
+            turn(
+                Role::Assistant,
+                vec![call("toolu_01", false), call("toolu_02", false), call("D681PevKs", false)],
+            ),
+            turn(Role::User, vec![result("toolu_01"), result("toolu_02"), result("D681PevKs")]),
+        ],
+        ..Form::default()
+    };
+    form.sampling.seed = Some(7);
+    let (body, left) = written(&form, Flavor { mistral: true, ..Flavor::default() });
+    for field in ["stream_options", "user", "seed"] {
+        assert_eq!(body.get(field), None);
+    }
+    assert_eq!((&body["random_seed"], rules(&left)), (&json!(7), vec!["drop_user"]));
+    let ids: Vec<&str> =
+        (0..3).map(|at| body["messages"][0]["tool_calls"][at]["id"].as_str().unwrap()).collect();
+    for (at, id) in ids.iter().enumerate() {
+        assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+        assert_eq!(body["messages"][at + 1]["tool_call_id"], *id, "call and result find each other");
+    }
+    assert!(ids[0] != ids[1] && ids[2] == "D681PevKs");
+    form.sampling.seed = Some(-7);
+    let (body, left) = written(&form, Flavor { mistral: true, ..Flavor::default() });
+    assert_eq!((body.get("random_seed"), rules(&left)), (None, vec!["drop_seed", "drop_user"]));
 }

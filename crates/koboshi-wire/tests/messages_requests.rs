@@ -873,3 +873,13 @@ fn answers_are_gone_on_with_and_calls_corrected() {
     );
     assert_eq!(again["messages"][3], json!({"role": "assistant", "content": "end"}));
 }
+
+/// Many clients name the type of a picture so, and the vendor knows only the right name.
+#[test]
+fn a_jpg_is_a_jpeg() {
+    let image = Part::Image(Image::Data { media_type: "image/jpg".into(), data: "AA".into() });
+    let turns = vec![Turn { role: Role::User, parts: vec![image] }];
+    let written = body::write(&Form { model: "claude-opus-4-6".into(), turns, ..Form::default() });
+    assert_eq!(written.left, []);
+    assert!(String::from_utf8_lossy(&written.body).contains(r#""media_type":"image/jpeg""#));
+}

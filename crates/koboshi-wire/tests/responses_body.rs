@@ -108,8 +108,9 @@ fn a_foreign_conversation_is_written_as_the_vendor_takes_it() {
     assert_eq!(
         dropped,
         [
-            "drop_foreign_seal turns[1].parts[0]", "drop_error_flag turns[2].parts[1]",
-            "budget_as_effort thinking", "drop_user user", "drop_top_k sampling",
+            "drop_sampling_of_reasoning sampling", "drop_foreign_seal turns[1].parts[0]",
+            "drop_error_flag turns[2].parts[1]", "budget_as_effort thinking", "drop_user user",
+            "drop_top_k sampling",
         ]
     );
     assert_eq!(needed, Vec::<String>::new());
@@ -145,6 +146,7 @@ fn what_cannot_be_carried_is_needed() {
 fn limits_of_the_vendor_are_kept() {
     let long = "toolu_".repeat(30);
     let mut form = foreign();
+    form.model = "gpt-4o".into();
     form.max_output = Some(1);
     form.sampling = Sampling { temperature: Some(3.5), top_p: Some(-1.0), ..Sampling::default() };
     form.thinking = Thinking::Off;
@@ -240,10 +242,9 @@ fn form() -> impl Strategy<Value = Form<'static>> {
     let tool = (proptest::option::of(word()), any::<bool>(), any::<bool>());
     let effort = prop_oneof![
         Just(Thinking::Unsaid),
-        Just(Thinking::Effort(Effort::Minimal)),
         Just(Thinking::Effort(Effort::Low)),
+        Just(Thinking::Effort(Effort::Medium)),
         Just(Thinking::Effort(Effort::High)),
-        Just(Thinking::Effort(Effort::Max)),
     ];
     let sampling = (
         proptest::option::of(0.0..2.0_f64),
@@ -270,18 +271,19 @@ fn form() -> impl Strategy<Value = Form<'static>> {
                         input: if free_text {
                             ToolInput::FreeText
                         } else {
-                            ToolInput::Schema(Some(raw(r#"{"type": "object"}"#)))
+                            ToolInput::Schema(Some(raw(r#"{"type": "object", "properties": {}}"#)))
                         },
                         strict: (!free_text).then_some(strict),
                     })
                     .collect();
+                let asked = user(vec![Part::Text("As JSON, if at all.".into())]);
                 let choice =
                     if flag && !tools.is_empty() { Choice::Tool("tool_0".into()) } else { Choice::Unsaid };
                 Form {
                     model: "m".into(),
                     stream: flag,
                     system: system.clone().into_iter().collect(),
-                    turns: exchanges.into_iter().flatten().collect(),
+                    turns: exchanges.into_iter().flatten().chain([asked]).collect(),
                     parallel: (!tools.is_empty()).then_some(flag),
                     tools,
                     choice,
@@ -323,4 +325,60 @@ fn a_system_text_alone_is_the_question() {
     let (sent, ..) = written(&form);
     let wanted = serde_json::json!([{"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Say hello."}]}]);
     assert_eq!((&sent["input"], sent.get("instructions")), (&wanted, None));
+}
+
+/// The vendor refuses objects without `properties`, and schemas that are no object at their top.
+#[test]
+fn the_schema_of_a_tool_is_one_that_the_vendor_takes() {
+    let sent = |schema: &str| {
+        let input = ToolInput::Schema(Some(raw(schema)));
+        let tool = Tool { name: "f".into(), description: None, input, strict: None };
+        let (body, dropped, needed) = written(&Form { tools: vec![tool], ..foreign() });
+        let dropped = dropped.contains(&"fit_tool_schema tools[0]".to_owned());
+        let needed = needed.contains(&"needs_union_schema tools[0]".to_owned());
+        (body["tools"][0]["parameters"].to_string(), dropped, needed)
+    };
+    let empty = r#"{"properties":{},"type":"object"}"#;
+    assert_eq!(sent(r#"{"type":"object"}"#), (empty.to_owned(), true, false));
+    assert_eq!(sent(empty), (empty.to_owned(), false, false));
+    assert!(sent(r#"{"oneOf":[]}"#).2);
+}
+
+#[test]
+fn thinkers_of_the_vendor_are_told_only_what_they_know() {
+    let said = |model: &'static str, thinking: Thinking| {
+        let sampling = Sampling { temperature: Some(0.5), top_p: Some(0.9), ..Sampling::default() };
+        let (body, dropped, _) =
+            written(&Form { model: model.into(), thinking, sampling, tools: Vec::new(), ..foreign() });
+        let samples = (body.get("temperature").is_some(), body.get("top_p").is_some());
+        let named = dropped.iter().any(|rule| rule.starts_with("drop_sampling_of_reasoning"));
+        assert_eq!(samples, (!named, !named), "{model} {dropped:?}");
+        (body["reasoning"]["effort"].as_str().unwrap_or_default().to_owned(), named)
+    };
+    for (model, off, least, most, thinks) in [
+        ("o3", "low", "low", "high", true),
+        ("gpt-5", "minimal", "minimal", "high", true),
+        ("gpt-5.1", "none", "low", "high", true),
+        ("gpt-5.6-terra", "none", "low", "xhigh", true),
+        ("other", "", "low", "high", false),
+    ] {
+        assert_eq!(said(model, Thinking::Off), (off.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Minimal)), (least.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Max)), (most.to_owned(), thinks), "{model}");
+    }
+}
+
+/// The vendor refuses the mode where the input does not name it; what the instructions say does not count.
+#[test]
+fn json_is_named_where_an_answer_in_it_is_asked_for() {
+    let said = |text: &'static str, output: Output<'static>| {
+        let turns = vec![user(vec![Part::Text(text.into())])];
+        let form = Form { system: vec!["As JSON.".into()], turns, output, ..Form::default() };
+        let (body, dropped, _) = written(&form);
+        (body["input"][0]["content"][0]["text"].as_str().unwrap().to_owned(), dropped)
+    };
+    let asked = "Answer with one JSON object and nothing else.".to_owned();
+    assert_eq!(said("A list.", Output::Json), (asked, vec!["name_json output".to_owned()]));
+    assert_eq!(said("A list in json.", Output::Json), ("A list in json.".to_owned(), vec![]));
+    assert_eq!(said("A list.", Output::Text), ("A list.".to_owned(), vec![]));
 }

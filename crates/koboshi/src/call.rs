@@ -373,7 +373,8 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     }
 
     /// Whether a target that was not asked yet may be asked now: the next ones, and at last those that were passed over.
-    fn others_left(&self, now: Moment) -> bool {
+    #[must_use]
+    pub fn others_left(&self, now: Moment) -> bool {
         self.targets.iter().enumerate().any(|(target, breaker)| {
             let asked = target == self.current || self.failed.iter().any(|failed| failed.target == target);
             !asked

@@ -146,6 +146,29 @@ fn a_fallback_of_another_vendor_goes_on_where_the_first_one_broke_off() {
     }
 }
 
+/// What is refused there is not what the client said, but what we made of it.
+#[test]
+fn a_refusal_of_a_translated_request_goes_to_the_next_target() {
+    for (client, upstream) in [(Dialect::Messages, Dialect::Chat), (Dialect::Chat, Dialect::Gemini)] {
+        for stream in [true, false] {
+            let wanted = wanted(client, stream);
+            let stage = stage(upstream, &["one/fail-400", "two/ok"], |_| {});
+            let told = heard(client, &ask(&stage, &question(client, TEXT, stream)));
+            assert_eq!((told.text, stage.calls()), (wanted.text, (1, 1)), "{client:?} {upstream:?} {stream}");
+            let noted =
+                stage.journal("the reason", |entry| entry.kind.as_deref() == Some("refused_translation"));
+            assert_eq!(noted.data.as_ref().unwrap()["to"], upstream.name(), "{noted:?}");
+        }
+        // The last word is the refusal's, and nothing lesser hides it.
+        let alone = stage(upstream, &["one/fail-400"], |config| {
+            config.degrade.simple = Some("two/ok".to_owned());
+        });
+        let answer = ask(&alone, &question(client, TEXT, false));
+        assert_eq!((answer.status, alone.calls()), (400, (1, 0)), "{client:?} {answer:?}");
+        assert_eq!(answer.header("x-koboshi-fault"), Some("invalid_request"));
+    }
+}
+
 #[test]
 fn a_stall_in_the_text_goes_on_elsewhere_in_every_dialect() {
     for dialect in Dialect::ALL {

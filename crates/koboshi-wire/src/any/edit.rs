@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
+use super::fit::fit;
 use super::request::Request;
 use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
@@ -90,12 +91,16 @@ pub struct To {
     pub dialect: Dialect,
     /// It is OpenAI itself, with its own rules, and no server that copies it.
     pub openai: bool,
+    /// It is Mistral itself.
+    pub mistral: bool,
     /// It is Google's Vertex.
     pub vertex: bool,
     /// It goes on with an answer that is begun.
     pub prefill: bool,
     /// Its model thinks.
     pub thinks: bool,
+    /// The most tokens that its model writes, where that is known.
+    pub output: Option<u64>,
 }
 
 /// A body for a target.
@@ -135,26 +140,33 @@ impl Request<'_> {
         {
             form = trimmed.form;
         }
+        let mut store = Some(false);
         if let Self::Responses(request) = self
             && to.dialect == Dialect::Responses
         {
             without_groups(&mut form, request);
+            store = request.store();
+            form.left.retain(|left| left.rule != "drop_store");
         }
         if edits.mend == Some(Mending::Seals) {
             drop_seals(&mut form);
             form.left.push(Left::dropped("drop_refused_seals", "turns"));
         }
-        edit(&mut form, edits, to);
+        edit(&mut form, edits);
+        fit(&mut form, self.dialect(), to);
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
+        if let Some(note) = edits.note {
+            // Only now: to the sanitizer it would be an old one.
+            append_note(&mut form, note, edits.turn);
+        }
         let mut left = std::mem::take(&mut form.left);
+        let flavor =
+            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, edits.model) };
+        let flavor = flavor.thinking(to.thinks, edits.model);
         let written = match to.dialect {
-            Dialect::Chat => {
-                let mut flavor = chat::body::Flavor::of(to.openai, edits.model);
-                flavor.reasoning |= to.openai && to.thinks;
-                chat::body::write(&form, flavor)
-            }
-            Dialect::Messages => messages::body::write(&form),
-            Dialect::Responses => responses::body::write(&form),
+            Dialect::Chat => chat::body::write(&form, flavor),
+            Dialect::Messages => messages::body::write_within(&form, to.output),
+            Dialect::Responses => responses::body::write_as(&form, flavor, store),
             Dialect::Gemini => gemini::body::write(&form),
         };
         left.extend(written.left);
@@ -302,16 +314,9 @@ fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>
     }
 }
 
-/// The same wishes on a form.
-fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
+/// The same wishes on a form, but for the note.
+fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     form.model = Cow::Owned(edits.model.to_owned());
-    if !to.thinks {
-        // A model that does not think refuses to be told how.
-        form.thinking = Thinking::Unsaid;
-    }
-    if let Some(note) = edits.note {
-        append_note(form, note);
-    }
     if edits.close && !form.tools.is_empty() {
         form.choice = Choice::Never;
     }
@@ -327,13 +332,18 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>, to: To) {
     }
 }
 
-fn append_note(form: &mut Form<'_>, note: &str) {
-    let mut parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
-    let last = parts.find_map(|part| match part {
+/// To the last result that the client sent.
+fn append_note(form: &mut Form<'_>, note: &str, turn: Turn<'_>) {
+    let ours = match turn {
+        Turn::Redo(Redone { broken, .. }) => broken.len(),
+        Turn::Plain | Turn::Prefill(_) => 0,
+    };
+    let parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
+    let mut outcomes = parts.filter_map(|part| match part {
         Part::Outcome(outcome) => Some(outcome),
         _ => None,
     });
-    if let Some(outcome) = last {
+    if let Some(outcome) = outcomes.nth(ours) {
         outcome.parts.push(Part::Text(Cow::Owned(note.to_owned())));
     }
 }

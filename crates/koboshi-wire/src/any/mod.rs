@@ -11,6 +11,7 @@
 pub mod answer;
 mod edit;
 mod events;
+mod fit;
 mod request;
 mod writer;
 

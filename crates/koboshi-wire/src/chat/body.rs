@@ -10,8 +10,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::history::{Message, messages};
-use super::sampling::Drawn;
+use super::sampling::{Drawn, thinks_or_calls};
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use crate::inputs::{self, Input};
 use crate::json;
 
 /// Whose chat dialect it is.
@@ -21,6 +22,10 @@ pub struct Flavor {
     pub openai: bool,
     /// The model thinks: it takes `reasoning_effort`. OpenAI's then want `max_completion_tokens` and refuse sampling parameters.
     pub reasoning: bool,
+    /// The model wants the thought before its calls back, and refuses calls without one. Other servers refuse the field.
+    pub recalls: bool,
+    /// Mistral's own: it refuses fields that it does not know, and ids of calls that are not like its own.
+    pub mistral: bool,
 }
 
 impl Flavor {
@@ -29,8 +34,29 @@ impl Flavor {
     pub fn of(openai: bool, model: &str) -> Self {
         let bare = bare(model);
         let thinks = ["o1", "o3", "o4", "gpt-5", "codex-"].iter().any(|start| bare.starts_with(start));
-        Self { openai, reasoning: openai && thinks && !bare.starts_with("gpt-5-chat") }
+        let reasoning = openai && thinks && !bare.starts_with("gpt-5-chat");
+        Self { openai, reasoning, ..Self::default() }
     }
+
+    /// The same where it is known whether the model thinks.
+    #[must_use]
+    pub fn thinking(self, thinks: bool, model: &str) -> Self {
+        let name = bare(model).to_ascii_lowercase();
+        let demands = ["deepseek", "kimi"].iter().any(|start| name.starts_with(start));
+        Self {
+            reasoning: self.reasoning || self.openai && thinks,
+            recalls: !self.openai && thinks && demands,
+            ..self
+        }
+    }
+}
+
+/// Whether OpenAI serves this model better by Responses: in chat it calls no tools while it thinks, or is not there at all.
+#[must_use]
+pub fn is_better_by_responses(model: &str) -> bool {
+    let name = bare(model);
+    let is_pro = name.starts_with(['o', 'g']) && name.split('-').any(|word| word == "pro");
+    thinks_or_calls(model) || name.contains("codex") || is_pro
 }
 
 /// The name without the vendor that relays put before it.
@@ -60,7 +86,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         model: &form.model,
         messages: messages(form, flavor, &mut notes),
         stream: form.stream.then_some(true),
-        stream_options: form.stream.then_some(StreamOptions { include_usage: true }),
+        stream_options: (form.stream && !flavor.mistral).then_some(StreamOptions { include_usage: true }),
         tools,
         tool_choice: choice(form, flavor, &mut notes),
         parallel_tool_calls: parallel(form, flavor, has_tools, &mut notes),
@@ -68,7 +94,7 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         max_tokens: limit(false),
         max_completion_tokens: limit(true),
         drawn: Drawn::of(form, flavor, &mut notes),
-        user: form.user.as_deref(),
+        user: user(form, flavor, &mut notes),
     };
     Written { body: json::bytes(&body), left: notes.all }
 }
@@ -161,13 +187,39 @@ fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes
     };
     match &tool.input {
         ToolInput::Schema(schema) => {
-            offered.parameters = schema.as_deref().map(Cow::Borrowed);
+            offered.parameters = schema.as_deref().map(|schema| parameters(schema, index, flavor, notes));
             Offer::Function { function: offered }
         }
         ToolInput::FreeText if flavor.openai => Offer::Custom { custom: Offered { strict: None, ..offered } },
         ToolInput::FreeText => {
             offered.parameters = RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned);
             Offer::Function { function: offered }
+        }
+    }
+}
+
+/// The schema of a tool. What others than OpenAI take is not known, so theirs is only made clearer.
+fn parameters<'f>(
+    schema: &'f RawValue,
+    index: usize,
+    flavor: Flavor,
+    notes: &mut Notes,
+) -> Cow<'f, RawValue> {
+    let fitted = if flavor.openai {
+        inputs::openai(schema)
+    } else {
+        Input::Fits(inputs::with_properties(Cow::Borrowed(schema)))
+    };
+    match fitted {
+        Input::Fits(fitted) => {
+            if matches!(fitted, Cow::Owned(_)) {
+                notes.add(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
+            }
+            fitted
+        }
+        Input::Union => {
+            notes.add(Left::needed("needs_union_schema", format!("tools[{index}]")));
+            Cow::Borrowed(schema)
         }
     }
 }
@@ -199,9 +251,15 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<C
 }
 
 /// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+pub(super) fn calls_one_by_one(model: &str) -> bool {
+    ["o1", "o3", "o4"].iter().any(|start| {
+        bare(model).strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
 fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
     let said = form.parallel.filter(|_| has_tools)?;
-    if flavor.openai && flavor.reasoning && bare(&form.model).starts_with('o') {
+    if flavor.openai && calls_one_by_one(&form.model) {
         notes.add(Left::dropped("drop_parallel", "parallel"));
         return None;
     }
@@ -234,18 +292,50 @@ fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
     }
 }
 
+/// The end user's id may have so many characters.
+const LONGEST_USER: usize = 64;
+
+fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f str> {
+    let user = form.user.as_deref()?;
+    if flavor.mistral || user.chars().nth(LONGEST_USER).is_some() {
+        notes.add(Left::dropped("drop_user", "user"));
+        return None;
+    }
+    Some(user)
+}
+
 /// The longest id of a call that OpenAI takes.
 const LONGEST_ID: usize = 40;
 
-/// An id of a call that is short enough: the same one for the same id.
-pub(super) fn short_id(id: &str) -> Cow<'_, str> {
+/// So long are all ids of calls that Mistral takes.
+const MISTRALS_ID: usize = 9;
+
+/// An id of a call that the server takes: the same one for the same id.
+pub(super) fn fit_id(id: &str, flavor: Flavor) -> Cow<'_, str> {
+    if flavor.mistral {
+        let fits = id.len() == MISTRALS_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return if fits { Cow::Borrowed(id) } else { Cow::Owned(mistrals_id(id)) };
+    }
     if id.len() <= LONGEST_ID {
         return Cow::Borrowed(id);
     }
-    // FNV-1a: not secret, only the same each time.
-    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
     let start = id.get(..id.floor_char_boundary(LONGEST_ID - 17)).unwrap_or_default();
-    Cow::Owned(format!("{start}_{hash:016x}"))
+    Cow::Owned(format!("{start}_{:016x}", hash(id)))
+}
+
+/// Letters and digits only.
+fn mistrals_id(id: &str) -> String {
+    let mut rest = hash(id);
+    let letters = (0..MISTRALS_ID).filter_map(|_| {
+        let digit = u32::try_from(rest % 36).ok()?;
+        rest /= 36;
+        char::from_digit(digit, 36)
+    });
+    letters.collect()
+}
+
+/// FNV-1a: not secret, only the same each time.
+fn hash(id: &str) -> u64 {
+    id.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -5,6 +5,7 @@
 //! answers, a search.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
@@ -260,7 +261,7 @@ fn narrowed<'a>(allowed: &Raw<'a>, tools: &mut Vec<Tool<'a>>, left: &mut Vec<Lef
         let inside = tool.object("function").or_else(|| tool.object("custom"));
         inside.as_ref().unwrap_or(&tool).full("name")
     };
-    let names: Vec<_> = list(allowed.get("tools")?)?.into_iter().filter_map(named).collect();
+    let names: HashSet<_> = list(allowed.get("tools")?)?.into_iter().filter_map(named).collect();
     let chosen = mode(&allowed.text("mode")?)?;
     tools.retain(|tool| names.contains(&tool.name));
     left.push(Left::dropped("narrow_tools", "tool_choice.allowed_tools"));

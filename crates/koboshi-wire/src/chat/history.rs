@@ -1,17 +1,23 @@
 //! The turns of a form as chat messages.
 //!
 //! Chat wants results right behind their calls, and pictures only from the user. So results of a turn come first, and pictures that stand
-//! elsewhere wait until all results are said and then come in a message of their own; the result says where to look.
+//! elsewhere wait until all results are said and then come in a message of their own; the result says where to look. Thoughts are not said,
+//! except to those models that refuse their own calls without the thought before them.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::body::{Flavor, Notes, short_id};
-use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Turn, free_text};
+use super::body::{Flavor, Notes, fit_id};
+use crate::form::{
+    ASKS_FOR_JSON, Call, Form, Image, Left, Media, Outcome, Output, Part, Role, Turn, free_text, names_json,
+};
 
 /// What stands in a result in place of a picture.
 const ELSEWHERE: &str = "[image: in the next message]";
+
+/// What stands where a thought must be and none is known.
+const UNKNOWN_THOUGHT: &str = ".";
 
 /// A message.
 #[derive(Serialize, Debug, Default)]
@@ -20,6 +26,8 @@ pub(super) struct Message<'f> {
     content: Content<'f>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Cow<'f, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<Cow<'f, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Called<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,9 +98,12 @@ struct Custom<'f> {
 /// All messages of a form.
 pub(super) fn messages<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Vec<Message<'f>> {
     let mut history = History { flavor, notes, all: Vec::new(), pending: Vec::new(), at: String::new() };
-    if !form.system.is_empty() {
+    let system = form.system.iter().map(AsRef::as_ref).chain(history.naming_json(form));
+    let mut system = system.peekable();
+    if system.peek().is_some() {
         // One text: several system messages are more than many chat templates bear.
-        history.push("system", Content::Text(joined(form.system.iter().map(AsRef::as_ref), "\n\n")));
+        let system = joined(system, "\n\n");
+        history.push("system", Content::Text(system));
     }
     for (index, turn) in form.turns.iter().enumerate() {
         history.at = format!("turns[{index}]");
@@ -122,6 +133,17 @@ impl<'f> History<'f, '_> {
             let pieces = std::mem::take(&mut self.pending);
             self.push("user", Content::Pieces(pieces));
         }
+    }
+
+    /// What must be said of an answer in JSON, where nothing does.
+    fn naming_json(&mut self, form: &Form<'_>) -> Option<&'static str> {
+        let is_named =
+            || form.system.iter().any(|text| names_json(text)) || form.turns.iter().any(Turn::names_json);
+        if !matches!(form.output, Output::Json) || is_named() {
+            return None;
+        }
+        self.notes.add(Left::dropped("name_json", "output"));
+        Some(ASKS_FOR_JSON)
     }
 
     fn note(&mut self, rule: &'static str) {
@@ -174,10 +196,15 @@ impl<'f> History<'f, '_> {
         self.flush();
         let mut said = texts(turn);
         let mut message = Message { role: "assistant", ..Message::default() };
+        let recalls = self.flavor.recalls && turn.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        if recalls {
+            message.reasoning_content = Some(self.thought(turn));
+        }
         for part in &turn.parts {
             match part {
                 Part::Text(_) => {}
                 Part::Call(call) => message.tool_calls.push(self.call(call)),
+                Part::Thought(_) if recalls => {}
                 Part::Thought(_) => self.note("drop_foreign_thought"),
                 Part::Refusal(words) if self.flavor.openai => message.refusal = Some(Cow::Borrowed(words)),
                 Part::Refusal(words) => {
@@ -202,6 +229,20 @@ impl<'f> History<'f, '_> {
         }
     }
 
+    /// What was thought before the calls of a turn. Where that is not known, something stands there: an empty one counts as missing.
+    fn thought(&mut self, turn: &'f Turn<'_>) -> Cow<'f, str> {
+        let thoughts = turn.parts.iter().filter_map(|part| match part {
+            Part::Thought(thought) if !thought.hidden => Some(thought.text.as_ref()),
+            _ => None,
+        });
+        let thought = joined(thoughts, "\n\n");
+        if thought.trim().is_empty() {
+            self.note("add_missing_thought");
+            return Cow::Borrowed(UNKNOWN_THOUGHT);
+        }
+        thought
+    }
+
     fn call(&mut self, call: &'f Call<'_>) -> Called<'f> {
         if call.seal.is_some() {
             self.note("drop_foreign_seal");
@@ -215,7 +256,7 @@ impl<'f> History<'f, '_> {
             let arguments = Cow::Owned(free_text::wrapped(&call.arguments));
             Kind::Function { function: Function { name, arguments } }
         };
-        Called { id: short_id(&call.id), kind }
+        Called { id: fit_id(&call.id, self.flavor), kind }
     }
 
     fn outcome(&mut self, outcome: &'f Outcome<'_>) {
@@ -243,7 +284,7 @@ impl<'f> History<'f, '_> {
         self.all.push(Message {
             role: "tool",
             content: Content::Text(text),
-            tool_call_id: Some(short_id(&outcome.id)),
+            tool_call_id: Some(fit_id(&outcome.id, self.flavor)),
             ..Message::default()
         });
     }

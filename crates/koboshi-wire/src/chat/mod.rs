@@ -16,7 +16,7 @@ mod parts;
 pub mod request;
 mod rewrite;
 mod said;
-mod sampling;
+pub(crate) mod sampling;
 mod tools;
 mod turns;
 pub mod unstreamed;

@@ -9,6 +9,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::body::calls_one_by_one;
 use super::request::{ChatRequest, Message};
 use super::write::WholeCall;
 use crate::raw::is_object;
@@ -110,9 +111,10 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Allows one tool call at a time.
+    /// Allows one tool call at a time; models that do so anyway are not told.
     pub fn parallel_off(&mut self) -> &mut Self {
-        if self.request.raw("tools").is_some() {
+        let does_so = calls_one_by_one(self.model.as_deref().unwrap_or_default());
+        if self.request.raw("tools").is_some() && !does_so {
             self.field("parallel_tool_calls", "false".to_owned())
         } else {
             self

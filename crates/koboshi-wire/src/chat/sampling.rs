@@ -29,6 +29,8 @@ pub(super) struct Drawn<'f> {
     presence_penalty: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    random_seed: Option<u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop: &'f [Cow<'f, str>],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +50,8 @@ impl<'f> Drawn<'f> {
             top_p: within(sampling.top_p, 0.0, 1.0, "clamp_top_p", notes),
             frequency_penalty: within(sampling.frequency_penalty, -2.0, 2.0, "clamp_penalty", notes),
             presence_penalty: within(sampling.presence_penalty, -2.0, 2.0, "clamp_penalty", notes),
-            seed: sampling.seed,
+            seed: sampling.seed.filter(|_| !flavor.mistral),
+            random_seed: random_seed(sampling.seed, flavor, notes),
             stop: &sampling.stop,
             n: sampling.answers,
             reasoning_effort: effort(form, flavor, notes),
@@ -77,6 +80,16 @@ impl<'f> Drawn<'f> {
     }
 }
 
+/// A seed in Mistral's word for it; there it is not below zero.
+fn random_seed(seed: Option<i64>, flavor: Flavor, notes: &mut Notes) -> Option<u64> {
+    let seed = seed.filter(|_| flavor.mistral)?;
+    let fitting = u64::try_from(seed).ok();
+    if fitting.is_none() {
+        notes.add(Left::dropped("drop_seed", "sampling"));
+    }
+    fitting
+}
+
 fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes: &mut Notes) -> Option<f64> {
     let number = number.filter(|number| number.is_finite())?;
     let fitted = number.clamp(least, most);
@@ -87,11 +100,18 @@ fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes:
 }
 
 fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
+    if flavor.openai && !form.tools.is_empty() && thinks_or_calls(&form.model) {
+        // Where nothing is said they think, and refuse the tools for it.
+        if !matches!(form.thinking, Thinking::Off | Thinking::Budget(0)) {
+            notes.add(Left::dropped("drop_effort_beside_tools", "thinking"));
+        }
+        return Some("none");
+    }
     let wanted = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
         // Nothing is lost where nobody thinks.
         Thinking::Off | Thinking::Budget(0) => {
-            return if flavor.reasoning { least(form, flavor, notes) } else { None };
+            return flavor.reasoning.then(|| noted(Age::of(&form.model, flavor).least(), notes));
         }
         Thinking::Effort(effort) => effort,
         Thinking::Budget(tokens) if tokens < LITTLE => Effort::Low,
@@ -102,36 +122,26 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         notes.add(Left::dropped("drop_thinking", "thinking"));
         return None;
     }
-    let age = Age::of(form, flavor);
-    let (word, is_exact) = match wanted {
-        Effort::Minimal if age == Age::Minimal => ("minimal", true),
-        Effort::Minimal => ("low", false),
-        Effort::Low => ("low", true),
-        Effort::Medium => ("medium", true),
-        Effort::High => ("high", true),
-        Effort::Max if age == Age::Extra => ("xhigh", true),
-        Effort::Max => ("high", false),
-    };
+    Some(noted(Age::of(&form.model, flavor).word(wanted), notes))
+}
+
+/// Whether a model of OpenAI's calls no tools in chat while it thinks: all from gpt-5.4 on.
+pub(super) fn thinks_or_calls(model: &str) -> bool {
+    let minor = bare(model).strip_prefix("gpt-5.").map(|rest| rest.split(|c: char| !c.is_ascii_digit()));
+    minor.and_then(|mut words| words.next()?.parse::<u32>().ok()).is_some_and(|minor| minor >= 4)
+}
+
+/// A word, and the note where it is only the nearest one.
+fn noted((word, is_exact): (&'static str, bool), notes: &mut Notes) -> &'static str {
     if !is_exact {
         notes.add(Left::dropped("nearest_effort", "thinking"));
     }
-    Some(word)
-}
-
-/// As little thinking as the model knows.
-fn least(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
-    match Age::of(form, flavor) {
-        Age::Quiet | Age::Extra => Some("none"),
-        age => {
-            notes.add(Left::dropped("nearest_effort", "thinking"));
-            Some(if age == Age::Minimal { "minimal" } else { "low" })
-        }
-    }
+    word
 }
 
 /// Which words of effort a model knows besides `low`, `medium` and `high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Age {
+pub(crate) enum Age {
     /// None: the first ones, and whatever is not OpenAI's.
     Plain,
     /// `minimal`: gpt-5.
@@ -143,14 +153,36 @@ enum Age {
 }
 
 impl Age {
-    fn of(form: &Form<'_>, flavor: Flavor) -> Self {
-        let Some(rest) = bare(&form.model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
+    pub(crate) fn of(model: &str, flavor: Flavor) -> Self {
+        let Some(rest) = bare(model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
             return Self::Plain;
         };
         match rest.strip_prefix('.') {
             None => Self::Minimal,
             Some(minor) if minor == "1" || minor.starts_with("1-") => Self::Quiet,
             Some(_) => Self::Extra,
+        }
+    }
+
+    /// The word for an effort, and whether it says just that.
+    pub(crate) fn word(self, wanted: Effort) -> (&'static str, bool) {
+        match wanted {
+            Effort::Minimal if self == Self::Minimal => ("minimal", true),
+            Effort::Minimal => ("low", false),
+            Effort::Low => ("low", true),
+            Effort::Medium => ("medium", true),
+            Effort::High => ("high", true),
+            Effort::Max if self == Self::Extra => ("xhigh", true),
+            Effort::Max => ("high", false),
+        }
+    }
+
+    /// As little thinking as the model knows, and whether that is none.
+    pub(crate) const fn least(self) -> (&'static str, bool) {
+        match self {
+            Self::Quiet | Self::Extra => ("none", true),
+            Self::Minimal => ("minimal", false),
+            Self::Plain => ("low", false),
         }
     }
 }

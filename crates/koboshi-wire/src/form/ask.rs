@@ -209,7 +209,26 @@ fn is_reminder(text: &str) -> bool {
     text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")
 }
 
+/// What is said where an answer in JSON is asked for and the conversation does not name it.
+pub(crate) const ASKS_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
+
+/// Whether a text names JSON, in whatever letters: OpenAI, and those who copy it, refuse to answer in it where nothing does.
+pub(crate) fn names_json(text: &str) -> bool {
+    text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"json"))
+}
+
 impl Turn<'_> {
+    /// Whether a text of it names JSON.
+    pub(crate) fn names_json(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            Part::Text(text) => names_json(text),
+            Part::Outcome(outcome) => {
+                outcome.parts.iter().any(|part| matches!(part, Part::Text(text) if names_json(text)))
+            }
+            _ => false,
+        })
+    }
+
     /// Whether results of tools are in it.
     pub(crate) fn has_results(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Outcome(_)))

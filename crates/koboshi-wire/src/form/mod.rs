@@ -20,7 +20,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-pub(crate) use ask::{BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED};
+pub(crate) use ask::{ASKS_FOR_JSON, BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED, names_json};
 pub use ask::{GuardCall, JsonNeed, Needs};
 pub use part::{Call, Image, Media, Outcome, Part, Seal, Thought};
 

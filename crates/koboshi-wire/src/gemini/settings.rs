@@ -4,6 +4,7 @@
 //! another one; what only tunes an answer is dropped.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
@@ -86,7 +87,8 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     };
     if is_narrow {
         let before = form.tools.len();
-        form.tools.retain(|tool| allowed.contains(&tool.name));
+        let allowed: HashSet<&str> = allowed.iter().map(AsRef::as_ref).collect();
+        form.tools.retain(|tool| allowed.contains(tool.name.as_ref()));
         if form.tools.len() != before {
             form.left.push(Left::dropped("narrow_tools", at("allowedFunctionNames")));
         }

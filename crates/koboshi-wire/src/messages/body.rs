@@ -14,11 +14,13 @@ use super::fit;
 use super::ids;
 use super::thinking::{Thinking, Thought};
 use super::turns;
-use crate::form::{self, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
-use crate::json;
+use crate::form::{self, ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
+use crate::{inputs, json};
 
-/// The vendor wants a limit of the answer with every request; this one stands where nobody said one.
+/// The vendor wants a limit of the answer with every request; this one stands where nobody said one and the model's own is not known.
 pub const MOST_TOKENS: u64 = 8192;
+/// Of a model's own limit so much is asked for where nobody said one: all of it would not fit into the window beside a long conversation.
+const MOST_UNSAID: u64 = 32_000;
 
 /// The vendor takes ids of users up to so many letters.
 const LONGEST_USER: usize = 256;
@@ -26,8 +28,14 @@ const LONGEST_USER: usize = 256;
 /// The form as a request.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
+    write_within(form, None)
+}
+
+/// The same for a model that writes so many tokens at most, where that is known.
+#[must_use]
+pub fn write_within(form: &Form<'_>, output: Option<u64>) -> Written {
     let mut left = Vec::new();
-    let body = Body::of(form, &mut left);
+    let body = Body::of(form, output, &mut left);
     Written { body: json::bytes(&body), left }
 }
 
@@ -105,7 +113,7 @@ struct ToolChoice<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(form: &'a Form<'_>, left: &mut Vec<Left>) -> Self {
+    fn of(form: &'a Form<'_>, output_limit: Option<u64>, left: &mut Vec<Left>) -> Self {
         let model = Claude::of(&form.model);
         let mut messages = turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
@@ -130,10 +138,11 @@ impl<'a> Body<'a> {
                     Some(ToolChoice { r#type: "none", name: None, disable_parallel_tool_use: None });
             }
         }
-        let thought = Thought::of(form, model, &messages, left);
+        let unsaid = output_limit.map_or(MOST_TOKENS, |most| most.min(MOST_UNSAID));
+        let thought = Thought::of(form, model, &messages, (unsaid, output_limit), left);
         let mut body = Body {
             model: &form.model,
-            max_tokens: thought.max_tokens.unwrap_or(MOST_TOKENS),
+            max_tokens: thought.max_tokens.unwrap_or(unsaid),
             thinking: thought.thinking,
             output_config: OutputConfig { effort: thought.effort, format },
             temperature: None,
@@ -205,7 +214,7 @@ fn output<'a>(
         Output::Text => (None, None),
         Output::Json => {
             left.push(Left::dropped("json_by_prompt", "output"));
-            (None, Some("Answer with one JSON object and nothing else.".to_owned()))
+            (None, Some(ASKS_FOR_JSON.to_owned()))
         }
         Output::Schema { schema, .. } if model.follows_schemas() => {
             let fitted = fit::answer(schema);
@@ -230,9 +239,9 @@ fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Claude, left: &mut Vec<L
     }
     let input_schema = match &tool.input {
         ToolInput::FreeText => RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned),
-        ToolInput::Schema(schema) => match fit::input(schema.as_deref()) {
-            fit::Input::Fits(schema) => Some(schema),
-            fit::Input::Union => {
+        ToolInput::Schema(schema) => match inputs::input(schema.as_deref()) {
+            inputs::Input::Fits(schema) => Some(schema),
+            inputs::Input::Union => {
                 left.push(Left::needed("needs_union_schema", format!("tools[{at}]")));
                 None
             }
@@ -258,9 +267,11 @@ fn past_tools<'a>(form: &'a Form<'_>) -> Vec<Tool<'a>> {
     }
     names.sort_unstable();
     names.dedup();
-    let any = names.into_iter().map(|name| match fit::input(None) {
-        fit::Input::Fits(input_schema) => Some(Tool { name, description: None, input_schema, strict: None }),
-        fit::Input::Union => None,
+    let any = names.into_iter().map(|name| match inputs::input(None) {
+        inputs::Input::Fits(input_schema) => {
+            Some(Tool { name, description: None, input_schema, strict: None })
+        }
+        inputs::Input::Union => None,
     });
     any.flatten().collect()
 }

@@ -125,41 +125,6 @@ impl<'s> Listed<'s> {
     }
 }
 
-/// What the schema of a tool must be.
-#[derive(Debug)]
-pub(super) enum Input<'a> {
-    /// It can be sent.
-    Fits(Cow<'a, RawValue>),
-    /// It is a union at its top, which the vendor refuses.
-    Union,
-}
-
-/// The schema of a tool: an object at its top, by name.
-pub(super) fn input(schema: Option<&RawValue>) -> Input<'_> {
-    let Some((raw, all)) =
-        schema.and_then(|raw| Some((raw, fields(raw)?))).filter(|(_, all)| !all.is_empty())
-    else {
-        return Input::Fits(Cow::Owned(any_object()));
-    };
-    if all.iter().any(|(name, _)| matches!(name.as_ref(), "anyOf" | "oneOf" | "allOf")) {
-        return Input::Union;
-    }
-    match all.iter().find(|(name, _)| name == "type") {
-        Some((_, kind)) if kind.get() == "\"object\"" => Input::Fits(Cow::Borrowed(raw)),
-        // A list of types, or something else that arguments can never be.
-        Some(_) => Input::Fits(Cow::Owned(any_object())),
-        None => {
-            let rest = raw.get().trim_start_matches('{');
-            let typed = RawValue::from_string(format!(r#"{{"type":"object",{rest}"#));
-            Input::Fits(typed.map_or(Cow::Borrowed(raw), Cow::Owned))
-        }
-    }
-}
-
-fn any_object() -> Box<RawValue> {
-    RawValue::from_string(r#"{"type":"object"}"#.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,21 +146,5 @@ mod tests {
         assert!(matches!(answer(&sound), Cow::Borrowed(_)), "what fits stays the text it was");
         let deep = raw(&format!("{}{{}}{}", r#"{"items":"#.repeat(120), "}".repeat(120)));
         assert!(answer(&deep).get().len() > 100);
-    }
-
-    #[test]
-    fn a_tools_schema_is_an_object_by_name() {
-        for (schema, fitted) in [
-            (None, r#"{"type":"object"}"#),
-            (Some("{}"), r#"{"type":"object"}"#),
-            (Some(r#"{"type":["object","null"]}"#), r#"{"type":"object"}"#),
-            (Some(r#"{"properties":{"a":{}}}"#), r#"{"type":"object","properties":{"a":{}}}"#),
-            (Some(r#"{"type":"object" }"#), r#"{"type":"object" }"#),
-        ] {
-            let schema = schema.map(raw);
-            let Input::Fits(found) = input(schema.as_deref()) else { panic!("{fitted}") };
-            assert_eq!(found.get(), fitted);
-        }
-        assert!(matches!(input(Some(&raw(r#"{"anyOf":[]}"#))), Input::Union));
     }
 }

@@ -25,12 +25,20 @@ pub(super) struct Thought {
     pub(super) thinking: Option<Thinking>,
     pub(super) effort: Option<&'static str>,
     pub(super) max_tokens: Option<u64>,
+    /// The limit that stands where none is said, and the model's own where it is known.
+    unsaid: (u64, Option<u64>),
 }
 
 impl Thought {
     /// What the form wishes, as far as the model and the conversation allow it.
-    pub(super) fn of(form: &Form<'_>, model: Claude, messages: &[Message<'_>], left: &mut Vec<Left>) -> Self {
-        let mut thought = Self { max_tokens: form.max_output, ..Self::default() };
+    pub(super) fn of(
+        form: &Form<'_>,
+        model: Claude,
+        messages: &[Message<'_>],
+        unsaid: (u64, Option<u64>),
+        left: &mut Vec<Left>,
+    ) -> Self {
+        let mut thought = Self { max_tokens: form.max_output, unsaid, ..Self::default() };
         thought.choose(form, model, messages, left);
         thought
     }
@@ -80,16 +88,15 @@ impl Thought {
         if budget != wished {
             left.push(Left::dropped("raise_thinking_budget", "thinking"));
         }
-        match self.max_tokens {
-            None => self.max_tokens = Some(budget.saturating_add(MOST_TOKENS)),
-            Some(most) if most <= claude::LEAST_BUDGET => {
-                return left.push(Left::dropped("drop_thinking_below_limit", "thinking"));
-            }
-            Some(most) if budget >= most => {
-                budget = most - 1;
-                left.push(Left::dropped("lower_thinking_budget", "thinking"));
-            }
-            Some(_) => {}
+        let (unsaid, own) = self.unsaid;
+        let with_room = || budget.saturating_add(MOST_TOKENS).max(unsaid).min(own.unwrap_or(u64::MAX));
+        let most = *self.max_tokens.get_or_insert_with(with_room);
+        if most <= claude::LEAST_BUDGET {
+            return left.push(Left::dropped("drop_thinking_below_limit", "thinking"));
+        }
+        if budget >= most {
+            budget = most - 1;
+            left.push(Left::dropped("lower_thinking_budget", "thinking"));
         }
         self.thinking = Some(Thinking::Enabled { budget_tokens: budget });
     }

@@ -189,6 +189,8 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
     match part {
         Part::Image(Image::Url(url)) => Some(Block::Image { source: Source::Url { url } }),
         Part::Image(Image::Data { media_type, data }) => match media_type.as_ref() {
+            // Not its name, but a common one.
+            "image/jpg" => Some(Block::Image { source: Source::Base64 { media_type: "image/jpeg", data } }),
             "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
                 Some(Block::Image { source: Source::Base64 { media_type, data } })
             }

@@ -1,8 +1,8 @@
 //! Writes a form as a request of this dialect.
 //!
-//! Nothing is stored (`store: false`): no other dialect stores without being asked. Tools are not strict unless the form says so, because here
-//! they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several system messages break the
-//! templates of compatible servers.
+//! For clients of other dialects nothing is stored (`store: false`): none of them stores without being asked. Tools are not strict unless the
+//! form says so, because here they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several
+//! system messages break the templates of compatible servers.
 //!
 //! *Not here*: mending the conversation. A result without its call, or a call without its result, is written as it is.
 
@@ -12,7 +12,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::content::{Item, Piece, items};
-use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Written};
+use crate::chat::body::Flavor;
+use crate::chat::sampling::Age;
+use crate::form::{
+    ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written, names_json,
+};
+use crate::inputs::{self, Input};
 use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
@@ -24,30 +29,38 @@ const LONGEST_NAME: usize = 128;
 /// A tool without a schema takes nothing that is known.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// The form as a body of this dialect.
+/// The form as a body of this dialect, for the vendor itself.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
+    write_as(form, Flavor::of(true, &form.model), Some(false))
+}
+
+/// The same for whoever has this flavor of its chat dialect: models are the same in both. Whether the answer is stored is for the client to
+/// say, if it speaks this dialect.
+#[must_use]
+pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written {
     let mut left = Vec::new();
+    let (temperature, top_p) = drawn(&form.sampling, flavor, &mut left);
     let tools = tools(form, &mut left);
     let body = Body {
         model: &form.model,
         instructions: instructions(form).filter(|_| !form.turns.is_empty()),
-        input: if form.turns.is_empty() { alone(form) } else { items(form, &mut left) },
+        input: input(form, &mut left),
         tool_choice: choice(form, &mut left),
         parallel_tool_calls: form.parallel.filter(|_| !form.tools.is_empty()),
         tools,
         text: format(&form.output).map(|format| Text { format }),
-        reasoning: effort(form.thinking, &mut left).map(|effort| Reasoning { effort }),
+        reasoning: effort(form, flavor, &mut left).map(|effort| Reasoning { effort }),
         max_output_tokens: form.max_output.map(|most| {
             if most < LEAST_OUTPUT {
                 left.push(Left::dropped("raise_max_output", "max_output"));
             }
             most.max(LEAST_OUTPUT)
         }),
-        temperature: clamped(form.sampling.temperature, 2.0, "clamp_temperature", &mut left),
-        top_p: clamped(form.sampling.top_p, 1.0, "clamp_top_p", &mut left),
+        temperature,
+        top_p,
         user: user(form, &mut left),
-        store: false,
+        store,
         stream: form.stream,
     };
     not_carried(&form.sampling, &mut left);
@@ -78,9 +91,25 @@ struct Body<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<&'a str>,
-    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
+}
+
+/// What is said. An answer in JSON must be named there: that the instructions do is not enough.
+fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a>> {
+    let (mut all, is_named) = if form.turns.is_empty() {
+        (alone(form), form.system.iter().any(|text| names_json(text)))
+    } else {
+        (items(form, left), form.turns.iter().any(Turn::names_json))
+    };
+    if matches!(form.output, Output::Json) && !is_named {
+        left.push(Left::dropped("name_json", "output"));
+        let content = vec![Piece::InputText { text: ASKS_FOR_JSON }];
+        all.insert(0, Item::Message { role: "system", content });
+    }
+    all
 }
 
 /// Where nothing but a system text is said, that is the question: the vendor refuses a request without one.
@@ -104,7 +133,7 @@ enum Offer<'a> {
         name: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<&'a str>,
-        parameters: &'a RawValue,
+        parameters: Cow<'a, RawValue>,
         strict: bool,
     },
     Custom {
@@ -127,7 +156,16 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
         Some(match input {
             ToolInput::FreeText => Offer::Custom { name, description },
             ToolInput::Schema(schema) => {
-                let parameters = schema.as_deref().or(any_object)?;
+                let parameters = match inputs::openai(schema.as_deref().or(any_object)?) {
+                    Input::Fits(schema) => schema,
+                    Input::Union => {
+                        left.push(Left::needed("needs_union_schema", format!("tools[{index}]")));
+                        return None;
+                    }
+                };
+                if matches!(parameters, Cow::Owned(_)) {
+                    left.push(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
+                }
                 Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
             }
         })
@@ -201,28 +239,43 @@ struct Reasoning {
     effort: &'static str,
 }
 
-/// How hard to think. Not to think at all is not said: most models of the vendor refuse the word, and those that know it do so by default.
-fn effort(thinking: Thinking, left: &mut Vec<Left>) -> Option<&'static str> {
-    Some(match thinking {
+/// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
+fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
+    let age = Age::of(&form.model, flavor);
+    let (word, is_exact) = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
+        Thinking::Off if flavor.reasoning => age.least(),
         Thinking::Off => {
             left.push(Left::dropped("drop_thinking_off", "thinking"));
             return None;
         }
-        Thinking::Effort(Effort::Minimal) => "minimal",
-        Thinking::Effort(Effort::Low) => "low",
-        Thinking::Effort(Effort::Medium) => "medium",
-        Thinking::Effort(Effort::High) => "high",
-        Thinking::Effort(Effort::Max) => "xhigh",
+        Thinking::Effort(effort) => age.word(effort),
         Thinking::Budget(tokens) => {
             left.push(Left::dropped("budget_as_effort", "thinking"));
             match tokens {
-                0..4096 => "low",
-                4096..16384 => "medium",
-                _ => "high",
+                0..4096 => ("low", true),
+                4096..16384 => ("medium", true),
+                _ => ("high", true),
             }
         }
-    })
+    };
+    if !is_exact {
+        left.push(Left::dropped("nearest_effort", "thinking"));
+    }
+    Some(word)
+}
+
+/// Temperature and nucleus, which the vendor's reasoning models refuse.
+fn drawn(sampling: &Sampling<'_>, flavor: Flavor, left: &mut Vec<Left>) -> (Option<f64>, Option<f64>) {
+    let Sampling { temperature, top_p, .. } = *sampling;
+    if flavor.openai && flavor.reasoning {
+        if temperature.or(top_p).is_some() {
+            left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
+        }
+        return (None, None);
+    }
+    let temperature = clamped(temperature, 2.0, "clamp_temperature", left);
+    (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
 }
 
 fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {

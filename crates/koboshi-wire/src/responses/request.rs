@@ -16,7 +16,7 @@ use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
 use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
-use crate::raw::{Raw, list};
+use crate::raw::{Raw, flag, list};
 use crate::splice::place;
 
 /// A responses request.
@@ -148,6 +148,11 @@ impl<'a> ResponsesRequest<'a> {
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         self.is_pinned
+    }
+
+    /// Whether the provider is to store the answer, where it is said.
+    pub(crate) fn store(&self) -> Option<bool> {
+        self.body.get("store").and_then(flag)
     }
 
     /// The id of the answer that it goes on with.

@@ -7,6 +7,7 @@
 //! [`in_group`] finds both again in its calls.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
@@ -16,6 +17,7 @@ use crate::raw::{Raw, list};
 
 /// Reads the list of tools into the form.
 pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
+    let mut names = Names::default();
     for (index, raw) in list(raw).unwrap_or_default().into_iter().enumerate() {
         let place = || format!("tools[{index}]");
         let Some(tool) = Raw::of(raw) else {
@@ -42,7 +44,7 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
                 None => Left::needed("needs_tool_name", place()),
             },
             Some("namespace") => {
-                read_group(&tool, &place(), form);
+                read_group(&tool, &place(), form, &mut names);
                 Left::dropped("flatten_namespace", place())
             }
             Some("tool_search") => Left::dropped("drop_tool_search", place()),
@@ -53,8 +55,23 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     }
 }
 
+/// The names that are taken, as far as tools were looked at. Most requests have no groups, and need none of this.
+#[derive(Default)]
+struct Names<'a> {
+    taken: HashSet<Cow<'a, str>>,
+    seen: usize,
+}
+
+impl<'a> Names<'a> {
+    fn is_new(&mut self, name: &str, tools: &[Tool<'a>]) -> bool {
+        self.taken.extend(tools.iter().skip(self.seen).map(|tool| tool.name.clone()));
+        self.seen = tools.len();
+        !self.taken.contains(name)
+    }
+}
+
 /// Reads the tools of a group, each under its flat name.
-fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>) {
+fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>, names: &mut Names<'a>) {
     let namespace = group.full("name").unwrap_or_default();
     for (index, raw) in group.get("tools").and_then(list).unwrap_or_default().into_iter().enumerate() {
         let tool = Raw::of(raw).and_then(|tool| match tool.kind().as_deref() {
@@ -63,7 +80,7 @@ fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>) {
             _ => None,
         });
         let flat = tool.map(|tool| Tool { name: Cow::Owned(flat_name(&namespace, &tool.name)), ..tool });
-        match flat.filter(|tool| form.tools.iter().all(|known| known.name != tool.name)) {
+        match flat.filter(|tool| names.is_new(&tool.name, &form.tools)) {
             Some(tool) => form.tools.push(tool),
             None => form.left.push(Left::dropped("drop_namespace", format!("{place}.tools[{index}]"))),
         }

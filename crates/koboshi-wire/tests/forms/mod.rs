@@ -148,7 +148,15 @@ fn sampling() -> impl Strategy<Value = Sampling<'static>> {
 pub(crate) fn carried_by_chat() -> impl Strategy<Value = Form<'static>> {
     let limits = (option::of(1..9999_u64), option::of(text()), option::of(any::<bool>()), any::<bool>());
     (option::of(text()), turns(), tools(), 0..5_usize, output(), sampling(), limits).prop_map(
-        |(system, turns, tools, choice, output, sampling, (max_output, user, parallel, stream))| {
+        |(system, mut turns, tools, choice, output, sampling, (max_output, user, parallel, stream))| {
+            if matches!(output, Output::Json) {
+                // It must be named somewhere.
+                let asked = vec![Part::Text("As JSON.".into())];
+                turns.extend([
+                    Turn { role: Role::Assistant, parts: vec![Part::Text("How?".into())] },
+                    Turn { role: Role::User, parts: asked },
+                ]);
+            }
             let choice = match choice {
                 _ if tools.is_empty() => Choice::Unsaid,
                 0 => Choice::Unsaid,
