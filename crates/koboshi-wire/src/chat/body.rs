@@ -205,23 +205,12 @@ fn parameters<'f>(
     flavor: Flavor,
     notes: &mut Notes,
 ) -> Cow<'f, RawValue> {
-    let fitted = if flavor.openai {
-        inputs::openai(schema)
-    } else {
-        Input::Fits(inputs::with_properties(Cow::Borrowed(schema)))
-    };
-    match fitted {
-        Input::Fits(fitted) => {
-            if matches!(fitted, Cow::Owned(_)) {
-                notes.add(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
-            }
-            fitted
-        }
-        Input::Union => {
-            notes.add(Left::needed("needs_union_schema", format!("tools[{index}]")));
-            Cow::Borrowed(schema)
-        }
+    let plain = Input::plain(schema);
+    let Input { schema, rule } = if flavor.openai { inputs::openai(schema) } else { plain.with_properties() };
+    if let Some(rule) = rule {
+        notes.add(Left::dropped(rule, format!("tools[{index}]")));
     }
+    schema
 }
 
 /// Without tools nothing is said of them: servers refuse that.

@@ -239,13 +239,13 @@ fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Claude, left: &mut Vec<L
     }
     let input_schema = match &tool.input {
         ToolInput::FreeText => RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned),
-        ToolInput::Schema(schema) => match inputs::input(schema.as_deref()) {
-            inputs::Input::Fits(schema) => Some(schema),
-            inputs::Input::Union => {
-                left.push(Left::needed("needs_union_schema", format!("tools[{at}]")));
-                None
-            }
-        },
+        ToolInput::Schema(schema) => {
+            let fitted = inputs::input(schema.as_deref());
+            // A tool without a schema loses nothing by one that says so.
+            let rule = fitted.rule.filter(|_| schema.is_some());
+            left.extend(rule.map(|rule| Left::dropped(rule, format!("tools[{at}]"))));
+            Some(fitted.schema)
+        }
     };
     let strict = tool.strict.filter(|_| model.follows_schemas());
     if strict != tool.strict && tool.strict == Some(true) {
@@ -267,13 +267,8 @@ fn past_tools<'a>(form: &'a Form<'_>) -> Vec<Tool<'a>> {
     }
     names.sort_unstable();
     names.dedup();
-    let any = names.into_iter().map(|name| match inputs::input(None) {
-        inputs::Input::Fits(input_schema) => {
-            Some(Tool { name, description: None, input_schema, strict: None })
-        }
-        inputs::Input::Union => None,
-    });
-    any.flatten().collect()
+    let any = |name| Tool { name, description: None, input_schema: inputs::input(None).schema, strict: None };
+    names.into_iter().map(any).collect()
 }
 
 fn choice<'a>(form: &'a Form<'_>) -> Option<ToolChoice<'a>> {

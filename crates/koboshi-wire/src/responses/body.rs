@@ -156,16 +156,8 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
         Some(match input {
             ToolInput::FreeText => Offer::Custom { name, description },
             ToolInput::Schema(schema) => {
-                let parameters = match inputs::openai(schema.as_deref().or(any_object)?) {
-                    Input::Fits(schema) => schema,
-                    Input::Union => {
-                        left.push(Left::needed("needs_union_schema", format!("tools[{index}]")));
-                        return None;
-                    }
-                };
-                if matches!(parameters, Cow::Owned(_)) {
-                    left.push(Left::dropped("fit_tool_schema", format!("tools[{index}]")));
-                }
+                let Input { schema: parameters, rule } = inputs::openai(schema.as_deref().or(any_object)?);
+                left.extend(rule.map(|rule| Left::dropped(rule, format!("tools[{index}]"))));
                 Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
             }
         })
