@@ -330,3 +330,34 @@ fn whether_an_answer_is_stored_is_the_clients_word_with_its_own_vendor() {
     let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
     assert!(String::from_utf8_lossy(&written.body).contains("\"store\":false"), "nobody asked to store");
 }
+
+/// The form has no place for these, but the vendor that they are meant for is the same.
+#[test]
+fn settings_of_a_vendor_stay_where_its_request_is_written_anew() {
+    for (dialect, name, value) in [
+        (Dialect::Chat, "logit_bias", json!({"50256": -100})),
+        (Dialect::Chat, "top_logprobs", json!(2)),
+        (Dialect::Messages, "service_tier", json!("standard_only")),
+        (Dialect::Responses, "include", json!(["reasoning.encrypted_content"])),
+        (Dialect::Responses, "prompt_cache_key", json!("k")),
+        (Dialect::Gemini, "safety_settings", json!([{"category": "c", "threshold": "BLOCK_NONE"}])),
+        (Dialect::Gemini, "of_tomorrow", json!({"a": 1})),
+    ] {
+        let mut asked: serde_json::Value = serde_json::from_slice(&body(dialect)).unwrap();
+        asked[name] = value.clone();
+        let body = Bytes::from(asked.to_string());
+        let request = read(dialect, &body);
+        for edits in
+            [Edits { mend: Some(Mending::History), ..PLAIN }, Edits { trim: Some(1_000_000), ..PLAIN }]
+        {
+            let to = To { dialect, ..To::default() };
+            let written = request.write(&body, to, &edits);
+            let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+            assert_eq!(sent[name], value, "{dialect:?}");
+            assert!(written.left.iter().all(|left| left.at != name), "{dialect:?}: {:?}", written.left);
+        }
+        let to = Dialect::ALL.into_iter().find(|other| *other != dialect).unwrap();
+        let written = request.write(&body, To { dialect: to, ..To::default() }, &PLAIN);
+        assert!(written.left.iter().any(|left| left.at == name), "{dialect:?}: {:?}", written.left);
+    }
+}

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::fit::fit;
+use super::kept::Kept;
 use super::request::Request;
 use crate::chat::{self, Corrected};
 use crate::dialect::Dialect;
@@ -135,6 +136,7 @@ impl Request<'_> {
             }
         }
         let mut form = self.form().into_owned();
+        let kept = (self.dialect() == to.dialect).then(|| Kept::of(self, &mut form));
         if let Some(trimmed) =
             edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens, edits.pinned))
         {
@@ -145,8 +147,8 @@ impl Request<'_> {
             && to.dialect == Dialect::Responses
         {
             without_groups(&mut form, request);
-            store = request.store();
-            form.left.retain(|left| left.rule != "drop_store");
+            // Said where it is no other than usual.
+            store = request.store().filter(|store| !store);
         }
         if edits.mend == Some(Mending::Seals) {
             drop_seals(&mut form);
@@ -170,7 +172,11 @@ impl Request<'_> {
             Dialect::Gemini => gemini::body::write(&form),
         };
         left.extend(written.left);
-        Written { body: written.body, left, mends }
+        let body = match kept {
+            Some(kept) => kept.put_into(written.body),
+            None => written.body,
+        };
+        Written { body, left, mends }
     }
 
     /// What can be mended for a target of the client's own dialect that has refused the request with these words; nothing where the words are

@@ -12,6 +12,7 @@ pub mod answer;
 mod edit;
 mod events;
 mod fit;
+mod kept;
 mod request;
 mod writer;
 

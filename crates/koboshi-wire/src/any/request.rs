@@ -26,6 +26,16 @@ pub enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// A field of the top level, as it is written.
+    pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        match self {
+            Self::Chat(request) => request.raw(name),
+            Self::Messages(request) => request.raw(name),
+            Self::Responses(request) => request.raw(name),
+            Self::Gemini(request) => request.raw(name),
+        }
+    }
+
     /// Reads a request. `named` is the model in the path and whether a stream is asked for there, as Gemini has it.
     ///
     /// # Errors

@@ -48,6 +48,11 @@ pub struct GeminiRequest<'a> {
 }
 
 impl<'a> GeminiRequest<'a> {
+    /// A field of the top level by the name that it has there, as it is written.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.top.0.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw)
+    }
+
     /// Reads a request to this model.
     ///
     /// # Errors

@@ -150,6 +150,11 @@ impl<'a> ResponsesRequest<'a> {
         self.is_pinned
     }
 
+    /// A field of the top level, as it is written.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.body.get(name)
+    }
+
     /// Whether the provider is to store the answer, where it is said.
     pub(crate) fn store(&self) -> Option<bool> {
         self.body.get("store").and_then(flag)

@@ -1,0 +1,47 @@
+//! Settings that a request keeps when it is written anew in its own dialect, to be mended or made shorter.
+//!
+//! The form has no place for them, but this vendor knows them, and some the next request depends on: without its `include` Codex gets no encrypted thoughts, and
+//! without those its next request is refused. They go back as they were written.
+//!
+//! *Not here*: parts of fields that the form has a place for, which are left out by name as everywhere.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use super::request::Request;
+use crate::form::Form;
+use crate::splice::quoted;
+
+/// They belong to what is made anew: whether there is thinking, and its traces in the conversation.
+const MADE_ANEW: [&str; 2] = ["thinking", "context_management"];
+
+/// Whole fields of the top level, as they were written.
+pub(super) struct Kept<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Kept<'a> {
+    /// What a form does not say of its request but its own vendor can be told. It is not left out then.
+    pub(super) fn of(request: &Request<'a>, form: &mut Form<'_>) -> Self {
+        let mut kept = Vec::new();
+        form.left.retain(|left| {
+            let is_whole = left.droppable || left.rule == "needs_logprobs";
+            let found = request.raw(&left.at).filter(|_| is_whole && !MADE_ANEW.contains(&left.at.as_str()));
+            if let Some(raw) = found {
+                kept.push((left.at.clone(), raw));
+            }
+            found.is_none()
+        });
+        Self(kept)
+    }
+
+    /// The body with them. It has fields of its own: without a conversation there is no request.
+    pub(super) fn put_into(self, body: Bytes) -> Bytes {
+        let Some(rest) = body.strip_prefix(b"{").filter(|_| !self.0.is_empty()) else { return body };
+        let mut all = Vec::with_capacity(body.len() + 64 * self.0.len());
+        all.push(b'{');
+        for (name, raw) in &self.0 {
+            all.extend_from_slice(format!("{}:{},", quoted(name), raw.get()).as_bytes());
+        }
+        all.extend_from_slice(rest);
+        all.into()
+    }
+}
