@@ -17,8 +17,8 @@ use crate::firewall::ToolCall;
 
 /// How much is held back.
 const MOST_HELD: usize = 16 * 1024 * 1024;
-/// Before content, only so much: role and ping frames are small.
-const MOST_BEFORE_CONTENT: usize = 256 * 1024;
+/// Before content, only so much. Responses repeat instructions and tools of their request there, twice, and those of an agent are long.
+const MOST_BEFORE_CONTENT: usize = 8 * 1024 * 1024;
 /// After the last choice has ended, usage and the terminal mark may take so long.
 pub(crate) const AFTER_THE_END: Duration = Duration::from_secs(1);
 
@@ -131,8 +131,7 @@ impl Followed {
     pub(crate) fn hold(&mut self, pass: Pass) -> Result<(), Box<Fault>> {
         self.held_bytes += match &pass {
             Pass::Raw(raw) | Pass::Own(raw) => raw.len(),
-            // What it says is held too.
-            Pass::Frame(raw, _) => raw.len() * 2,
+            Pass::Frame(raw, step) => raw.len() + weight(step),
             Pass::Text(text) => text.len() + 200,
         };
         let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
@@ -158,6 +157,14 @@ impl Followed {
 /// It is longer than anybody can hold.
 pub(crate) fn too_long() -> Box<Fault> {
     Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
+}
+
+/// What it takes to keep what a frame says, beside the frame.
+fn weight(step: &Step<'_>) -> usize {
+    let own = [&step.id, &step.model, &step.text, &step.thought, &step.seal, &step.refused];
+    let calls = step.calls.iter().flat_map(|call| [&call.id, &call.name, &call.arguments, &call.seal]);
+    let texts = own.into_iter().chain(calls).flatten().map(|text| text.len());
+    size_of::<Step<'_>>() + texts.sum::<usize>()
 }
 
 fn bit(choice: u32) -> u128 {

@@ -6,6 +6,8 @@
 mod common;
 mod errors;
 mod falls;
+mod own;
+mod passing;
 mod speech;
 mod tools;
 mod trim;
