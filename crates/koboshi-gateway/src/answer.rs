@@ -47,6 +47,8 @@ pub(crate) struct Followed {
     pub(crate) text: String,
     held_bytes: usize,
     pub(crate) has_content: bool,
+    /// The provider's own tools were at work: an answer even where no word follows, but nothing that the client must see at once.
+    pub(crate) has_hosted: bool,
     /// Choices that have begun, as bits.
     pub(crate) begun: u128,
     /// When it last said something; signs of life say nothing.
@@ -75,6 +77,7 @@ impl Followed {
             text: String::new(),
             held_bytes: 0,
             has_content: false,
+            has_hosted: false,
             begun: 0,
             spoke: Instant::now(),
             speaks: false,

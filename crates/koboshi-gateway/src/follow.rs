@@ -246,7 +246,9 @@ impl Stream<'_, '_> {
         };
         let mut step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
         // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
-        step.audio &= self.tongue == self.run.request.dialect();
+        let is_native = self.tongue == self.run.request.dialect();
+        step.audio &= is_native;
+        step.hosted &= is_native;
         let is_chat = self.tongue == Dialect::Chat;
         if step.done && is_chat {
             return Ok(Looked::End);
@@ -333,6 +335,7 @@ impl Stream<'_, '_> {
         if let Some(usage) = step.usage {
             open.stake.told(usage);
         }
+        answer.has_hosted |= step.hosted;
         answer.speaks |= step.has_content() || !step.finish.is_empty();
         self.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
@@ -402,7 +405,8 @@ impl Stream<'_, '_> {
         if !answer.is_whole() {
             return Err(Stop::Fault(cut("the stream ended before the answer was whole")));
         }
-        if !answer.has_content && !resumed && !answer.ended_by_limit() {
+        let says_nothing = !answer.has_content && !answer.has_hosted;
+        if says_nothing && !resumed && !answer.ended_by_limit() {
             return Err(Stop::Fault(not_an_answer()));
         }
         Ok(answer)

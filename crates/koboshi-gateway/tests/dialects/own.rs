@@ -1,6 +1,7 @@
 //! Answers that a test writes itself, frame by frame, as a provider of a dialect sends them.
 
 use koboshi_sim::{Beat, End, Head, Play};
+use koboshi_testkit::Answer;
 use serde_json::{Value, json};
 
 use crate::common::ms;
@@ -16,6 +17,13 @@ pub(crate) fn streams_after(head: u64, pieces: Vec<(u64, String)>, end: End) -> 
 /// The same without pauses, and with a clean end.
 pub(crate) fn streams(pieces: Vec<String>) -> Play {
     streams_after(0, pieces.into_iter().map(|piece| (0, piece)).collect(), End::Clean)
+}
+
+/// A provider that gives a whole answer.
+pub(crate) fn gives(body: &Value) -> Play {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let beats = vec![Beat { after: ms(0), bytes: body.to_string().into() }];
+    Play { head: Head::Answer { after: ms(0), status: 200, headers }, beats: beats.into(), end: End::Clean }
 }
 
 /// A frame with the name of its event, as responses and messages have them.
@@ -52,4 +60,52 @@ pub(crate) fn items(items: &[Value]) -> Vec<String> {
 pub(crate) fn message(text: &str) -> Value {
     json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
         "content": [{"type": "output_text", "text": text, "annotations": []}]})
+}
+
+/// The data of all events of a stream, as a parser of the standard gives them: an event without its blank line is lost.
+pub(crate) fn events(answer: &Answer) -> Vec<Value> {
+    let text = answer.text().replace("\r\n", "\n");
+    let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
+    let frames = whole.split("\n\n").filter_map(|frame| {
+        let lines: Vec<_> = frame.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    });
+    frames.filter_map(|data| serde_json::from_str(&data).ok()).collect()
+}
+
+/// A stream of responses is one answer: opened once and first of all, every piece belongs to an item that is open, and its end says
+/// what the pieces said. Gives the text and the response at the end.
+pub(crate) fn one_response(answer: &Answer) -> (String, Value) {
+    let events = events(answer);
+    let all = answer.text();
+    assert_eq!(events[0]["type"], "response.created", "{all}");
+    let (mut open, mut text): (Vec<String>, String) = (Vec::new(), String::new());
+    let last = events.len() - 1;
+    for (at, event) in events.iter().enumerate() {
+        let id = event["item_id"].as_str().unwrap_or_default();
+        match event["type"].as_str().unwrap() {
+            "response.created" => assert_eq!(at, 0, "opened twice: {all}"),
+            "response.output_item.added" => open.push(event["item"]["id"].as_str().unwrap().to_owned()),
+            "response.output_item.done" => {
+                let id = event["item"]["id"].as_str().unwrap();
+                assert!(open.iter().any(|known| known == id), "{id} was never added: {all}");
+                open.retain(|known| known != id);
+                if let Some(told) = event["item"]["content"][0]["text"].as_str() {
+                    if text.is_empty() {
+                        text = told.to_owned();
+                    }
+                    assert_eq!(told, text, "{all}");
+                }
+            }
+            "response.output_text.delta" => {
+                assert!(open.iter().any(|known| known == id), "{id} is not open: {all}");
+                text.push_str(event["delta"].as_str().unwrap());
+            }
+            "response.output_text.done" => assert_eq!(event["text"], text.as_str(), "{all}"),
+            "response.completed" => assert_eq!(at, last, "{all}"),
+            _ => {}
+        }
+    }
+    assert_eq!(events[last]["type"], "response.completed", "{all}");
+    (text, events[last]["response"].clone())
 }

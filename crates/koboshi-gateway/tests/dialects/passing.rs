@@ -1,8 +1,9 @@
 //! Answers of the client's own dialect pass as they are, whatever is in them.
 
 use koboshi_wire::Dialect;
+use serde_json::{Value, json};
 
-use crate::own::{items, message, streams};
+use crate::own::{event, gives, items, message, one_response, response, streams};
 use crate::speech::{ask, question, stage};
 
 /// OpenAI repeats the instructions and tools of a request in the frames that open its answer.
@@ -25,4 +26,72 @@ fn what_stands_before_content_may_be_as_long_as_a_large_request() {
         assert_eq!((answer.status, stage.calls()), (200, calls), "{length}");
         assert!(answer.text().contains("response.completed"), "{length}");
     }
+}
+
+/// Items that are no text and no call of a function, but are an answer.
+const ITEMS: &[&str] = &[
+    "computer_call", "local_shell_call", "tool_search_call", "mcp_approval_request", "image_generation_call",
+    "web_search_call", "something_new",
+];
+
+#[test]
+fn an_item_that_only_responses_know_is_an_answer_to_their_clients() {
+    for kind in ITEMS {
+        let stage = stage(Dialect::Responses, &["one/own", "two/ok"], |_| {});
+        let item = json!({"type": kind, "id": "item_1", "call_id": "call_1", "status": "completed", "action": {"type": "x"}});
+        let whole = item.clone();
+        stage.one.set("own", move |ask| {
+            match String::from_utf8_lossy(ask.body).contains("\"stream\":true") {
+                true => streams(items(std::slice::from_ref(&item))),
+                false => gives(&response("completed", &json!([item]))),
+            }
+        });
+        let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
+        assert_eq!((answer.status, stage.calls()), (200, (1, 0)), "{kind} {answer:?}");
+        assert_eq!(one_response(&answer).1["output"], json!([whole]), "{kind}");
+        let answer = ask(&stage, &question(Dialect::Responses, "Hello", false));
+        assert_eq!((answer.status, stage.calls()), (200, (2, 0)), "{kind} {answer:?}");
+        assert_eq!(answer.json()["output"], json!([whole]), "{kind}");
+    }
+}
+
+#[test]
+fn thinking_without_a_word_is_no_answer() {
+    let stage = stage(Dialect::Responses, &["one/own", "two/ok"], |_| {});
+    stage.one.set("own", |_| streams(items(&[json!({"type": "reasoning", "id": "rs_1", "summary": []})])));
+    let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
+    assert!(answer.status == 200 && stage.calls().1 == 1, "{answer:?}");
+}
+
+/// The provider runs its tools itself, and wants to go on with them in the next turn.
+#[test]
+fn a_turn_that_pauses_in_the_providers_own_tools_is_an_answer() {
+    let stage = stage(Dialect::Messages, &["one/own", "two/ok"], |_| {});
+    let block = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "doll"}});
+    let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "own", "content": [block],
+        "stop_reason": "pause_turn", "stop_sequence": null, "usage": {"input_tokens": 5, "output_tokens": 7}});
+    let given = whole.clone();
+    stage.one.set("own", move |ask| {
+        if !String::from_utf8_lossy(ask.body).contains("\"stream\":true") {
+            return gives(&given);
+        }
+        let mut opening = given.clone();
+        (opening["content"], opening["stop_reason"]) = (json!([]), Value::Null);
+        let mut begun = block.clone();
+        begun["input"] = json!({});
+        let frames = [
+            json!({"type": "message_start", "message": opening}),
+            json!({"type": "content_block_start", "index": 0, "content_block": begun}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"query\": \"doll\"}"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "pause_turn", "stop_sequence": null}, "usage": {"output_tokens": 7}}),
+            json!({"type": "message_stop"}),
+        ];
+        streams(frames.iter().map(event).collect())
+    });
+    let answer = ask(&stage, &question(Dialect::Messages, "Hello", true));
+    assert_eq!((answer.status, stage.calls()), (200, (1, 0)), "{answer:?}");
+    assert!(answer.text().contains("pause_turn") && answer.text().contains("srvtoolu_1"), "{answer:?}");
+    let answer = ask(&stage, &question(Dialect::Messages, "Hello", false));
+    assert_eq!((answer.status, stage.calls(), answer.json()), (200, (2, 0), whole), "{answer:?}");
 }
