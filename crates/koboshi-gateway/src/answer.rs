@@ -16,7 +16,7 @@ use crate::attempt::Limits;
 use crate::firewall::ToolCall;
 
 /// How much is held back.
-const MOST_HELD: usize = 16 * 1024 * 1024;
+const MOST_HELD: usize = 32 * 1024 * 1024;
 /// Before content, only so much. Responses repeat instructions and tools of their request there, twice, and those of an agent are long.
 const MOST_BEFORE_CONTENT: usize = 8 * 1024 * 1024;
 /// After the last choice has ended, usage and the terminal mark may take so long.
@@ -29,6 +29,8 @@ pub(crate) enum Pass {
     Raw(Bytes),
     /// A frame as it came, and what it says: needed if it goes out later, or if the calls in it must be written anew.
     Frame(Bytes, Box<Step<'static>>),
+    /// What a frame of another dialect says, to be said when it goes out.
+    Said(Box<Step<'static>>),
     /// Text in a frame of our own.
     Text(String),
     /// Frames of our own.
@@ -135,6 +137,7 @@ impl Followed {
         self.held_bytes += match &pass {
             Pass::Raw(raw) | Pass::Own(raw) => raw.len(),
             Pass::Frame(raw, step) => raw.len() + weight(step),
+            Pass::Said(step) => weight(step),
             Pass::Text(text) => text.len() + 200,
         };
         let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };

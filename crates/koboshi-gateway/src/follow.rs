@@ -4,7 +4,6 @@
 //! nobody: a healthy answer without it is finished for the client at once. Where only the cost can follow, and the client did not ask for
 //! it, the client does not wait for it either: [`rest`](crate::rest) does.
 
-use std::ops::Range;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::answer::{Followed, Pass, too_long};
 use crate::blocks::Blocks;
 use crate::firewall::{collect, is_broken_call};
 use crate::journey::{Journey, Open};
+use crate::passing::{Passing, for_later, is_heard};
 use crate::relay::Stream;
 use crate::reply::stream_head;
 use crate::resume::{Passed, Resume};
@@ -53,13 +53,6 @@ enum Looked {
     Pass(Pass),
     /// The last one.
     End,
-}
-
-/// The block that is being read, and the frames of it that go on as they are, as one piece.
-#[derive(Default)]
-struct Passing {
-    block: Bytes,
-    run: Option<Range<usize>>,
 }
 
 impl Stream<'_, '_> {
@@ -197,21 +190,6 @@ impl Stream<'_, '_> {
         self.is_raw = is_native && voice.lets_pass();
     }
 
-    /// Passes a frame on; raw ones that stand side by side go out together.
-    async fn pass_frame(&mut self, pass: Pass, at: Option<Range<usize>>, passing: &mut Passing) {
-        match (pass, at, &mut passing.run) {
-            (Pass::Raw(_), Some(at), Some(run)) if run.end == at.start => run.end = at.end,
-            (Pass::Raw(_), Some(at), _) => {
-                self.flush(passing).await;
-                passing.run = Some(at);
-            }
-            (pass, ..) => {
-                self.flush(passing).await;
-                self.pass(pass).await;
-            }
-        }
-    }
-
     /// The next block within its time. None when the answer has ended, or has said everything and stays silent.
     async fn read(&mut self, open: &mut Open, answer: &mut Followed) -> Result<Option<Bytes>, Stop> {
         let over = answer.is_whole();
@@ -275,9 +253,14 @@ impl Stream<'_, '_> {
         if step.finish.iter().any(|(_, reason)| is_broken_call(reason)) {
             return Err(Stop::BrokenCall);
         }
-        let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content;
+        let mute = resume.is_none() && !self.is_raw && !self.committed && !is_heard(&step);
+        let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content || mute;
+        if !holds && !self.committed {
+            self.tell_held(answer);
+        }
         let pass = match resume {
             Some(resume) => self.anew(&step, resume, answer.has_content)?,
+            None if !self.is_raw && holds => for_later(&step),
             None if !self.is_raw => self.translated(&step),
             None if holds => Some(Pass::Frame(frame.raw().clone(), Box::new(step.clone().into_owned()))),
             None => Some(Pass::Raw(frame.raw().clone())),
@@ -296,30 +279,11 @@ impl Stream<'_, '_> {
         if self.can_resume() {
             self.sent.push_str(text);
         }
-        if !self.committed {
-            self.tell_held(answer);
-        }
         self.commit(journey);
         if matches!(pass, Pass::Raw(_)) {
             self.run.voice.borrow_mut().passed(&step);
         }
         Ok(Looked::Pass(pass))
-    }
-
-    /// What a frame of another dialect says, in frames of ours.
-    fn translated(&self, step: &Step<'_>) -> Option<Pass> {
-        let said = self.run.voice.borrow_mut().say(step);
-        (!said.is_empty()).then_some(Pass::Own(said))
-    }
-
-    /// The voice hears of the frames that were held before the one that commits, in their order.
-    fn tell_held(&self, answer: &mut Followed) {
-        for held in &mut answer.held {
-            if let Pass::Frame(raw, step) = held {
-                self.run.voice.borrow_mut().passed(step);
-                *held = Pass::Raw(raw.clone());
-            }
-        }
     }
 
     /// Takes what a frame brings into the answer.
@@ -383,20 +347,6 @@ impl Stream<'_, '_> {
             Some(model) if model != voice.names.model => model.clone_into(&mut voice.names.model),
             None if voice.names.model.is_empty() => voice.names.model = open.target.model.to_string(),
             _ => {}
-        }
-    }
-
-    /// What was held before the commit goes out.
-    async fn release(&mut self, answer: &mut Followed) {
-        self.mark().await;
-        for pass in answer.take_held() {
-            self.pass(pass).await;
-        }
-    }
-
-    async fn flush(&mut self, passing: &mut Passing) {
-        if let Some(range) = passing.run.take() {
-            self.pass(Pass::Raw(passing.block.slice(range))).await;
         }
     }
 

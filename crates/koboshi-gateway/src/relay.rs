@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
@@ -312,10 +313,15 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// Says what is to be said of the answer as a whole, once.
     pub(crate) async fn mark(&mut self) {
-        if let Some(about) = self.about.take() {
-            let opening = self.run.voice.borrow_mut().open(&about);
+        if let Some(opening) = self.opening() {
             self.tap.send(opening).await;
         }
+    }
+
+    /// The same, to be sent first of all.
+    pub(crate) fn opening(&mut self) -> Option<Bytes> {
+        let about = self.about.take()?;
+        Some(self.run.voice.borrow_mut().open(&about))
     }
 
     pub(crate) async fn pass(&mut self, pass: Pass) {
@@ -325,6 +331,7 @@ impl<'s, 'r> Stream<'s, 'r> {
                 self.run.voice.borrow_mut().passed(&step);
                 raw
             }
+            Pass::Said(step) => self.run.voice.borrow_mut().say(&step),
             Pass::Text(text) => self.run.voice.borrow_mut().text(&text),
         };
         self.tap.send(bytes).await;

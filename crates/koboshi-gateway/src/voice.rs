@@ -182,9 +182,14 @@ impl Voice {
             (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
             (_, Dialect::Chat) => Bytes::from_static(write::COMMENT),
             (_, dialect) => {
-                // What keeps a stream of responses open stands behind its opening.
-                self.is_ours |= dialect == Dialect::Responses && self.writer.is_none();
-                self.writer().keep_alive()
+                // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
+                let is_first = self.writer.is_none();
+                self.is_ours |= is_first && dialect == Dialect::Responses;
+                let breath = self.writer().keep_alive();
+                if is_first && dialect != Dialect::Responses {
+                    self.writer = None;
+                }
+                breath
             }
         }
     }

@@ -8,6 +8,7 @@ mod errors;
 mod falls;
 mod own;
 mod passing;
+mod silence;
 mod speech;
 mod tools;
 mod trim;

@@ -26,9 +26,20 @@ pub(crate) fn gives(body: &Value) -> Play {
     Play { head: Head::Answer { after: ms(0), status: 200, headers }, beats: beats.into(), end: End::Clean }
 }
 
+/// A frame that has only data.
+pub(crate) fn data(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
 /// A frame with the name of its event, as responses and messages have them.
 pub(crate) fn event(value: &Value) -> String {
     format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap())
+}
+
+/// A chunk of chat completions.
+pub(crate) fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    data(&json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
 }
 
 /// A response object of the provider.
