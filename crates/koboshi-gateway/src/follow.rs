@@ -129,7 +129,7 @@ impl Stream<'_, '_> {
             passing.block = block.clone();
             framer.push(block);
         }
-        if let Some(frame) = framer.finish()
+        if let Some(frame) = framer.finish().map(Frame::closed)
             && let Looked::Pass(pass) = self.look(&frame, open, resume, journey, &mut answer)?
         {
             self.release(&mut answer).await;

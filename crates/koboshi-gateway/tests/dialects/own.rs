@@ -42,6 +42,15 @@ pub(crate) fn chunk(delta: &Value, finish: Option<&str>) -> String {
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
 }
 
+/// A chunk of Gemini.
+pub(crate) fn part(part: &Value, finish: Option<&str>) -> String {
+    let mut candidate = json!({"content": {"parts": [part], "role": "model"}, "index": 0});
+    if let Some(finish) = finish {
+        candidate["finishReason"] = finish.into();
+    }
+    data(&json!({"candidates": [candidate], "modelVersion": "own", "responseId": "r1"}))
+}
+
 /// A response object of the provider.
 pub(crate) fn response(status: &str, output: &Value) -> Value {
     json!({"id": "resp_theirs", "object": "response", "created_at": 1, "status": status, "model": "own", "output": output,

@@ -3,7 +3,7 @@
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
-use crate::own::{event, gives, items, message, one_response, response, streams};
+use crate::own::{chunk, event, events, gives, items, message, one_response, part, response, streams};
 use crate::speech::{ask, question, stage};
 
 /// OpenAI repeats the instructions and tools of a request in the frames that open its answer.
@@ -94,4 +94,50 @@ fn a_turn_that_pauses_in_the_providers_own_tools_is_an_answer() {
     assert!(answer.text().contains("pause_turn") && answer.text().contains("srvtoolu_1"), "{answer:?}");
     let answer = ask(&stage, &question(Dialect::Messages, "Hello", false));
     assert_eq!((answer.status, stage.calls(), answer.json()), (200, (2, 0), whole), "{answer:?}");
+}
+
+/// Some servers close behind their last frame without its blank line, and without one parsers drop it.
+#[test]
+fn a_last_frame_without_its_blank_line_is_completed() {
+    for dialect in Dialect::ALL {
+        for end in ["", "\n", "\r\n", "\r"] {
+            let stage = stage(dialect, &["one/own"], |config| config.remedy.backoff.attempts = 1);
+            stage.one.set("own", move |_| {
+                let mut frames = match dialect {
+                    Dialect::Chat => {
+                        vec![chunk(&json!({"role": "assistant", "content": "Hi"}), None), chunk(&json!({}), Some("stop"))]
+                    }
+                    Dialect::Responses => items(&[message("Hi")]),
+                    Dialect::Messages => [
+                        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "own", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}),
+                        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}),
+                        json!({"type": "content_block_stop", "index": 0}),
+                        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}),
+                        json!({"type": "message_stop"}),
+                    ]
+                    .iter()
+                    .map(event)
+                    .collect(),
+                    Dialect::Gemini => vec![part(&json!({"text": "Hi"}), None), part(&json!({"text": ""}), Some("STOP"))],
+                };
+                let last = frames.pop().unwrap();
+                frames.push(format!("{}{end}", last.trim_end()));
+                streams(frames)
+            });
+            let answer = ask(&stage, &question(dialect, "Hello", true));
+            assert_eq!(answer.status, 200, "{dialect:?} {end:?} {answer:?}");
+            let (events, text) = (events(&answer), answer.text());
+            let last = events.last().unwrap();
+            match dialect {
+                Dialect::Chat => assert_eq!(last["choices"][0]["finish_reason"], "stop", "{end:?} {text}"),
+                Dialect::Responses => assert_eq!(last["type"], "response.completed", "{end:?} {text}"),
+                Dialect::Messages => assert_eq!(last["type"], "message_stop", "{end:?} {text}"),
+                Dialect::Gemini => {
+                    assert_eq!(last["candidates"][0]["finishReason"], "STOP", "{end:?} {text}");
+                }
+            }
+            assert!(dialect != Dialect::Chat || text.ends_with("\n\ndata: [DONE]\n\n"), "{end:?} {text}");
+        }
+    }
 }
