@@ -184,9 +184,10 @@ impl Stream<'_, '_> {
         let mut voice = self.run.voice.borrow_mut();
         let is_native = self.tongue == voice.dialect();
         if !self.committed {
-            voice.begin(is_native);
+            voice.begin();
             self.beyond_text = false;
         }
+        voice.keep_seals(is_native);
         self.is_raw = is_native && voice.lets_pass();
     }
 

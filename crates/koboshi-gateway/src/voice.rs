@@ -74,14 +74,21 @@ impl Voice {
         !self.is_ours && !self.manner.list
     }
 
-    /// Nothing of an answer was seen: the next one has its own names. Seals go on where its vendor is the client's.
-    pub(crate) fn begin(&mut self, keep_seals: bool) {
+    /// An answer begins. Seals go on where its vendor is the client's.
+    pub(crate) fn keep_seals(&mut self, keep: bool) {
+        self.manner.keep_seals = keep;
+        if let Some(writer) = &mut self.writer {
+            writer.keep_seals(keep);
+        }
+    }
+
+    /// Nothing of an answer was seen: the next one has its own names.
+    pub(crate) fn begin(&mut self) {
         if self.is_ours {
             return;
         }
         self.names.id.clear();
         self.names.model.clear();
-        self.manner.keep_seals = keep_seals;
         self.writer = None;
         (self.has_passed, self.has_ended, self.told) = (false, false, None);
     }

@@ -6,8 +6,8 @@ use koboshi_sim::End;
 use koboshi_wire::Dialect;
 use serde_json::json;
 
-use crate::common::ms;
-use crate::own::{chunk, one_response, streams_after};
+use crate::common::{Stage, ms};
+use crate::own::{chunk, event, items, message, one_response, streams_after};
 use crate::speech::{ask, question, stage};
 
 /// The client hears from us soon and often.
@@ -61,5 +61,56 @@ fn nothing_of_an_answer_that_was_never_seen_stays_in_the_next_one() {
         });
         let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
         assert_eq!((one_response(&answer).0.as_str(), stage.calls()), ("Whole words", (1, 1)), "{silence}");
+    }
+}
+
+/// A thought of this provider with its seal, and a word.
+fn sealed(dialect: Dialect) -> Vec<String> {
+    match dialect {
+        Dialect::Responses => {
+            let thought = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "SEALED"});
+            items(&[thought, message("Seven times")])
+        }
+        _ => [
+            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "own", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "SEALED"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Seven times"}}),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}),
+            json!({"type": "message_stop"}),
+        ]
+        .iter()
+        .map(event)
+        .collect(),
+    }
+}
+
+/// A seal is only of use to its own vendor: another one refuses it when it comes back.
+#[test]
+fn a_foreign_seal_never_reaches_the_client() {
+    for (client, upstream) in
+        [(Dialect::Responses, Dialect::Messages), (Dialect::Messages, Dialect::Responses)]
+    {
+        let plays = |stage: &Stage| {
+            stage.two.set("own", move |_| {
+                let pieces = sealed(upstream).into_iter().map(|frame| (0, frame)).collect();
+                streams_after(LONG, pieces, End::Clean)
+            });
+        };
+        let silent = stage(upstream, &["two/own"], impatient);
+        let simpler = stage(upstream, &["one/fail-503"], |config| {
+            config.remedy.backoff.attempts = 1;
+            config.degrade.simple = Some("two/own".to_owned());
+        });
+        for stage in [silent, simpler] {
+            plays(&stage);
+            let answer = ask(&stage, &question(client, "Hello", true));
+            assert!(answer.status == 200 && answer.text().contains("Seven times"), "{answer:?}");
+            assert!(!answer.text().contains("SEALED"), "{client:?} {answer:?}");
+        }
     }
 }

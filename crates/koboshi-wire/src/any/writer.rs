@@ -74,6 +74,17 @@ impl Writer {
         }
     }
 
+    /// Whether seals go along from here on: another upstream may answer, of the same vendor or not.
+    pub fn keep_seals(&mut self, keep: bool) {
+        match self {
+            // Nothing is sealed there.
+            Self::Chat(_) => {}
+            Self::Messages(writer) => writer.keep_seals(keep),
+            Self::Responses(writer) => writer.keep_seals(keep),
+            Self::Gemini(writer) => writer.keep_seals(keep),
+        }
+    }
+
     /// A frame of the upstream with this step went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         each!(self, writer => writer.passed(step));

@@ -92,6 +92,11 @@ impl Writer {
         Self { alive, ..self }
     }
 
+    /// Whether seals go along from here on: another upstream may answer.
+    pub const fn keep_seals(&mut self, keep: bool) {
+        self.keep_seals = keep;
+    }
+
     /// A chunk of the upstream with this step went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         self.is_open = true;
