@@ -47,10 +47,7 @@ impl Stream<'_, '_> {
         let mut voice = self.run.voice.borrow_mut();
         answer.held.extend(opening.map(Pass::Own));
         answer.held.extend(held.into_iter().map(|held| match held {
-            Pass::Frame(raw, step) => {
-                voice.passed(&step);
-                Pass::Raw(raw)
-            }
+            Pass::Frame(raw, step) => Pass::Own(voice.pass_on(raw, &step)),
             Pass::Said(step) => Pass::Own(voice.say(&step)),
             held => held,
         }));

@@ -327,10 +327,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     pub(crate) async fn pass(&mut self, pass: Pass) {
         let bytes = match pass {
             Pass::Raw(bytes) | Pass::Own(bytes) => bytes,
-            Pass::Frame(raw, step) => {
-                self.run.voice.borrow_mut().passed(&step);
-                raw
-            }
+            Pass::Frame(raw, step) => self.run.voice.borrow_mut().pass_on(raw, &step),
             Pass::Said(step) => self.run.voice.borrow_mut().say(&step),
             Pass::Text(text) => self.run.voice.borrow_mut().text(&text),
         };

@@ -1,7 +1,8 @@
 //! What the client of one stream hears: frames of the upstream as they came, and frames of ours between and after them, in its dialect.
 //!
-//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where frames of ours
-//! have opened the answer, those of an upstream cannot pass any more, because they would open it again.
+//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive has opened
+//! the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by which the provider knows
+//! it. Only the numbers of the frames may then repeat, which no client looks at. Where a word of ours about the answer stands in it, all is said anew.
 
 use std::time::Duration;
 
@@ -36,8 +37,10 @@ pub(crate) struct Voice {
     has_ended: bool,
     /// The cost that the frame of its end told.
     told: Option<Usage>,
-    /// Frames of ours have opened the answer.
+    /// A word of ours about the answer stands in it.
     is_ours: bool,
+    /// A keep-alive has opened the answer.
+    is_opened: bool,
 }
 
 impl Voice {
@@ -61,6 +64,7 @@ impl Voice {
             has_ended: false,
             told: None,
             is_ours: false,
+            is_opened: false,
         }
     }
 
@@ -89,7 +93,9 @@ impl Voice {
         }
         self.names.id.clear();
         self.names.model.clear();
-        self.writer = None;
+        if !self.is_opened {
+            self.writer = None;
+        }
         (self.has_passed, self.has_ended, self.told) = (false, false, None);
     }
 
@@ -132,6 +138,14 @@ impl Voice {
         if let Some(writer) = &mut self.writer {
             writer.passed(step);
         }
+    }
+
+    /// What of a frame of the upstream goes out, now that it does.
+    pub(crate) fn pass_on(&mut self, raw: Bytes, step: &Step<'_>) -> Bytes {
+        self.passed(step);
+        // Only frames about the whole answer name it.
+        let opens = step.id.is_some() && !step.done && !step.has_content();
+        if self.is_opened && opens { Bytes::new() } else { raw }
     }
 
     /// What stands before content, with a word about the answer as a whole.
@@ -191,7 +205,7 @@ impl Voice {
             (_, dialect) => {
                 // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
                 let is_first = self.writer.is_none();
-                self.is_ours |= is_first && dialect == Dialect::Responses;
+                self.is_opened |= is_first && dialect == Dialect::Responses;
                 let breath = self.writer().keep_alive();
                 if is_first && dialect != Dialect::Responses {
                     self.writer = None;

@@ -4,7 +4,7 @@ use koboshi_config::Config;
 use koboshi_config::gateway::Commit;
 use koboshi_sim::End;
 use koboshi_wire::Dialect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::{Stage, ms};
 use crate::own::{chunk, event, items, message, one_response, streams_after};
@@ -62,6 +62,52 @@ fn nothing_of_an_answer_that_was_never_seen_stays_in_the_next_one() {
         let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
         assert_eq!((one_response(&answer).0.as_str(), stage.calls()), ("Whole words", (1, 1)), "{silence}");
     }
+}
+
+/// An answer of the client's own dialect, with an item that no other one has.
+fn hosted() -> [Value; 2] {
+    let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "doll"}});
+    [search, message("Seven times")]
+}
+
+#[test]
+fn a_provider_that_opens_its_answer_and_then_thinks_does_not_open_it_twice() {
+    for opened in [1, 2] {
+        for commit in [impatient, complete] {
+            let stage = stage(Dialect::Responses, &["one/own"], commit);
+            stage.one.set("own", move |_| {
+                let frames = items(&hosted()).into_iter().enumerate();
+                let pieces = frames.map(|(at, frame)| (if at == opened { LONG } else { 0 }, frame));
+                streams_after(0, pieces.collect(), End::Clean)
+            });
+            let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
+            let (text, end) = one_response(&answer);
+            assert_eq!((text.as_str(), &end["id"]), ("Seven times", &json!("resp_theirs")), "{answer:?}");
+            assert_eq!(end["output"], json!(hosted()), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_after_a_long_silence_is_the_providers_and_is_gone_on_with_by_it() {
+    let stage = stage(Dialect::Responses, &["one/fail-503", "two/own"], |config| {
+        impatient(config);
+        config.routes.insert("later".to_owned(), crate::common::route(&["one/ok", "two/own"]));
+    });
+    stage.two.set("own", |_| {
+        let pieces = items(&hosted()).into_iter().map(|frame| (0, frame)).collect();
+        streams_after(LONG, pieces, End::Clean)
+    });
+    let answer = ask(&stage, &question(Dialect::Responses, "Hello", true));
+    let (text, end) = one_response(&answer);
+    assert!(answer.text().contains("event: response.in_progress"), "{answer:?}");
+    assert_eq!((text.as_str(), &end["output"]), ("Seven times", &json!(hosted())), "{answer:?}");
+    stage.reset();
+    let (path, mut body) = question(Dialect::Responses, "And?", true);
+    (body["model"], body["previous_response_id"]) = ("later".into(), end["id"].clone());
+    let next = ask(&stage, &(path, body));
+    assert_eq!((next.status, stage.calls()), (200, (0, 1)), "{next:?}");
+    assert_eq!(end["id"], "resp_theirs", "the provider must know it");
 }
 
 /// A thought of this provider with its seal, and a word.
