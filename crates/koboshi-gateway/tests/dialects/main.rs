@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod endings;
 mod errors;
 mod falls;
 mod own;
