@@ -11,6 +11,7 @@ use bytes::Bytes;
 use koboshi::fault::{Fault, Kind};
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::unstreamed;
+use koboshi_wire::dialect::finish;
 use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
@@ -235,6 +236,10 @@ impl Stream<'_, '_> {
         if step.error {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(fault.unwrap_or_else(malformed)));
+        }
+        if let Some((_, reason)) = step.finish.iter().find(|(_, reason)| finish::is_error(reason)) {
+            let said = format!("{}{}", self.sent, answer.text);
+            return Err(Stop::Fault(journey.ended_for_error(&open.head, &said, reason)));
         }
         // Some of Gemini's models say at every chunk that they have ended: only the end of the body is the end.
         answer.is_done = step.done && self.tongue != Dialect::Gemini;
