@@ -268,8 +268,8 @@ impl Stream<'_, '_> {
             Some(resume) => self.anew(&step, resume, answer.has_content)?,
             None if !self.is_raw && holds => for_later(&step),
             None if !self.is_raw => self.translated(&step),
-            None if holds => Some(Pass::Frame(frame.raw().clone(), Box::new(step.clone().into_owned()))),
-            None => Some(Pass::Raw(frame.raw().clone())),
+            None if holds => Some(Pass::Frame(self.raw(frame, &data), Box::new(step.clone().into_owned()))),
+            None => Some(self.at_once(frame, &data, &step)),
         };
         let Some(pass) = pass else { return Ok(Looked::Quiet) };
         let text = match &pass {
@@ -286,9 +286,6 @@ impl Stream<'_, '_> {
             self.sent.push_str(text);
         }
         self.commit(journey);
-        if matches!(pass, Pass::Raw(_)) {
-            self.run.voice.borrow_mut().passed(&step);
-        }
         Ok(Looked::Pass(pass))
     }
 

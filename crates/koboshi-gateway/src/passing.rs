@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Step;
 
 use crate::answer::{Followed, Pass};
@@ -32,6 +33,26 @@ impl Stream<'_, '_> {
                 self.pass(pass).await;
             }
         }
+    }
+
+    /// A frame that goes out as it came; in a list only its data does.
+    pub(crate) fn raw(&self, frame: &Frame, data: &str) -> Bytes {
+        if self.run.voice.borrow().lists() {
+            Bytes::copy_from_slice(data.as_bytes())
+        } else {
+            frame.raw().clone()
+        }
+    }
+
+    /// The same, now.
+    pub(crate) fn at_once(&self, frame: &Frame, data: &str, step: &Step<'_>) -> Pass {
+        let raw = self.raw(frame, data);
+        let mut voice = self.run.voice.borrow_mut();
+        if voice.lists() {
+            return Pass::Own(voice.pass_on(raw, step));
+        }
+        voice.passed(step);
+        Pass::Raw(raw)
     }
 
     /// What a frame of another dialect says, in frames of ours.

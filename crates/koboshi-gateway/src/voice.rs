@@ -75,7 +75,7 @@ impl Voice {
 
     /// Whether frames of an upstream of the client's dialect can pass as they are.
     pub(crate) fn lets_pass(&self) -> bool {
-        !self.is_ours && !self.manner.list
+        !self.is_ours
     }
 
     /// An answer begins. Seals go on where its vendor is the client's.
@@ -140,8 +140,18 @@ impl Voice {
         }
     }
 
+    /// Whether the client wants one list: of a frame only its data goes out, as an element of that.
+    pub(crate) fn lists(&self) -> bool {
+        self.manner.list
+    }
+
     /// What of a frame of the upstream goes out, now that it does.
     pub(crate) fn pass_on(&mut self, raw: Bytes, step: &Step<'_>) -> Bytes {
+        if self.lists() {
+            // The reader has taken it for text.
+            let data = std::str::from_utf8(&raw).unwrap_or_default();
+            return self.writer().pass(step, data);
+        }
         self.passed(step);
         // Only frames about the whole answer name it.
         let opens = step.id.is_some() && !step.done && !step.has_content();

@@ -1,9 +1,10 @@
 //! Answers of the client's own dialect pass as they are, whatever is in them.
 
+use koboshi_sim::End;
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
-use crate::own::{chunk, event, events, gives, items, message, one_response, part, response, streams};
+use crate::own::{chunk, data, event, events, gives, items, message, one_response, part, response, streams};
 use crate::speech::{ask, question, stage};
 
 /// OpenAI repeats the instructions and tools of a request in the frames that open its answer.
@@ -140,4 +141,40 @@ fn a_last_frame_without_its_blank_line_is_completed() {
             assert!(dialect != Dialect::Chat || text.ends_with("\n\ndata: [DONE]\n\n"), "{end:?} {text}");
         }
     }
+}
+
+/// Chunks of Gemini for a client that reads one list: pictures, several candidates, where the words come from.
+#[test]
+fn chunks_pass_into_a_list_as_they_are() {
+    let stage = stage(Dialect::Gemini, &["one/own"], |_| {});
+    let one =
+        |index: u32, part: Value| json!({"content": {"parts": [part], "role": "model"}, "index": index});
+    let chunks = [
+        json!({"candidates": [one(0, json!({"text": "Hi"})), one(1, json!({"text": "Ho"}))], "responseId": "r1"}),
+        json!({"candidates": [one(0, json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}})), one(1, json!({"executableCode": {"language": "PYTHON", "code": "1"}}))], "responseId": "r1"}),
+        json!({"candidates": [
+            {"content": {"parts": [{"text": ""}], "role": "model"}, "index": 0, "finishReason": "STOP", "groundingMetadata": {"webSearchQueries": ["doll"]}},
+            {"content": {"parts": [{"text": ""}], "role": "model"}, "index": 1, "finishReason": "STOP"}],
+            "responseId": "r1"}),
+    ];
+    let frames: Vec<_> = chunks.iter().map(data).collect();
+    stage.one.set("own", move |_| streams(frames.clone()));
+    let (_, mut body) = question(Dialect::Gemini, "Hello", true);
+    body["generationConfig"] = json!({"candidateCount": 2});
+    let answer = ask(&stage, &("/v1beta/models/m:streamGenerateContent".to_owned(), body));
+    assert_eq!((answer.status, answer.json()), (200, json!(chunks)), "{answer:?}");
+}
+
+/// What was passed ends nothing but itself: a list that breaks has its error, and is closed.
+#[test]
+fn a_list_that_breaks_is_closed_behind_its_error() {
+    let stage = stage(Dialect::Gemini, &["one/own"], |config| config.remedy.backoff.attempts = 1);
+    stage.one.set("own", |_| {
+        let pieces = [Some("STOP"), Some("STOP")].map(|end| (0, part(&json!({"text": "Hi"}), end)));
+        crate::own::streams_after(0, pieces.to_vec(), End::Cut)
+    });
+    let (_, body) = question(Dialect::Gemini, "Hello", true);
+    let answer = ask(&stage, &("/v1beta/models/m:streamGenerateContent".to_owned(), body));
+    let list = answer.json();
+    assert!(list[2]["error"]["message"].is_string() && list.as_array().unwrap().len() == 3, "{list}");
 }

@@ -90,6 +90,16 @@ impl Writer {
         each!(self, writer => writer.passed(step));
     }
 
+    /// What an upstream said in a frame with this step, its data as it was, in the form of this client's stream. It counts as passed. Only Gemini's
+    /// streams have more forms than one.
+    pub fn pass(&mut self, step: &Step<'_>, data: &str) -> Bytes {
+        if let Self::Gemini(writer) = self {
+            return writer.pass(step, data);
+        }
+        self.passed(step);
+        Bytes::copy_from_slice(data.as_bytes())
+    }
+
     /// What stands before content. Nothing if it is open.
     pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
         each!(self, writer => writer.open(koboshi))
