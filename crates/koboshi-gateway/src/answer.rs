@@ -16,9 +16,9 @@ use crate::attempt::Limits;
 use crate::firewall::ToolCall;
 
 /// How much is held back.
-const MOST_HELD: usize = 16 * 1024 * 1024;
-/// Before content, only so much: role and ping frames are small.
-const MOST_BEFORE_CONTENT: usize = 256 * 1024;
+const MOST_HELD: usize = 32 * 1024 * 1024;
+/// Before content, only so much. Responses repeat instructions and tools of their request there, twice, and those of an agent are long.
+const MOST_BEFORE_CONTENT: usize = 8 * 1024 * 1024;
 /// After the last choice has ended, usage and the terminal mark may take so long.
 pub(crate) const AFTER_THE_END: Duration = Duration::from_secs(1);
 
@@ -29,6 +29,8 @@ pub(crate) enum Pass {
     Raw(Bytes),
     /// A frame as it came, and what it says: needed if it goes out later, or if the calls in it must be written anew.
     Frame(Bytes, Box<Step<'static>>),
+    /// What a frame of another dialect says, to be said when it goes out.
+    Said(Box<Step<'static>>),
     /// Text in a frame of our own.
     Text(String),
     /// Frames of our own.
@@ -47,6 +49,8 @@ pub(crate) struct Followed {
     pub(crate) text: String,
     held_bytes: usize,
     pub(crate) has_content: bool,
+    /// The provider's own tools were at work: an answer even where no word follows, but nothing that the client must see at once.
+    pub(crate) has_hosted: bool,
     /// Choices that have begun, as bits.
     pub(crate) begun: u128,
     /// When it last said something; signs of life say nothing.
@@ -75,6 +79,7 @@ impl Followed {
             text: String::new(),
             held_bytes: 0,
             has_content: false,
+            has_hosted: false,
             begun: 0,
             spoke: Instant::now(),
             speaks: false,
@@ -131,8 +136,8 @@ impl Followed {
     pub(crate) fn hold(&mut self, pass: Pass) -> Result<(), Box<Fault>> {
         self.held_bytes += match &pass {
             Pass::Raw(raw) | Pass::Own(raw) => raw.len(),
-            // What it says is held too.
-            Pass::Frame(raw, _) => raw.len() * 2,
+            Pass::Frame(raw, step) => raw.len() + weight(step),
+            Pass::Said(step) => weight(step),
             Pass::Text(text) => text.len() + 200,
         };
         let most = if self.has_content { MOST_HELD } else { MOST_BEFORE_CONTENT };
@@ -158,6 +163,14 @@ impl Followed {
 /// It is longer than anybody can hold.
 pub(crate) fn too_long() -> Box<Fault> {
     Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
+}
+
+/// What it takes to keep what a frame says, beside the frame.
+fn weight(step: &Step<'_>) -> usize {
+    let own = [&step.id, &step.model, &step.text, &step.thought, &step.seal, &step.refused];
+    let calls = step.calls.iter().flat_map(|call| [&call.id, &call.name, &call.arguments, &call.seal]);
+    let texts = own.into_iter().chain(calls).flatten().map(|text| text.len());
+    size_of::<Step<'_>>() + texts.sum::<usize>()
 }
 
 fn bit(choice: u32) -> u128 {

@@ -13,6 +13,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
+use serde_json::json;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -31,6 +32,9 @@ use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
 const LONGEST_ERROR: usize = 64 * 1024;
+
+/// How much of an answer's text may tell why it ended.
+const LONGEST_REASON: usize = 2048;
 
 /// The version of Anthropic's interface that is spoken.
 static VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
@@ -148,6 +152,14 @@ impl Journey<'_> {
         let headers: Vec<(&str, &str)> = head.pairs().collect();
         let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
         self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+    }
+
+    /// An answer says that it ended for an error: what this word means, or what a relay wrote where the text should be.
+    pub(crate) fn ended_for_error(&self, head: &Fields, said: &str, reason: &str) -> Box<Fault> {
+        let said: String = said.chars().take(LONGEST_REASON).collect();
+        let body = json!({"choices": [{"message": {"content": said}, "finish_reason": reason}]});
+        let fault = self.classify(head, 200, &body.to_string(), false);
+        fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.ended_for_error")))
     }
 
     /// What came is no stream, though one was asked for: a page or a list, which may say why.

@@ -4,7 +4,6 @@
 //! nobody: a healthy answer without it is finished for the client at once. Where only the cost can follow, and the client did not ask for
 //! it, the client does not wait for it either: [`rest`](crate::rest) does.
 
-use std::ops::Range;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use bytes::Bytes;
 use koboshi::fault::{Fault, Kind};
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::unstreamed;
+use koboshi_wire::dialect::finish;
 use koboshi_wire::sse::{Frame, Framer};
 use koboshi_wire::step::Step;
 use tokio::time::{Instant, timeout_at};
@@ -20,6 +20,7 @@ use crate::answer::{Followed, Pass, too_long};
 use crate::blocks::Blocks;
 use crate::firewall::{collect, is_broken_call};
 use crate::journey::{Journey, Open};
+use crate::passing::{Passing, for_later, is_heard};
 use crate::relay::Stream;
 use crate::reply::stream_head;
 use crate::resume::{Passed, Resume};
@@ -53,13 +54,6 @@ enum Looked {
     Pass(Pass),
     /// The last one.
     End,
-}
-
-/// The block that is being read, and the frames of it that go on as they are, as one piece.
-#[derive(Default)]
-struct Passing {
-    block: Bytes,
-    run: Option<Range<usize>>,
 }
 
 impl Stream<'_, '_> {
@@ -136,7 +130,7 @@ impl Stream<'_, '_> {
             passing.block = block.clone();
             framer.push(block);
         }
-        if let Some(frame) = framer.finish()
+        if let Some(frame) = framer.finish().map(Frame::closed)
             && let Looked::Pass(pass) = self.look(&frame, open, resume, journey, &mut answer)?
         {
             self.release(&mut answer).await;
@@ -191,25 +185,11 @@ impl Stream<'_, '_> {
         let mut voice = self.run.voice.borrow_mut();
         let is_native = self.tongue == voice.dialect();
         if !self.committed {
-            voice.begin(is_native);
+            voice.begin();
             self.beyond_text = false;
         }
+        voice.keep_seals(is_native);
         self.is_raw = is_native && voice.lets_pass();
-    }
-
-    /// Passes a frame on; raw ones that stand side by side go out together.
-    async fn pass_frame(&mut self, pass: Pass, at: Option<Range<usize>>, passing: &mut Passing) {
-        match (pass, at, &mut passing.run) {
-            (Pass::Raw(_), Some(at), Some(run)) if run.end == at.start => run.end = at.end,
-            (Pass::Raw(_), Some(at), _) => {
-                self.flush(passing).await;
-                passing.run = Some(at);
-            }
-            (pass, ..) => {
-                self.flush(passing).await;
-                self.pass(pass).await;
-            }
-        }
     }
 
     /// The next block within its time. None when the answer has ended, or has said everything and stays silent.
@@ -246,7 +226,9 @@ impl Stream<'_, '_> {
         };
         let mut step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
         // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
-        step.audio &= self.tongue == self.run.request.dialect();
+        let is_native = self.tongue == self.run.request.dialect();
+        step.audio &= is_native;
+        step.hosted &= is_native;
         let is_chat = self.tongue == Dialect::Chat;
         if step.done && is_chat {
             return Ok(Looked::End);
@@ -254,6 +236,10 @@ impl Stream<'_, '_> {
         if step.error {
             let fault = journey.classify(&open.head, 200, &data, false);
             return Err(Stop::Fault(fault.unwrap_or_else(malformed)));
+        }
+        if let Some((_, reason)) = step.finish.iter().find(|(_, reason)| finish::is_error(reason)) {
+            let said = format!("{}{}", self.sent, answer.text);
+            return Err(Stop::Fault(journey.ended_for_error(&open.head, &said, reason)));
         }
         // Some of Gemini's models say at every chunk that they have ended: only the end of the body is the end.
         answer.is_done = step.done && self.tongue != Dialect::Gemini;
@@ -273,12 +259,17 @@ impl Stream<'_, '_> {
         if step.finish.iter().any(|(_, reason)| is_broken_call(reason)) {
             return Err(Stop::BrokenCall);
         }
-        let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content;
+        let mute = resume.is_none() && !self.is_raw && !self.committed && !is_heard(&step);
+        let holds = !answer.calls.is_empty() || !self.flows() || !answer.has_content || mute;
+        if !holds && !self.committed {
+            self.tell_held(answer);
+        }
         let pass = match resume {
             Some(resume) => self.anew(&step, resume, answer.has_content)?,
+            None if !self.is_raw && holds => for_later(&step),
             None if !self.is_raw => self.translated(&step),
-            None if holds => Some(Pass::Frame(frame.raw().clone(), Box::new(step.clone().into_owned()))),
-            None => Some(Pass::Raw(frame.raw().clone())),
+            None if holds => Some(Pass::Frame(self.raw(frame, &data), Box::new(step.clone().into_owned()))),
+            None => Some(self.at_once(frame, &data, &step)),
         };
         let Some(pass) = pass else { return Ok(Looked::Quiet) };
         let text = match &pass {
@@ -294,30 +285,8 @@ impl Stream<'_, '_> {
         if self.can_resume() {
             self.sent.push_str(text);
         }
-        if !self.committed {
-            self.tell_held(answer);
-        }
         self.commit(journey);
-        if matches!(pass, Pass::Raw(_)) {
-            self.run.voice.borrow_mut().passed(&step);
-        }
         Ok(Looked::Pass(pass))
-    }
-
-    /// What a frame of another dialect says, in frames of ours.
-    fn translated(&self, step: &Step<'_>) -> Option<Pass> {
-        let said = self.run.voice.borrow_mut().say(step);
-        (!said.is_empty()).then_some(Pass::Own(said))
-    }
-
-    /// The voice hears of the frames that were held before the one that commits, in their order.
-    fn tell_held(&self, answer: &mut Followed) {
-        for held in &mut answer.held {
-            if let Pass::Frame(raw, step) = held {
-                self.run.voice.borrow_mut().passed(step);
-                *held = Pass::Raw(raw.clone());
-            }
-        }
     }
 
     /// Takes what a frame brings into the answer.
@@ -333,6 +302,7 @@ impl Stream<'_, '_> {
         if let Some(usage) = step.usage {
             open.stake.told(usage);
         }
+        answer.has_hosted |= step.hosted;
         answer.speaks |= step.has_content() || !step.finish.is_empty();
         self.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
@@ -383,26 +353,13 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// What was held before the commit goes out.
-    async fn release(&mut self, answer: &mut Followed) {
-        self.mark().await;
-        for pass in answer.take_held() {
-            self.pass(pass).await;
-        }
-    }
-
-    async fn flush(&mut self, passing: &mut Passing) {
-        if let Some(range) = passing.run.take() {
-            self.pass(Pass::Raw(passing.block.slice(range))).await;
-        }
-    }
-
     /// The stream has ended: is the answer whole?
     fn end(&self, resumed: bool, answer: Followed) -> Result<Followed, Stop> {
         if !answer.is_whole() {
             return Err(Stop::Fault(cut("the stream ended before the answer was whole")));
         }
-        if !answer.has_content && !resumed && !answer.ended_by_limit() {
+        let says_nothing = !answer.has_content && !answer.has_hosted;
+        if says_nothing && !resumed && !answer.ended_by_limit() {
             return Err(Stop::Fault(not_an_answer()));
         }
         Ok(answer)

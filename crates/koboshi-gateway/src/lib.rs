@@ -44,6 +44,7 @@ mod log;
 mod meters;
 mod names;
 mod page;
+mod passing;
 mod plan;
 mod program;
 mod provider;

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
@@ -312,19 +313,22 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// Says what is to be said of the answer as a whole, once.
     pub(crate) async fn mark(&mut self) {
-        if let Some(about) = self.about.take() {
-            let opening = self.run.voice.borrow_mut().open(&about);
+        if let Some(opening) = self.opening() {
             self.tap.send(opening).await;
         }
+    }
+
+    /// The same, to be sent first of all.
+    pub(crate) fn opening(&mut self) -> Option<Bytes> {
+        let about = self.about.take()?;
+        Some(self.run.voice.borrow_mut().open(&about))
     }
 
     pub(crate) async fn pass(&mut self, pass: Pass) {
         let bytes = match pass {
             Pass::Raw(bytes) | Pass::Own(bytes) => bytes,
-            Pass::Frame(raw, step) => {
-                self.run.voice.borrow_mut().passed(&step);
-                raw
-            }
+            Pass::Frame(raw, step) => self.run.voice.borrow_mut().pass_on(raw, &step),
+            Pass::Said(step) => self.run.voice.borrow_mut().say(&step),
             Pass::Text(text) => self.run.voice.borrow_mut().text(&text),
         };
         self.tap.send(bytes).await;

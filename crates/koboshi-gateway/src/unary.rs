@@ -145,6 +145,14 @@ impl Run<'_> {
         if whole.error || whole.choices.is_empty() {
             return Err(said().unwrap_or_else(not_an_answer));
         }
+        let mut reasons = whole.choices.iter().filter_map(|choice| Some((choice, choice.finish.as_deref()?)));
+        if let Some((choice, reason)) = reasons.find(|(_, reason)| finish::is_error(reason)) {
+            return Err(journey.ended_for_error(
+                &open.head,
+                choice.text.as_deref().unwrap_or_default(),
+                reason,
+            ));
+        }
         let broken = |choice: &Choice<'_>| choice.finish.as_deref().is_some_and(is_broken_call);
         if whole.choices.iter().any(broken) {
             return Err(broken_call());

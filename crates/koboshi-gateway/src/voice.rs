@@ -1,7 +1,8 @@
 //! What the client of one stream hears: frames of the upstream as they came, and frames of ours between and after them, in its dialect.
 //!
-//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where frames of ours
-//! have opened the answer, those of an upstream cannot pass any more, because they would open it again.
+//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive has opened
+//! the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by which the provider knows
+//! it. Only the numbers of the frames may then repeat, which no client looks at. Where a word of ours about the answer stands in it, all is said anew.
 
 use std::time::Duration;
 
@@ -36,8 +37,10 @@ pub(crate) struct Voice {
     has_ended: bool,
     /// The cost that the frame of its end told.
     told: Option<Usage>,
-    /// Frames of ours have opened the answer.
+    /// A word of ours about the answer stands in it.
     is_ours: bool,
+    /// A keep-alive has opened the answer.
+    is_opened: bool,
 }
 
 impl Voice {
@@ -61,6 +64,7 @@ impl Voice {
             has_ended: false,
             told: None,
             is_ours: false,
+            is_opened: false,
         }
     }
 
@@ -71,18 +75,27 @@ impl Voice {
 
     /// Whether frames of an upstream of the client's dialect can pass as they are.
     pub(crate) fn lets_pass(&self) -> bool {
-        !self.is_ours && !self.manner.list
+        !self.is_ours
     }
 
-    /// Nothing of an answer was seen: the next one has its own names. Seals go on where its vendor is the client's.
-    pub(crate) fn begin(&mut self, keep_seals: bool) {
+    /// An answer begins. Seals go on where its vendor is the client's.
+    pub(crate) fn keep_seals(&mut self, keep: bool) {
+        self.manner.keep_seals = keep;
+        if let Some(writer) = &mut self.writer {
+            writer.keep_seals(keep);
+        }
+    }
+
+    /// Nothing of an answer was seen: the next one has its own names.
+    pub(crate) fn begin(&mut self) {
         if self.is_ours {
             return;
         }
         self.names.id.clear();
         self.names.model.clear();
-        self.manner.keep_seals = keep_seals;
-        self.writer = None;
+        if !self.is_opened {
+            self.writer = None;
+        }
         (self.has_passed, self.has_ended, self.told) = (false, false, None);
     }
 
@@ -125,6 +138,24 @@ impl Voice {
         if let Some(writer) = &mut self.writer {
             writer.passed(step);
         }
+    }
+
+    /// Whether the client wants one list: of a frame only its data goes out, as an element of that.
+    pub(crate) fn lists(&self) -> bool {
+        self.manner.list
+    }
+
+    /// What of a frame of the upstream goes out, now that it does.
+    pub(crate) fn pass_on(&mut self, raw: Bytes, step: &Step<'_>) -> Bytes {
+        if self.lists() {
+            // The reader has taken it for text.
+            let data = std::str::from_utf8(&raw).unwrap_or_default();
+            return self.writer().pass(step, data);
+        }
+        self.passed(step);
+        // Only frames about the whole answer name it.
+        let opens = step.id.is_some() && !step.done && !step.has_content();
+        if self.is_opened && opens { Bytes::new() } else { raw }
     }
 
     /// What stands before content, with a word about the answer as a whole.
@@ -182,9 +213,14 @@ impl Voice {
             (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
             (_, Dialect::Chat) => Bytes::from_static(write::COMMENT),
             (_, dialect) => {
-                // What keeps a stream of responses open stands behind its opening.
-                self.is_ours |= dialect == Dialect::Responses && self.writer.is_none();
-                self.writer().keep_alive()
+                // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
+                let is_first = self.writer.is_none();
+                self.is_opened |= is_first && dialect == Dialect::Responses;
+                let breath = self.writer().keep_alive();
+                if is_first && dialect != Dialect::Responses {
+                    self.writer = None;
+                }
+                breath
             }
         }
     }

@@ -31,7 +31,7 @@ impl Dialect {
 }
 
 /// Why an answer ended, in one set of words: those of the chat dialect. Decoders translate into them and writers out of them; a reason that has
-/// no word here is handed on as the provider wrote it, and is a fault.
+/// no word here is handed on as the provider wrote it. It is a fault only if the word says so: vendors make up new ones.
 pub mod finish {
     /// It said all, or met a stop sequence.
     pub const STOP: &str = "stop";
@@ -52,6 +52,38 @@ pub mod finish {
             (STOP, true) => TOOL_CALLS,
             (TOOL_CALLS | FUNCTION_CALL, false) => STOP,
             _ => reason,
+        }
+    }
+
+    /// Whether a reason says that the answer ended for an error, so that it is not whole: OpenRouter's `error`, the `error_finish` of relays,
+    /// DeepSeek's `insufficient_system_resource`, Zhipu's `network_error`, Gemini's `MALFORMED_RESPONSE`, the `abort` of engines that stop.
+    #[must_use]
+    pub fn is_error(reason: &str) -> bool {
+        if matches!(reason, STOP | LENGTH | TOOL_CALLS | CONTENT_FILTER) {
+            return false;
+        }
+        let is = |words: &[&str], word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+        is(&["insufficient_system_resource", "malformed_response", "abort", "aborted"], reason)
+            || reason.split(['_', '-', ' ']).any(|word| is(&["error", "failed", "failure"], word))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::is_error;
+
+        #[test]
+        fn words_of_errors_are_known_and_new_words_are_none() {
+            for word in [
+                "error", "error_finish", "network_error", "ERROR", "insufficient_system_resource",
+                "MALFORMED_RESPONSE", "abort", "failed",
+            ] {
+                assert!(is_error(word), "{word}");
+            }
+            for word in [
+                "stop", "length", "", "eos_token", "OTHER", "pause_turn", "terror", "MALFORMED_FUNCTION_CALL",
+            ] {
+                assert!(!is_error(word), "{word}");
+            }
         }
     }
 }

@@ -168,6 +168,14 @@ impl Frame {
         &self.raw
     }
 
+    /// The same with its blank line, for what [`Framer::finish`] gives: without one parsers drop an event.
+    #[must_use]
+    pub fn closed(self) -> Self {
+        // Behind a lone `\r` the first `\n` still belongs to that line end.
+        let missing: &[u8] = if self.raw.ends_with(b"\n") { b"\n" } else { b"\n\n" };
+        Self { raw: [&self.raw[..], missing].concat().into(), at: None, ..self }
+    }
+
     /// Where it stands in the block that was pushed last, if it is wholly in it: neighbours can be passed on as one slice.
     #[must_use]
     pub fn at(&self) -> Option<Range<usize>> {

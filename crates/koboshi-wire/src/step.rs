@@ -29,8 +29,10 @@ pub struct Step<'a> {
     pub refusal: bool,
     /// The words of the refusal, where they are given; never empty. With it, `refusal` is set.
     pub refused: Option<Cow<'a, str>>,
-    /// There is sound.
+    /// There is sound, or a picture, or something else that only its dialect carries.
     pub audio: bool,
+    /// The provider worked with a tool of its own here. What it found comes as text, but it may be all that a turn has.
+    pub hosted: bool,
     /// Pieces of tool calls.
     pub calls: Vec<CallPiece<'a>>,
     /// Choices that end here, and why, in the words of [`finish`](crate::dialect::finish). A reason that is not known is given as it is.

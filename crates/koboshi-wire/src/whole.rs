@@ -71,7 +71,7 @@ pub struct Choice<'a> {
     pub refusal: bool,
     /// The words of the refusal; never empty.
     pub refused: Option<Cow<'a, str>>,
-    /// There is sound.
+    /// There is sound, or a picture, or something else that only its dialect carries.
     pub audio: bool,
     /// The tool calls.
     pub calls: Vec<Call<'a>>,

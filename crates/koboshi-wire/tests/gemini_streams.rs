@@ -177,7 +177,9 @@ fn chunks_of_an_upstream_pass_in_the_other_form() {
             let step = events.read(None, data).unwrap();
             out.extend_from_slice(&writer.pass(&step, data));
         }
-        assert!(writer.finish("stop", None).is_empty());
+        let end: &[u8] = if shape == Shape::List { b"]" } else { b"" };
+        assert_eq!(&writer.finish("stop", None)[..], end, "the end was said already");
+        out.extend_from_slice(end);
         let steps = if shape == Shape::List { of_list(&out) } else { of_events(&out) };
         assert_eq!(steps[0].text.as_deref(), Some("a\nb"));
         assert!(steps[1].done);
@@ -185,6 +187,28 @@ fn chunks_of_an_upstream_pass_in_the_other_form() {
             let all: Value = serde_json::from_slice(&out).unwrap();
             assert_eq!(all.as_array().unwrap().len(), 2);
         }
+    }
+}
+
+/// Some models say in every chunk that it is the last.
+#[test]
+fn an_end_that_passed_hides_nothing_that_follows() {
+    let chunk = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}"#;
+    for shape in [Shape::Events, Shape::List] {
+        let passed = || {
+            let mut writer = Writer::new(head(), true).shaped(shape);
+            let mut out = writer.pass(&Events::default().read(None, chunk).unwrap(), chunk).to_vec();
+            out.extend_from_slice(&writer.pass(&Events::default().read(None, chunk).unwrap(), chunk));
+            (writer, out)
+        };
+        let (mut writer, _) = passed();
+        assert!(!writer.error(&failure()).is_empty(), "{shape:?}");
+        assert!(writer.finish("stop", None).is_empty(), "nothing follows an error: {shape:?}");
+        let (mut writer, mut out) = passed();
+        out.extend_from_slice(&writer.say(&Step { text: Some("b".into()), ..Step::default() }));
+        out.extend_from_slice(&writer.finish("stop", None));
+        let steps = if shape == Shape::List { of_list(&out) } else { of_events(&out) };
+        assert!(steps.len() == 4 && steps[3].done && steps[2].finish.is_empty(), "{shape:?} {steps:?}");
     }
 }
 

@@ -297,7 +297,7 @@ fn what_is_not_known_says_nothing() {
     for event in [
         json!({"type": "response.web_search_call.searching", "output_index": 0, "item_id": "ws_1"}),
         json!({"type": "response.output_text.annotation.added", "output_index": 0, "annotation": {}}),
-        json!({"type": "response.image_generation_call.partial_image", "partial_image_b64": "AAAA"}),
+        json!({"type": "response.image_generation_call.generating", "output_index": 0}),
         json!({"type": "codex.rate_limits", "plan_type": "pro"}),
         json!({"type": 7, "delta": ["x"], "item": 1, "response": "x", "output_index": -1}),
     ] {
@@ -314,4 +314,25 @@ fn what_is_not_known_says_nothing() {
 fn halves_of_letters_do_not_cost_a_frame() {
     let data = r#"{"type":"response.output_text.delta","output_index":0,"delta":"a\ud83d"}"#;
     assert_eq!(Events::default().read(None, data).unwrap().text.as_deref(), Some("a\u{fffd}"));
+}
+
+#[test]
+fn an_item_of_this_dialect_alone_is_content_when_it_is_whole() {
+    for (kind, audio, hosted) in [
+        ("computer_call", true, false),
+        ("something_new", true, false),
+        ("web_search_call", false, true),
+        ("reasoning", false, false),
+    ] {
+        let item = json!({"type": kind, "id": "item_1"});
+        let steps = steps(&[
+            json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        ]);
+        assert!(!steps[0].has_content() && !steps[0].hosted, "{kind}");
+        assert_eq!((steps[1].audio, steps[1].hosted), (audio, hosted), "{kind}");
+    }
+    let picture =
+        json!({"type": "response.image_generation_call.partial_image", "partial_image_b64": "AAAA"});
+    assert!(steps(&[picture])[0].has_content());
 }

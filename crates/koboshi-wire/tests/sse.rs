@@ -157,3 +157,18 @@ fn data_that_is_no_text_says_where() {
     assert_eq!(frame.data(), Err(Malformed::NotUtf8 { at: 2 }));
     assert_eq!(frame.event(), None);
 }
+
+#[test]
+fn a_last_frame_is_closed_with_what_its_end_lacks() {
+    for end in ["", "\n", "\r\n", "\r"] {
+        let mut framer = Framer::new(1024);
+        framer.push(Bytes::from(format!("event: x\ndata: 1{end}")));
+        assert!(framer.next_frame().is_none(), "{end:?}");
+        let last = framer.finish().unwrap().closed();
+        assert_eq!((last.event(), last.data().unwrap().as_deref()), (Some("x"), Some("1")), "{end:?}");
+        let mut again = Framer::new(1024);
+        again.push(last.raw().clone());
+        assert_eq!(again.next_frame().unwrap().unwrap().data().unwrap().as_deref(), Some("1"), "{end:?}");
+        assert!(again.finish().is_none(), "{end:?}: nothing is left behind its blank line");
+    }
+}

@@ -286,7 +286,8 @@ async fn give_text(
     }
     let frames = {
         let mut voice = voice.borrow_mut();
-        voice.begin(false);
+        voice.begin();
+        voice.keep_seals(false);
         voice.names = head;
         [voice.open(source), voice.text(text), voice.finish("stop", Some(&Usage::default()))]
     };

@@ -253,3 +253,23 @@ fn a_stream_of_gemini_may_be_one_list() {
     assert_eq!(texts.collect::<String>(), wanted(Dialect::Gemini, true).text);
     assert_eq!(list[list.as_array().unwrap().len() - 1]["candidates"][0]["finishReason"], "STOP");
 }
+
+#[test]
+fn a_lesser_answer_says_what_it_is_in_its_first_frame() {
+    for client in Dialect::ALL {
+        for upstream in Dialect::ALL {
+            let stage = stage(upstream, &["one/fail-503"], |config| {
+                config.remedy.backoff.attempts = 1;
+                config.degrade.simple = Some("two/ok".to_owned());
+            });
+            let answer = ask(&stage, &question(client, TEXT, true));
+            assert_eq!(heard(client, &answer).text, wanted(client, true).text, "{client:?} {upstream:?}");
+            let first = answer.text().lines().find_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+            assert!(
+                first.unwrap().contains("\"source\":\"simple\""),
+                "{client:?} {upstream:?} {}",
+                answer.text()
+            );
+        }
+    }
+}

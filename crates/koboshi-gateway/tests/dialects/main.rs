@@ -4,8 +4,12 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod endings;
 mod errors;
 mod falls;
+mod own;
+mod passing;
+mod silence;
 mod speech;
 mod tools;
 mod trim;

@@ -74,9 +74,30 @@ impl Writer {
         }
     }
 
+    /// Whether seals go along from here on: another upstream may answer, of the same vendor or not.
+    pub fn keep_seals(&mut self, keep: bool) {
+        match self {
+            // Nothing is sealed there.
+            Self::Chat(_) => {}
+            Self::Messages(writer) => writer.keep_seals(keep),
+            Self::Responses(writer) => writer.keep_seals(keep),
+            Self::Gemini(writer) => writer.keep_seals(keep),
+        }
+    }
+
     /// A frame of the upstream with this step went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         each!(self, writer => writer.passed(step));
+    }
+
+    /// What an upstream said in a frame with this step, its data as it was, in the form of this client's stream. It counts as passed. Only Gemini's
+    /// streams have more forms than one.
+    pub fn pass(&mut self, step: &Step<'_>, data: &str) -> Bytes {
+        if let Self::Gemini(writer) = self {
+            return writer.pass(step, data);
+        }
+        self.passed(step);
+        Bytes::copy_from_slice(data.as_bytes())
     }
 
     /// What stands before content. Nothing if it is open.

@@ -61,6 +61,9 @@ pub struct Writer {
     note: Option<Value>,
     /// The list has an element.
     begun: bool,
+    /// The last chunk that passed says that it is the end. Some models say it in every chunk, so more may follow.
+    ended: bool,
+    /// Our own end was written.
     over: bool,
 }
 
@@ -76,6 +79,7 @@ impl Writer {
             is_open: false,
             note: None,
             begun: false,
+            ended: false,
             over: false,
         }
     }
@@ -92,11 +96,16 @@ impl Writer {
         Self { alive, ..self }
     }
 
+    /// Whether seals go along from here on: another upstream may answer.
+    pub const fn keep_seals(&mut self, keep: bool) {
+        self.keep_seals = keep;
+    }
+
     /// A chunk of the upstream with this step went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         self.is_open = true;
         self.begun = true;
-        self.over |= step.done;
+        self.ended = step.done || (self.ended && !step.has_content());
     }
 
     /// A chunk of the upstream in the form of this client, its JSON as it was: for upstreams that stream in the other form. It counts as passed.
@@ -108,9 +117,8 @@ impl Writer {
         } else {
             self.framed(text.as_bytes())
         };
-        let closing: &[u8] = if step.done && self.shape == Shape::List { b"]" } else { b"" };
         self.passed(step);
-        if closing.is_empty() { framed } else { [&framed[..], closing].concat().into() }
+        framed
     }
 
     /// Nothing stands before content in this dialect; what Koboshi has to say goes with the first chunk of our own.
@@ -166,7 +174,10 @@ impl Writer {
         if self.over {
             return Bytes::new();
         }
-        let last = self.chunk(&[Part::text("")], Some(word_of(reason)), usage);
+        let last = match self.ended {
+            true => Bytes::new(),
+            false => self.chunk(&[Part::text("")], Some(word_of(reason)), usage),
+        };
         self.closed(&last)
     }
 
@@ -201,6 +212,7 @@ impl Writer {
     }
 
     fn chunk(&mut self, parts: &[Part<'_>], reason: Option<&str>, usage: Option<&Usage>) -> Bytes {
+        self.ended = false;
         let note = self.note.take();
         let candidate = Candidate::of(0, parts, reason);
         let json = json::bytes(&Answer::of(&self.head, &[candidate], usage, note.as_ref()));

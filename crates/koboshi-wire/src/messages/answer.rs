@@ -87,7 +87,9 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
                 seal: None,
             });
         }
-        _ => {}
+        // A tool that the provider runs, or what it found.
+        Some(_) => choice.audio = true,
+        None => {}
     }
 }
 

@@ -143,7 +143,9 @@ impl Events {
                 step.hidden = block.data.is_some();
                 step.seal = block.data;
             }
-            _ => {}
+            // A tool that the provider runs, or what it found.
+            Some(_) => step.hosted = true,
+            None => {}
         }
     }
 

@@ -77,6 +77,11 @@ impl Writer {
         Self { head, keep_seals, state: State::Fresh, open: None, next: 0 }
     }
 
+    /// Whether seals go along from here on: another upstream may answer.
+    pub const fn keep_seals(&mut self, keep: bool) {
+        self.keep_seals = keep;
+    }
+
     /// A frame of the upstream that says this went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         if self.state == State::Fresh && (step.choices > 0 || step.id.is_some() || step.has_content()) {

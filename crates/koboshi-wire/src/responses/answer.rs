@@ -58,7 +58,7 @@ fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a, Items<'a>>
                 namespace: item.namespace,
                 seal: None,
             }),
-            ItemKind::Other => {}
+            ItemKind::Other => choice.audio |= item.is_own(),
         }
     }
     choice.reasoning = choice.thoughts.iter().any(|thought| !thought.text.is_empty());

@@ -115,6 +115,7 @@ impl Events {
                 }
             }
             "response.audio.delta" => step.audio = found.delta.is_some(),
+            "response.image_generation_call.partial_image" => step.audio = true,
             "response.completed" => self.ends(&mut step, found.response.unwrap_or_default(), "completed"),
             "response.incomplete" => self.ends(&mut step, found.response.unwrap_or_default(), "incomplete"),
             "response.failed" | "response.cancelled" => {
@@ -206,7 +207,12 @@ impl Events {
                 }
             }
             ItemKind::Call => self.whole_call(step, index, &mut item, spoke),
-            _ => {}
+            // Only a whole one is content: what breaks before can be asked for elsewhere, unseen.
+            ItemKind::Other => {
+                step.hosted = item.is_hosted();
+                step.audio = item.is_own() && !step.hosted;
+            }
+            ItemKind::Message => {}
         }
         step.item = Some(Item { index, id: item.id, kind, mark: ItemMark::Closes });
     }
@@ -256,6 +262,8 @@ impl Events {
                 add(&mut step.thought, told.thought);
                 add(&mut step.refused, told.refused);
                 step.calls.append(&mut told.calls);
+                step.audio |= told.audio;
+                step.hosted |= told.hosted;
                 step.seal = step.seal.take().or(told.seal);
             }
         }

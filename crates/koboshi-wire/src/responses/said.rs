@@ -118,6 +118,19 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Whether it is something that only this dialect knows.
+    pub(super) fn is_own(&self) -> bool {
+        self.kind() == ItemKind::Other && self.kind.is_some()
+    }
+
+    /// Whether it is the work of a tool that the provider runs by itself and whose findings it tells in text: the same turn elsewhere finds its own.
+    pub(super) fn is_hosted(&self) -> bool {
+        matches!(
+            self.kind.as_deref(),
+            Some("web_search_call" | "file_search_call" | "code_interpreter_call" | "mcp_list_tools")
+        )
+    }
+
     /// Whether it calls a tool that takes free text.
     pub(super) fn is_free_text(&self) -> bool {
         self.kind.as_deref() == Some("custom_tool_call")

@@ -54,6 +54,11 @@ impl Writer {
         }
     }
 
+    /// Whether seals go along from here on: another upstream may answer.
+    pub const fn keep_seals(&mut self, keep: bool) {
+        self.keep_seals = keep;
+    }
+
     /// A frame of the upstream with this step went to the client as it was.
     pub fn passed(&mut self, step: &Step<'_>) {
         let after = step.number.map_or(self.number, |number| self.number.max(number)).saturating_add(1);
