@@ -227,7 +227,10 @@ impl Stream<'_, '_> {
         let mut step = answer.events.read(frame.event(), &data).map_err(|_| malformed())?;
         // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
         let is_native = self.tongue == self.run.request.dialect();
-        step.audio &= is_native;
+        if step.audio && !is_native {
+            self.run.note_lost_media(&open.target);
+            step.audio = false;
+        }
         step.hosted &= is_native;
         let is_chat = self.tongue == Dialect::Chat;
         if step.done && is_chat {

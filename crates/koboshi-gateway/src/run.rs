@@ -50,6 +50,8 @@ pub(crate) struct Run<'r> {
     pub(crate) voice: &'r RefCell<Voice>,
     /// The journal knows what was left out in translation.
     pub(crate) noted: Cell<bool>,
+    /// The journal knows that something of the answer did not come along.
+    pub(crate) lost_media: Cell<bool>,
     /// So many tokens are left of the conversation, where it was too long.
     pub(crate) trimmed: Cell<Option<u64>>,
     /// What a target has refused of the conversation, where that can be mended.
@@ -138,6 +140,21 @@ impl<'r> Run<'r> {
         });
         let what = if refused { "untranslatable" } else { "translated" };
         self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
+    }
+
+    /// Tells the journal that a picture or a sound of the answer does not come along, once a request: no other dialect has a place for them.
+    pub(crate) fn note_lost_media(&self, target: &Target) {
+        if self.lost_media.replace(true) {
+            return;
+        }
+        let text = format!("{}: what {} drew or spoke is left out", self.story.id, target.name);
+        let data = json!({
+            "from": self.tongue(target).name(),
+            "to": self.request.dialect().name(),
+            "left": [{"rule": "drop_media_output", "at": "answer", "needed": false}],
+            "request": &*self.story.id,
+        });
+        self.core.world.note(What::Remedy, "translated", target.scopes.target.as_ref(), text, data);
     }
 
     /// Whether what this target has refused was not the client's own request but what we made of it in another dialect.

@@ -101,6 +101,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
         voice: &voice,
         noted: Cell::new(false),
+        lost_media: Cell::new(false),
         trimmed: Cell::new(None),
         mending: Cell::new(None),
     };

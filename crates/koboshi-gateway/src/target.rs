@@ -144,6 +144,7 @@ impl Target {
             prefill: self.prefills(),
             thinks: self.can.reasoning,
             output: self.can.output,
+            context: self.can.context,
         }
     }
 

@@ -140,6 +140,7 @@ impl Run<'_> {
                 if !choice.has_content() {
                     return Err(not_an_answer());
                 }
+                self.note_lost_media(&open.target);
             }
         }
         if whole.error || whole.choices.is_empty() {

@@ -230,6 +230,14 @@ fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
         let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
         assert_eq!(read(Dialect::Messages, &written.body).max_output(), Some(sent), "{output:?}");
     }
+    // A long conversation takes its room away, but never all of it: our count is an estimate.
+    for (context, sent) in [(30_000, 20_000..27_000), (9_000, 8192..8193), (1_000_000, 32_000..32_001)] {
+        let to =
+            To { dialect: Dialect::Messages, output: Some(128_000), context: Some(context), ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
+        let most = read(Dialect::Messages, &written.body).max_output().unwrap();
+        assert!(sent.contains(&most), "{context}: {most}");
+    }
     let text = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":70000}}}"#;
     let body = Bytes::from(text);
     for (output, sent) in [(None, 78_192), (Some(64_000), 64_000), (Some(128_000), 78_192)] {

@@ -167,6 +167,7 @@ impl<'l> Lesser<'l> {
             facts: RefCell::new(facts),
             voice: run.voice,
             noted: Cell::new(false),
+            lost_media: Cell::new(false),
             trimmed: run.trimmed.clone(),
             mending: run.mending.clone(),
         };

@@ -1,7 +1,8 @@
 //! Calls as providers really write them.
 
 use koboshi_config::gateway::ProviderDialect;
-use koboshi_store::MemoryStore;
+use koboshi_store::{Entry, MemoryStore, Query, Store};
+use koboshi_testkit::until;
 use serde_json::{Value, json};
 
 use crate::common::*;
@@ -17,13 +18,24 @@ fn all_called(path: &str, body: Value, calls: &[Value]) -> Answer {
 }
 
 /// What a client gets from a provider that gives this answer.
-fn answered(path: &str, mut body: Value, dialect: ProviderDialect, answer: Value) -> Answer {
+fn answered(path: &str, body: Value, dialect: ProviderDialect, answer: Value) -> Answer {
+    let store = MemoryStore::default();
+    answered_into(&store, path, body, dialect, answer)
+}
+
+fn answered_into(
+    store: &MemoryStore,
+    path: &str,
+    mut body: Value,
+    dialect: ProviderDialect,
+    answer: Value,
+) -> Answer {
     let server = Server::start(move |_, _| (200, answer.clone()));
     let mut config = config();
     let mut provider = provider(server.url("/v1"));
     provider.dialects = vec![dialect];
     config.providers.insert("p".to_owned(), provider);
-    let gateway = start(config, &MemoryStore::default()).unwrap();
+    let gateway = start(config, store).unwrap();
     body["model"] = "p/m".into();
     let mut client = Client::to(gateway.address());
     client.send("POST", path, &[], body.to_string().as_bytes());
@@ -100,15 +112,23 @@ fn two_calls_never_have_one_id_in_another_dialect() {
 fn a_picture_that_cannot_be_given_to_the_client_is_no_answer() {
     let picture = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
     for stream in [true, false] {
+        let store = MemoryStore::default();
         let body = json!({"messages": [{"role": "user", "content": "Draw."}], "stream": stream});
         let ask = |parts: Value| {
             let content = json!({"role": "model", "parts": parts});
             let whole = json!({"candidates": [{"content": content, "finishReason": "STOP"}]});
             let answer = if stream { format!("data: {whole}\n\n").into() } else { whole };
-            answered("/v1/chat/completions", body.clone(), ProviderDialect::Gemini, answer)
+            answered_into(&store, "/v1/chat/completions", body.clone(), ProviderDialect::Gemini, answer)
         };
         assert_error(&ask(json!([picture])), 502, "response_invalid");
         let with_words = ask(json!([{"text": "Here."}, picture]));
         assert!(with_words.status == 200 && with_words.text().contains("Here."), "{with_words:?}");
+        until("the journal names what is left out", || {
+            let entries = store.query(&Query { limit: 1000, ..Query::default() }).unwrap();
+            let named = |entry: &Entry| {
+                entry.data.as_ref().is_some_and(|data| data["left"][0]["rule"] == "drop_media_output")
+            };
+            entries.iter().any(named).then_some(())
+        });
     }
 }

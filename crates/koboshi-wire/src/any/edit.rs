@@ -102,6 +102,8 @@ pub struct To {
     pub thinks: bool,
     /// The most tokens that its model writes, where that is known.
     pub output: Option<u64>,
+    /// The most that its model takes, conversation and answer together, where that is known.
+    pub context: Option<u64>,
 }
 
 /// A body for a target.
@@ -167,7 +169,7 @@ impl Request<'_> {
         let flavor = flavor.thinking(to.thinks, edits.model);
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
-            Dialect::Messages => messages::body::write_within(&form, to.output),
+            Dialect::Messages => messages::body::write_within(&form, to.output, self.room(to)),
             Dialect::Responses => responses::body::write_as(&form, flavor, store),
             Dialect::Gemini => gemini::body::write(&form),
         };
@@ -177,6 +179,12 @@ impl Request<'_> {
             None => written.body,
         };
         Written { body, left, mends }
+    }
+
+    /// How long an answer can be beside this conversation, by estimate.
+    fn room(&self, to: To) -> Option<u64> {
+        let window = to.context?;
+        Some((window / 10 * 9).saturating_sub(self.needs().input_tokens))
     }
 
     /// What can be mended for a target of the client's own dialect that has refused the request with these words; nothing where the words are

@@ -28,14 +28,14 @@ const LONGEST_USER: usize = 256;
 /// The form as a request.
 #[must_use]
 pub fn write(form: &Form<'_>) -> Written {
-    write_within(form, None)
+    write_within(form, None, None)
 }
 
-/// The same for a model that writes so many tokens at most, where that is known.
+/// The same for a model that writes so many tokens at most, where that is known, and has room for so many beside this conversation.
 #[must_use]
-pub fn write_within(form: &Form<'_>, output: Option<u64>) -> Written {
+pub fn write_within(form: &Form<'_>, output: Option<u64>, room: Option<u64>) -> Written {
     let mut left = Vec::new();
-    let body = Body::of(form, output, &mut left);
+    let body = Body::of(form, output, room, &mut left);
     Written { body: json::bytes(&body), left }
 }
 
@@ -113,7 +113,7 @@ struct ToolChoice<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(form: &'a Form<'_>, output_limit: Option<u64>, left: &mut Vec<Left>) -> Self {
+    fn of(form: &'a Form<'_>, output_limit: Option<u64>, room: Option<u64>, left: &mut Vec<Left>) -> Self {
         let model = Claude::of(&form.model);
         let mut messages = turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
@@ -139,6 +139,7 @@ impl<'a> Body<'a> {
             }
         }
         let unsaid = output_limit.map_or(MOST_TOKENS, |most| most.min(MOST_UNSAID));
+        let unsaid = unsaid.min(room.map_or(u64::MAX, |room| room.max(MOST_TOKENS)));
         let thought = Thought::of(form, model, &messages, (unsaid, output_limit), left);
         let mut body = Body {
             model: &form.model,
