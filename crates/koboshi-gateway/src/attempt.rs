@@ -13,7 +13,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -156,7 +156,7 @@ impl Journey<'_> {
 
     /// An answer says that it ended for an error: what this word means, or what a relay wrote where the text should be.
     pub(crate) fn ended_for_error(&self, head: &Fields, said: &str, reason: &str) -> Box<Fault> {
-        let said: String = said.chars().take(LONGEST_REASON).collect();
+        let said = if is_of_error(said) { said } else { "" };
         let body = json!({"choices": [{"message": {"content": said}, "finish_reason": reason}]});
         let fault = self.classify(head, 200, &body.to_string(), false);
         fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.ended_for_error")))
@@ -173,6 +173,15 @@ impl Journey<'_> {
         let begin = body.get(..LONGEST_ERROR).unwrap_or(body);
         self.classify(&open.head, 200, &String::from_utf8_lossy(begin), false)
     }
+}
+
+/// Whether a text is what relays write in place of an answer: an error in JSON. Words of a model are nothing to learn from, whatever they are about.
+fn is_of_error(said: &str) -> bool {
+    let said = said.trim();
+    let named = |said: Map<String, Value>| {
+        ["error", "errors", "message", "code", "detail"].iter().any(|name| said.contains_key(*name))
+    };
+    said.len() <= LONGEST_REASON && said.starts_with('{') && serde_json::from_str(said).is_ok_and(named)
 }
 
 /// Which limit it is that passes first.

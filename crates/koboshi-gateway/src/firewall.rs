@@ -19,6 +19,7 @@ use koboshi_wire::responses::flat_name;
 use koboshi_wire::step::{CallPiece, Usage};
 use koboshi_wire::voice::WholeCall;
 use koboshi_wire::whole;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::attempt::Shape;
@@ -72,12 +73,15 @@ impl ToolCall {
         }
     }
 
-    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. A new id alone says nothing, since
-    /// others give one to each piece.
+    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. That it has another id says
+    /// nothing, since others give one to each piece, with the name: what is begun must be whole.
     fn is_other_than(&self, piece: &CallPiece<'_>) -> bool {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let name = piece.name.as_deref().filter(|name| !name.is_empty());
-        name.is_some() && !self.id.is_empty() && id.is_some_and(|id| id != self.id)
+        name.is_some()
+            && !self.id.is_empty()
+            && id.is_some_and(|id| id != self.id)
+            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
     fn called(&self) -> Called<'_> {

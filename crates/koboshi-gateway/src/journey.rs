@@ -324,7 +324,8 @@ impl<'j> Journey<'j> {
         }
         // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
         let refused = self.trims.filter(|run| run.put_in_other_words(target, &fault));
-        if refused.is_some() && self.call.others_left(now) {
+        // Where nobody is, it may be the client's mistake all the same, and the advice stays: a lesser answer would hide it.
+        if refused.is_some() && self.call.could_turn(now) {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);

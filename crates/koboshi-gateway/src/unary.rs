@@ -1,5 +1,6 @@
 //! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -99,10 +100,11 @@ impl Run<'_> {
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
                 Ok(open) => {
                     let changed = Some(sum).filter(|sum| usage != Some(*sum));
-                    let body = match is_made_whole(&calls, finish) {
-                        true => self.in_own_words(&speaker, body, &calls, changed.as_ref(), true),
-                        false => self.for_reader(&speaker, body, &calls, changed.as_ref()),
+                    let said = match is_made_whole(&calls, finish) {
+                        true => answer::ended_for_calls(self.tongue(&speaker), &body),
+                        false => body,
                     };
+                    let body = self.for_reader(&speaker, said, &calls, changed.as_ref());
                     journey.succeeded(open, Some(sum));
                     return Ok(Answered { body, id });
                 }
@@ -235,19 +237,7 @@ impl Run<'_> {
             let body = with_changes(dialect, &body, calls);
             return usage.map_or_else(|| body.clone(), |usage| answer::with_usage(dialect, &body, usage));
         }
-        self.in_own_words(target, body, calls, usage, false)
-    }
-
-    /// An answer in words of ours; `made_whole` where its end was cut and is whole now.
-    fn in_own_words(
-        &self,
-        target: &Target,
-        body: Bytes,
-        calls: &[ToolCall],
-        usage: Option<&Usage>,
-        made_whole: bool,
-    ) -> Bytes {
-        let Ok(mut whole) = answer::read(self.tongue(target), &body) else { return body };
+        let Ok(mut whole) = answer::read(dialect, &body) else { return body };
         let own = self.for_client(target, calls.to_vec());
         let mut written = own.iter();
         for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
@@ -257,20 +247,16 @@ impl Run<'_> {
             call.namespace = own.namespace.as_deref().map(Into::into);
             call.arguments = own.arguments.as_str().into();
             call.free_text = own.free_text;
-            // No other vendor knows its proofs.
-            call.seal = call.seal.take().filter(|_| self.is_native(target));
+            call.seal = None;
         }
         for choice in &mut whole.choices {
             let has_calls = !choice.calls.is_empty();
-            choice.finish = choice.finish.take().map(|reason| match &*reason {
-                finish::LENGTH if made_whole && has_calls => finish::TOOL_CALLS.into(),
-                reason => finish::fitting(reason, has_calls).to_owned().into(),
-            });
+            let fitting = |reason: Cow<'_, str>| finish::fitting(&reason, has_calls).to_owned().into();
+            choice.finish = choice.finish.take().map(fitting);
         }
         whole.usage = usage.copied().or(whole.usage);
-        let own_name = || own_id(self.request.dialect(), &self.story.id);
         let head = Head {
-            id: whole.id.as_deref().filter(|_| self.is_native(target)).map_or_else(own_name, str::to_owned),
+            id: own_id(self.request.dialect(), &self.story.id),
             model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
             created: self.story.wall.as_second(),
             fingerprint: None,

@@ -37,6 +37,8 @@ pub(crate) struct Voice {
     has_ended: bool,
     /// The cost that the frame of its end told.
     told: Option<Usage>,
+    /// The upstream told it once more, by itself.
+    tells_again: bool,
     /// A word of ours about the answer stands in it.
     is_ours: bool,
     /// A keep-alive has opened the answer.
@@ -63,6 +65,7 @@ impl Voice {
             has_passed: false,
             has_ended: false,
             told: None,
+            tells_again: false,
             is_ours: false,
             is_opened: false,
         }
@@ -96,7 +99,8 @@ impl Voice {
         if !self.is_opened {
             self.writer = None;
         }
-        (self.has_passed, self.has_ended, self.told) = (false, false, None);
+        (self.has_passed, self.has_ended) = (false, false);
+        (self.told, self.tells_again) = (None, false);
     }
 
     /// From now on only frames of ours go out.
@@ -192,12 +196,12 @@ impl Voice {
 
     /// The upstream tells the cost once more by itself. That frame is held back, and ours stands for it.
     pub(crate) fn tells_cost(&mut self) {
-        self.told = None;
+        self.tells_again = true;
     }
 
     /// The end of the answer and the terminal mark, as far as they have not passed. Clients add costs up: what was told is not told again.
     pub(crate) fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
-        let usage = usage.filter(|usage| self.told.as_ref() != Some(*usage));
+        let usage = usage.filter(|usage| self.tells_again || self.told.as_ref() != Some(*usage));
         self.writer().finish(reason, usage)
     }
 

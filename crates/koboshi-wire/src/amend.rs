@@ -11,7 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::Malformed;
+use crate::dialect::Dialect;
 use crate::lenient::{Fields, fill, skip, without_halves};
+use crate::raw::{Raw, list};
 use crate::splice::{Splices, place, quoted};
 
 /// The answer with other arguments: each text, as the dialect `write`s it, in place of the value at its span.
@@ -48,6 +50,44 @@ pub(crate) fn with_cost(
             splices.apply(body)
         }
     }
+}
+
+/// The answer with calls for its end in place of the limit that cut it.
+pub(crate) fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
+    let Some(top) = serde_json::from_slice::<&RawValue>(body).ok().and_then(Raw::of) else {
+        return body.clone();
+    };
+    let each = |name: &str| top.get(name).and_then(list).unwrap_or_default().into_iter().filter_map(Raw::of);
+    let mut splices = Splices::default();
+    let mut set = |raw: Option<&RawValue>, json: &'static str| {
+        if let Some(range) = raw.and_then(|raw| place(body, raw.get())) {
+            splices.replace(range, json);
+        }
+    };
+    match dialect {
+        Dialect::Chat => {
+            let calls = |choice: &Raw<'_>| {
+                choice.object("message").is_some_and(|said| said.get("tool_calls").is_some())
+            };
+            for choice in each("choices").filter(calls) {
+                set(choice.get("finish_reason"), r#""tool_calls""#);
+            }
+        }
+        Dialect::Messages => set(top.get("stop_reason"), r#""tool_use""#),
+        Dialect::Responses => {
+            set(top.get("status"), r#""completed""#);
+            set(top.get("incomplete_details"), "null");
+            for item in each("output") {
+                set(item.get("status"), r#""completed""#);
+            }
+        }
+        Dialect::Gemini => {
+            for candidate in each("candidates") {
+                set(candidate.get("finishReason").or(candidate.get("finish_reason")), r#""STOP""#);
+            }
+        }
+    }
+    splices.apply(body)
 }
 
 /// The answer with what Koboshi has to say of it.

@@ -90,27 +90,22 @@ const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Refused at the top too, beside unions.
 const REFUSED_BY_OPENAI: [&str; 3] = ["enum", "const", "not"];
 
+/// Branches of a union that are looked at, and how deep they may stand in each other: definitions may lead back to themselves.
+const MOST_BRANCHES: usize = 256;
+const DEEPEST: usize = 8;
+
 /// One object in place of a union: it names what its branches name. What all of a conjunction demand is demanded, what some of a choice demand
 /// is not.
 fn loosened(schema: &RawValue) -> Option<Box<RawValue>> {
     let mut top: Map<String, Value> = serde_json::from_str(schema.get()).ok()?;
-    let mut properties = object(top.remove("properties"));
-    let mut required = list(top.remove("required"));
-    for name in UNIONS {
-        for branch in list(top.remove(name)) {
-            let mut branch = object(Some(branch));
-            for (name, one) in object(branch.remove("properties")) {
-                take_in(&mut properties, name, one);
-            }
-            if name == "allOf" {
-                required.extend(list(branch.remove("required")));
-            }
-        }
-    }
-    for name in REFUSED_BY_OPENAI {
+    let definitions = top.clone();
+    let mut union =
+        Union { definitions: &definitions, properties: Map::new(), required: Vec::new(), seen: 0 };
+    union.take(&definitions, true, 0);
+    let Union { properties, required, .. } = union;
+    for name in UNIONS.into_iter().chain(REFUSED_BY_OPENAI).chain(["required", "additionalProperties"]) {
         top.remove(name);
     }
-    required.dedup();
     if !required.is_empty() {
         top.insert("required".to_owned(), required.into());
     }
@@ -119,35 +114,63 @@ fn loosened(schema: &RawValue) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&top).ok()
 }
 
+/// What the branches of a union name.
+struct Union<'s> {
+    definitions: &'s Map<String, Value>,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    seen: usize,
+}
+
+impl<'s> Union<'s> {
+    /// Takes in a branch and those in it; `must` where its demands hold for every call.
+    fn take(&mut self, branch: &'s Map<String, Value>, must: bool, depth: usize) {
+        self.seen += 1;
+        if self.seen > MOST_BRANCHES || depth > DEEPEST {
+            return;
+        }
+        let defined = branch.get("$ref").and_then(Value::as_str).and_then(|name| self.defined(name));
+        if let Some(defined) = defined {
+            self.take(defined, must, depth + 1);
+        }
+        for (name, one) in branch.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            take_in(&mut self.properties, name, one);
+        }
+        for name in branch.get("required").and_then(Value::as_array).into_iter().flatten().filter(|_| must) {
+            if !self.required.contains(name) {
+                self.required.push(name.clone());
+            }
+        }
+        for name in UNIONS {
+            let branches = branch.get(name).and_then(Value::as_array).into_iter().flatten();
+            for one in branches.filter_map(Value::as_object) {
+                self.take(one, must && name == "allOf", depth + 1);
+            }
+        }
+    }
+
+    /// A definition of the same schema.
+    fn defined(&self, name: &str) -> Option<&'s Map<String, Value>> {
+        let (list, name) = name.strip_prefix("#/")?.split_once('/')?;
+        self.definitions.get(list)?.get(name)?.as_object()
+    }
+}
+
 /// A field that several branches name may be what any of them says.
-fn take_in(properties: &mut Map<String, Value>, name: String, one: Value) {
-    let Some(known) = properties.get_mut(&name) else {
-        properties.insert(name, one);
+fn take_in(properties: &mut Map<String, Value>, name: &str, one: &Value) {
+    let Some(known) = properties.get_mut(name) else {
+        properties.insert(name.to_owned(), one.clone());
         return;
     };
-    if *known == one {
+    if known == one {
         return;
     }
     let several =
         known.as_object_mut().filter(|known| known.len() == 1).and_then(|known| known.get_mut("anyOf"));
     match several {
-        Some(Value::Array(all)) if all.contains(&one) => {}
-        Some(Value::Array(all)) => all.push(one),
+        Some(Value::Array(all)) if all.contains(one) => {}
+        Some(Value::Array(all)) => all.push(one.clone()),
         _ => *known = json!({"anyOf": [known.take(), one]}),
-    }
-}
-
-fn object(value: Option<Value>) -> Map<String, Value> {
-    match value {
-        Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    }
-}
-
-fn list(value: Option<Value>) -> Vec<Value> {
-    match value {
-        Some(Value::Array(all)) => all,
-        _ => Vec::new(),
     }
 }
 
@@ -179,13 +202,14 @@ mod tests {
 
     #[test]
     fn a_union_at_the_top_becomes_one_object() {
-        let union =
-            raw(r#"{"description":"d","required":["kind"],"properties":{"note":{"type":"string"}},"oneOf":[
+        let union = raw(r##"{"description":"d","required":["kind","note"],"additionalProperties":false,
+              "properties":{"note":{"type":"string"}},"oneOf":[
                 {"properties":{"kind":{"const":"file"},"path":{"type":"string"}},"required":["kind","path"]},
                 {"properties":{"kind":{"const":"url"},"url":{"type":"string"}},"required":["kind","url"]},
                 {"properties":{"kind":{"const":"url"}}},
-                {"properties":{"kind":{"const":"none"}}}],
-              "allOf":[{"required":["note"]},{"$ref":"x"}],"$defs":{"x":{}}}"#);
+                {"$ref":"#/$defs/none"},{"$ref":"#/$defs/missing"},{"$ref":"elsewhere"}],
+              "allOf":[{"required":["note","kind"]},{"anyOf":[{"required":["not_this"]}]}],
+              "$defs":{"none":{"properties":{"kind":{"const":"none"}},"anyOf":[{"$ref":"#/$defs/none"}]}}}"##);
         for fitted in [input(Some(&union)), openai(&union)] {
             assert_eq!(fitted.rule, Some("loosen_union_schema"));
             let kinds = json!({"anyOf": [{"const": "file"}, {"const": "url"}, {"const": "none"}]});
@@ -197,7 +221,7 @@ mod tests {
                     "description": "d",
                     "required": ["kind", "note"],
                     "properties": {"kind": kinds, "note": text, "path": text, "url": text},
-                    "$defs": {"x": {}},
+                    "$defs": {"none": {"properties": {"kind": {"const": "none"}}, "anyOf": [{"$ref": "#/$defs/none"}]}},
                 })
             );
         }

@@ -369,3 +369,60 @@ fn settings_of_a_vendor_stay_where_its_request_is_written_anew() {
         assert!(written.left.iter().any(|left| left.at == name), "{dialect:?}: {:?}", written.left);
     }
 }
+
+/// What is said of a stream is refused where none is asked for; and whose thinking is not made anew keeps its switch.
+#[test]
+fn what_is_kept_fits_what_is_asked() {
+    let corrected = [Corrected {
+        call: WholeCall { id: "call_2", name: "weather", arguments: "{", ..WholeCall::default() },
+        correction: "no",
+    }];
+    let redo = Turn::Redo(Redone { broken: &corrected, tool: "weather" });
+    for (turn, kept) in [(Turn::Plain, true), (redo, false)] {
+        let mut asked: serde_json::Value = serde_json::from_slice(&body(Dialect::Responses)).unwrap();
+        asked["stream_options"] = json!({"include_obfuscation": false});
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect: Dialect::Responses, ..To::default() };
+        let edits = Edits { mend: Some(Mending::History), turn, ..PLAIN };
+        let written = read(Dialect::Responses, &body).write(&body, to, &edits);
+        let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        assert_eq!((sent.get("stream_options").is_some(), sent["stream"] == true), (kept, kept));
+    }
+    for (dialect, kept) in [(Dialect::Chat, true), (Dialect::Messages, false)] {
+        let mut asked: serde_json::Value = serde_json::from_slice(&body(dialect)).unwrap();
+        asked["thinking"] = json!({"type": "of_tomorrow"});
+        let body = Bytes::from(asked.to_string());
+        let to = To { dialect, ..To::default() };
+        let edits = Edits { mend: Some(Mending::History), ..PLAIN };
+        let written = read(dialect, &body).write(&body, to, &edits);
+        let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        assert_eq!(sent.get("thinking").is_some(), kept, "{dialect:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_ends_for_its_calls_and_keeps_the_rest() {
+    use koboshi_wire::any::answer::ended_for_calls;
+    for (dialect, cut, wanted) in [
+        (
+            Dialect::Chat,
+            r#"{"a": 1, "choices":[{"message":{"tool_calls":[]},"logprobs":{},"finish_reason": "length"},{"message":{},"finish_reason":"length"}]}"#,
+            r#"{"a": 1, "choices":[{"message":{"tool_calls":[]},"logprobs":{},"finish_reason": "tool_calls"},{"message":{},"finish_reason":"length"}]}"#,
+        ),
+        (Dialect::Messages, r#"{"stop_reason":"max_tokens", "x":2}"#, r#"{"stop_reason":"tool_use", "x":2}"#),
+        (
+            Dialect::Responses,
+            r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"web_search_call","status":"completed"},{"status":"incomplete"}]}"#,
+            r#"{"status":"completed","incomplete_details":null,"output":[{"type":"web_search_call","status":"completed"},{"status":"completed"}]}"#,
+        ),
+        (
+            Dialect::Gemini,
+            r#"{"candidates":[{"finishReason":"MAX_TOKENS"}]}"#,
+            r#"{"candidates":[{"finishReason":"STOP"}]}"#,
+        ),
+        (Dialect::Chat, "[1", "[1"),
+    ] {
+        let body = Bytes::from_static(cut.as_bytes());
+        assert_eq!(ended_for_calls(dialect, &body), wanted.as_bytes(), "{dialect:?}");
+    }
+}

@@ -359,6 +359,12 @@ fn thinkers_of_the_vendor_are_told_only_what_they_know() {
         ("gpt-5", "minimal", "minimal", "high", true),
         ("gpt-5.1", "none", "low", "high", true),
         ("gpt-5.6-terra", "none", "low", "xhigh", true),
+        ("gpt-5-codex", "low", "low", "high", true),
+        ("gpt-5.1-codex", "low", "low", "high", true),
+        ("gpt-5.1-codex-max", "low", "low", "xhigh", true),
+        ("gpt-5.3-codex", "low", "low", "xhigh", true),
+        ("gpt-5-pro", "high", "high", "high", true),
+        ("gpt-5.4-pro", "medium", "medium", "xhigh", true),
         ("other", "", "low", "high", false),
     ] {
         assert_eq!(said(model, Thinking::Off), (off.to_owned(), thinks), "{model}");

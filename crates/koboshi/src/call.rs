@@ -372,9 +372,15 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
     }
 
-    /// Whether a target that was not asked yet may be asked now: the next ones, and at last those that were passed over.
+    /// Whether another target could be asked if the attempt under way fails: one is left, and time and an attempt for it.
     #[must_use]
-    pub fn others_left(&self, now: Moment) -> bool {
+    pub fn could_turn(&self, now: Moment) -> bool {
+        let attempts_left = self.spent.in_all.saturating_add(1) < self.policy.request.in_all;
+        attempts_left && self.deadline.is_none_or(|deadline| now < deadline) && self.others_left(now)
+    }
+
+    /// Whether a target that was not asked yet may be asked now: the next ones, and at last those that were passed over.
+    fn others_left(&self, now: Moment) -> bool {
         self.targets.iter().enumerate().any(|(target, breaker)| {
             let asked = target == self.current || self.failed.iter().any(|failed| failed.target == target);
             !asked

@@ -163,3 +163,21 @@ fn an_error_that_stands_in_the_text_is_known_by_its_words() {
         assert!(answer.text().contains("rate_limited"), "{stream} {answer:?}");
     }
 }
+
+/// Nothing is learned of a key from what a model says about keys.
+#[test]
+fn the_words_of_a_model_are_no_error_whatever_they_are_about() {
+    let told = "If your API key has expired or your budget is exceeded, look at your billing.";
+    for stream in [true, false] {
+        let stage = stage(Dialect::Chat, &["one/own"], |config| config.remedy.backoff.attempts = 1);
+        stage.one.set("own", move |_| match stream {
+            true => streams(ends_with(Dialect::Chat, told, "network_error")),
+            false => gives(&whole(Dialect::Chat, told, "network_error")),
+        });
+        let answer = ask(&stage, &question(Dialect::Chat, TEXT, stream));
+        let text = answer.text();
+        for kind in ["quota_exceeded", "unauthorized"] {
+            assert!(!text.contains(kind), "{stream} {answer:?}");
+        }
+    }
+}

@@ -163,9 +163,16 @@ fn a_refusal_of_a_translated_request_goes_to_the_next_target() {
         let alone = stage(upstream, &["one/fail-400"], |config| {
             config.degrade.simple = Some("two/ok".to_owned());
         });
-        let answer = ask(&alone, &question(client, TEXT, false));
-        assert_eq!((answer.status, alone.calls()), (400, (1, 0)), "{client:?} {answer:?}");
-        assert_eq!(answer.header("x-koboshi-fault"), Some("invalid_request"));
+        // The same where others are left, but no attempt.
+        let spent = stage(upstream, &["one/fail-400", "two/fail-503"], |config| {
+            config.degrade.simple = Some("two/ok".to_owned());
+            config.remedy.request.in_all = 1;
+        });
+        for stage in [alone, spent] {
+            let answer = ask(&stage, &question(client, TEXT, false));
+            assert_eq!((answer.status, stage.calls()), (400, (1, 0)), "{client:?} {answer:?}");
+            assert_eq!(answer.header("x-koboshi-fault"), Some("invalid_request"));
+        }
     }
 }
 

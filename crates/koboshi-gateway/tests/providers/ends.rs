@@ -14,8 +14,7 @@ fn is_streamed(asked: &Asked) -> bool {
 
 /// An answer of a chat provider with these calls, as it was asked for: each streamed call is a frame of its own.
 fn said(asked: &Asked, calls: &[Value], finish: &str, usage: &Value) -> (u16, Value) {
-    let around =
-        |choice: Value| json!({"id": "c", "object": "x", "created": 1, "model": "m", "choices": [choice]});
+    let around = |choice: Value| json!({"id": "c", "object": "x", "of_its_own": 7, "created": 1, "model": "m", "choices": [choice]});
     if !is_streamed(asked) {
         let message = json!({"role": "assistant", "content": "Well.", "tool_calls": calls});
         let mut whole = around(json!({"index": 0, "message": message, "finish_reason": finish}));
@@ -172,8 +171,8 @@ fn calls_that_have_the_same_number_are_told_apart() {
 #[test]
 fn a_server_that_gives_each_piece_an_id_of_its_own_makes_one_call() {
     let server = Server::start(|asked, _| {
-        let more = json!({"index": 0, "id": "other", "function": {"arguments": "\"x\"}"}});
-        said(asked, &[call("a", "read", r#"{"path":"#), more], "tool_calls", &Value::Null)
+        let pieces = [call("a", "read", ""), call("b", "read", r#"{"path":"#), call("c", "read", r#""x"}"#)];
+        said(asked, &pieces, "tool_calls", &Value::Null)
     });
     let answer = ask(vec![("p", chat(&server))], "/v1/messages", true);
     assert_eq!(heard(&answer, "/v1/messages", true), [("read".to_owned(), r#"{"path":"x"}"#.to_owned())]);
@@ -214,6 +213,9 @@ fn a_cut_call_that_was_made_whole_ends_for_its_calls() {
                 _ => "tool_calls",
             };
             assert_eq!(end(&answer, path, stream), wanted, "{path}, {stream}: {answer:?}");
+            if (path, stream) == ("/v1/chat/completions", false) {
+                assert_eq!(answer.json()["of_its_own"], 7, "the rest stays as it was");
+            }
         }
     }
 }
@@ -272,10 +274,15 @@ fn a_call_that_somebody_else_made_anew_stays_in_its_answer() {
 #[test]
 fn the_cost_is_told_once() {
     let usage = json!({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10});
-    for alone in [false, true] {
+    for (alone, both, calls) in
+        [(false, false, false), (true, false, false), (true, true, false), (true, true, true)]
+    {
         let cost = usage.clone();
         let server = Server::start(move |asked, _| {
-            let (status, answer) = said(asked, &[], "stop", if alone { &Value::Null } else { &cost });
+            let called = [call("a", "read", r#"{"path":"x"}"#)];
+            let called = if calls { &called[..] } else { &[] };
+            let at_the_end = if alone && !both { &Value::Null } else { &cost };
+            let (status, answer) = said(asked, called, "stop", at_the_end);
             let frame =
                 json!({"id": "c", "object": "x", "created": 1, "model": "m", "choices": [], "usage": cost});
             let answer = match answer {
@@ -287,6 +294,8 @@ fn the_cost_is_told_once() {
             (status, answer)
         });
         let answer = ask(vec![("p", chat(&server))], "/v1/chat/completions", true);
-        assert_eq!(answer.text().matches("\"prompt_tokens\":7").count(), 1, "{alone}: {answer:?}");
+        // What the upstream tells twice is told twice.
+        let times = if both { 2 } else { 1 };
+        assert_eq!(answer.text().matches("\"prompt_tokens\":7").count(), times, "{alone}: {answer:?}");
     }
 }

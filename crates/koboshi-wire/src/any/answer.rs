@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::step::Usage;
 use crate::voice::Head;
 use crate::whole::Whole;
-use crate::{Malformed, chat, gemini, messages, responses};
+use crate::{Malformed, amend, chat, gemini, messages, responses};
 
 /// Reads an answer.
 ///
@@ -41,6 +41,12 @@ pub fn write(
         Dialect::Responses => responses::write::whole(head, whole, koboshi),
         Dialect::Gemini => gemini::write::whole(head, whole, koboshi),
     }
+}
+
+/// The answer with calls for its end in place of the limit that cut it, where it was cut in a call that is whole now.
+#[must_use]
+pub fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
+    amend::ended_for_calls(dialect, body)
 }
 
 /// The answer with other arguments in place of the values at these spans.

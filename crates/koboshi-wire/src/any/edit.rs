@@ -175,7 +175,7 @@ impl Request<'_> {
         };
         left.extend(written.left);
         let body = match kept {
-            Some(kept) => kept.put_into(written.body),
+            Some(kept) => kept.put_into(written.body, form.stream),
             None => written.body,
         };
         Written { body, left, mends }

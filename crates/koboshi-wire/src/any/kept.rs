@@ -9,10 +9,11 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::request::Request;
+use crate::dialect::Dialect;
 use crate::form::Form;
 use crate::splice::quoted;
 
-/// They belong to what is made anew: whether there is thinking, and its traces in the conversation.
+/// In Messages these belong to what is made anew: whether there is thinking, and its traces in the conversation.
 const MADE_ANEW: [&str; 2] = ["thinking", "context_management"];
 
 /// Whole fields of the top level, as they were written.
@@ -22,9 +23,10 @@ impl<'a> Kept<'a> {
     /// What a form does not say of its request but its own vendor can be told. It is not left out then.
     pub(super) fn of(request: &Request<'a>, form: &mut Form<'_>) -> Self {
         let mut kept = Vec::new();
+        let made_anew: &[&str] = if request.dialect() == Dialect::Messages { &MADE_ANEW } else { &[] };
         form.left.retain(|left| {
             let is_whole = left.droppable || left.rule == "needs_logprobs";
-            let found = request.raw(&left.at).filter(|_| is_whole && !MADE_ANEW.contains(&left.at.as_str()));
+            let found = request.raw(&left.at).filter(|_| is_whole && !made_anew.contains(&left.at.as_str()));
             if let Some(raw) = found {
                 kept.push((left.at.clone(), raw));
             }
@@ -33,8 +35,10 @@ impl<'a> Kept<'a> {
         Self(kept)
     }
 
-    /// The body with them. It has fields of its own: without a conversation there is no request.
-    pub(super) fn put_into(self, body: Bytes) -> Bytes {
+    /// The body with them; where no stream is asked for any more, nothing is said of it. It has fields of its own: without a conversation there is
+    /// no request.
+    pub(super) fn put_into(mut self, body: Bytes, streams: bool) -> Bytes {
+        self.0.retain(|(name, _)| streams || name != "stream_options");
         let Some(rest) = body.strip_prefix(b"{").filter(|_| !self.0.is_empty()) else { return body };
         let mut all = Vec::with_capacity(body.len() + 64 * self.0.len());
         all.push(b'{');

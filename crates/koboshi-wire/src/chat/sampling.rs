@@ -150,6 +150,12 @@ pub(crate) enum Age {
     Quiet,
     /// `none` and `xhigh`: later ones.
     Extra,
+    /// `xhigh`, and none but at least `low`: later ones for code.
+    Worker,
+    /// `xhigh`, and none below `medium`: later ones that take their time.
+    Pro,
+    /// `high` and nothing else: the first of these.
+    High,
 }
 
 impl Age {
@@ -157,7 +163,14 @@ impl Age {
         let Some(rest) = bare(model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
             return Self::Plain;
         };
-        match rest.strip_prefix('.') {
+        let minor = rest.strip_prefix('.');
+        let has = |word: &str| rest.split('-').any(|part| part == word);
+        match minor {
+            None if has("pro") => Self::High,
+            Some(_) if has("pro") => Self::Pro,
+            None if has("codex") => Self::Plain,
+            Some(minor) if has("codex") && minor.starts_with("1-") && !has("max") => Self::Plain,
+            Some(_) if has("codex") => Self::Worker,
             None => Self::Minimal,
             Some(minor) if minor == "1" || minor.starts_with("1-") => Self::Quiet,
             Some(_) => Self::Extra,
@@ -167,12 +180,14 @@ impl Age {
     /// The word for an effort, and whether it says just that.
     pub(crate) fn word(self, wanted: Effort) -> (&'static str, bool) {
         match wanted {
+            Effort::High => ("high", true),
+            _ if self == Self::High => ("high", false),
+            Effort::Minimal | Effort::Low if self == Self::Pro => ("medium", false),
             Effort::Minimal if self == Self::Minimal => ("minimal", true),
             Effort::Minimal => ("low", false),
             Effort::Low => ("low", true),
             Effort::Medium => ("medium", true),
-            Effort::High => ("high", true),
-            Effort::Max if self == Self::Extra => ("xhigh", true),
+            Effort::Max if matches!(self, Self::Extra | Self::Worker | Self::Pro) => ("xhigh", true),
             Effort::Max => ("high", false),
         }
     }
@@ -182,7 +197,9 @@ impl Age {
         match self {
             Self::Quiet | Self::Extra => ("none", true),
             Self::Minimal => ("minimal", false),
-            Self::Plain => ("low", false),
+            Self::Plain | Self::Worker => ("low", false),
+            Self::Pro => ("medium", false),
+            Self::High => ("high", false),
         }
     }
 }

@@ -15,7 +15,8 @@ use super::content::{Item, Piece, items};
 use crate::chat::body::Flavor;
 use crate::chat::sampling::Age;
 use crate::form::{
-    ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written, names_json,
+    ASKS_FOR_JSON, Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written,
+    names_json,
 };
 use crate::inputs::{self, Input};
 use crate::json;
@@ -244,11 +245,11 @@ fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'sta
         Thinking::Effort(effort) => age.word(effort),
         Thinking::Budget(tokens) => {
             left.push(Left::dropped("budget_as_effort", "thinking"));
-            match tokens {
-                0..4096 => ("low", true),
-                4096..16384 => ("medium", true),
-                _ => ("high", true),
-            }
+            age.word(match tokens {
+                0..4096 => Effort::Low,
+                4096..16384 => Effort::Medium,
+                _ => Effort::High,
+            })
         }
     };
     if !is_exact {
