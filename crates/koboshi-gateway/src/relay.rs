@@ -111,16 +111,19 @@ impl<'s, 'r> Stream<'s, 'r> {
             }
             let followed = self.follow(&mut open, resume.as_mut(), journey).await;
             let fault = match followed {
-                Ok(followed) => match self.settle(journey, open, followed, resume.is_some()).await {
-                    Ok(()) => return Ok(Relayed::Whole),
-                    Err(unsettled) => match self.leave(journey, unsettled) {
-                        Ok(next) => {
-                            resume = next;
-                            continue;
-                        }
-                        Err(ended) => return self.over(ended).await,
-                    },
-                },
+                // On the heap: it comes last, and an open stream would have room for it all the time.
+                Ok(followed) => {
+                    match Box::pin(self.settle(journey, open, followed, resume.is_some())).await {
+                        Ok(()) => return Ok(Relayed::Whole),
+                        Err(unsettled) => match self.leave(journey, unsettled) {
+                            Ok(next) => {
+                                resume = next;
+                                continue;
+                            }
+                            Err(ended) => return self.over(ended).await,
+                        },
+                    }
+                }
                 Err(Stop::Fault(fault)) => fault,
                 Err(Stop::BrokenCall) => {
                     let unsettled = hopeless(journey, open);

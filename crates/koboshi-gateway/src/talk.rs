@@ -46,6 +46,7 @@ pub(crate) struct Intake {
 pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
     let Intake { story, plan, body, own_key, hints, named } = intake;
     let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
+    // What is rarely said has its room on the heap: every stream would carry it for as long as it is open.
     let request = match Request::parse(story.dialect, &body, named) {
         Ok(request) => request,
         Err(error) => {
@@ -59,13 +60,13 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
                 Some(&error.to_string()),
                 param.as_deref(),
             );
-            return send_error(&core, &tap, told).await;
+            return Box::pin(send_error(&core, &tap, told)).await;
         }
     };
     story.trace.asks_for(request.model());
     let Some(chain) = core.chains.of(&core.world, &plan, request.model()) else {
         let told = reply::refuse(&core.world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
-        return send_error(&core, &tap, told).await;
+        return Box::pin(send_error(&core, &tap, told)).await;
     };
     let route = &chain.route;
     let (asked, too_long) = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
@@ -73,13 +74,13 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
             let told = reply::tell(&core.world, &plan, &story, &[], &ended, &Disclosure::default());
-            return send_error(&core, &tap, told).await;
+            return Box::pin(send_error(&core, &tap, told)).await;
         }
     };
     let guarded = guard::judge(&core.world, &plan, &story, route.guard, &request);
     let lesser = degrade::Lesser::of(&core, &plan, &story, &chain, &request, &body, &hints);
     if let Some(kept) = lesser.fresh(&core) {
-        return lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said).await;
+        return Box::pin(lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said)).await;
     }
     let voice = RefCell::new(Voice::of(&story, &request, plan.config.serve.keep_alive));
     let run = Run {
@@ -109,7 +110,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
         let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
         let told = reply::tell(&core.world, &plan, &story, run.targets, &ended, &run.facts());
-        return send_error(&core, &tap, told).await;
+        return Box::pin(send_error(&core, &tap, told)).await;
     }
     // Apart, so that neither carries the room for the other: a stream may be open for long.
     let ended = if request.stream() {
