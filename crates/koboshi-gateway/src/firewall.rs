@@ -81,6 +81,8 @@ impl ToolCall {
         name.is_some()
             && !self.id.is_empty()
             && id.is_some_and(|id| id != self.id)
+            // Looked at first, so that a long call in many pieces is not read again with each of them.
+            && self.arguments.trim_end().ends_with('}')
             && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
