@@ -66,7 +66,6 @@ pub(crate) struct Limits {
 pub(crate) struct Sent {
     pub(crate) answer: Answered,
     pub(crate) limits: Limits,
-    pub(crate) stake: Stake,
     pub(crate) began: Moment,
     pub(crate) wall: Timestamp,
     /// The token that it was sent with, where the provider wants one.
@@ -80,10 +79,11 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: Bytes,
-        mut stake: Stake,
-    ) -> Result<Sent, (Box<Fault>, Stake, Timestamp)> {
+        stake: &mut Stake,
+    ) -> Result<Sent, (Box<Fault>, Timestamp)> {
         let world = &self.core.world;
-        let (began, wall) = (world.now(), world.wall());
+        let began = world.now();
+        let wall = self.story.wall_at(began);
         if self.attempts == 0 {
             world.meters.added.observe(began.since(self.story.began).as_secs_f64());
         }
@@ -97,7 +97,7 @@ impl Journey<'_> {
         let (interface, path) = target.asks(shape.interface, shape.streams);
         let way = match (&target.provider.origin, path) {
             (Some(origin), Some(path)) => Way::Server(origin, path),
-            (Some(_), None) => return Err((not_served(), stake, wall)),
+            (Some(_), None) => return Err((not_served(), wall)),
             (None, _) => {
                 let (stands_in, streams) = (self.plan.simulated, shape.streams);
                 Way::Sim { model: &target.model, stands_in, interface, streams }
@@ -105,7 +105,7 @@ impl Journey<'_> {
         };
         let token = match self.token(target, &limits).await {
             Ok(token) => token,
-            Err(fault) => return Err((fault, stake, wall)),
+            Err(fault) => return Err((fault, wall)),
         };
         let post = Post {
             way,
@@ -115,9 +115,9 @@ impl Journey<'_> {
         };
         stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(post)).await {
-            Ok(Ok(answer)) => Ok(Sent { answer, limits, stake, began, wall, token }),
-            Ok(Err(fault)) => Err((fault, stake, wall)),
-            Err(_) => Err((timed_out(too_late(&limits)), stake, wall)),
+            Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
+            Ok(Err(fault)) => Err((fault, wall)),
+            Err(_) => Err((timed_out(too_late(&limits)), wall)),
         }
     }
 

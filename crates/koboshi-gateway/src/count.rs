@@ -3,7 +3,6 @@
 //! A provider that has the same question is asked, once. Where none has, or it does not answer, the client gets an estimate of our own, the
 //! same that routing uses: a count is a help, and nobody should fall over it. So a server that does not have the question is not worse for it.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,7 +22,7 @@ use crate::target::Target;
 use crate::unary::read_whole;
 
 /// Serves one request.
-pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
+pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let model = intake.named.as_ref().map_or_else(String::new, |(model, _)| model.clone());
     let estimated = match estimate(intake.story.dialect, &model, &intake.body) {
         Ok(estimated) => estimated,
@@ -38,11 +37,11 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
                 Some(&said),
                 param.as_deref(),
             );
-            return send_error(&core, &tap, told).await;
+            return send_error(core, tap, told).await;
         }
     };
     let mut facts = Disclosure::default();
-    let counted = Box::pin(asked(&core, &intake, &model, &mut facts)).await;
+    let counted = Box::pin(asked(core, intake, &model, &mut facts)).await;
     tap.head(reply::head(200, "application/json", &intake.story, &facts));
     tap.send(counted.unwrap_or(estimated)).await;
 }

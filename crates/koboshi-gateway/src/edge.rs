@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
 use koboshi::fault::Kind;
 use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
@@ -23,45 +23,47 @@ use crate::degrade::Hints;
 use crate::door::{Door, called, door, model_in, wants_list};
 use crate::embeddings;
 use crate::flow::Flow;
-use crate::h1::Request;
 use crate::h1::body::{self, Unread};
+use crate::h1::{Request, Response};
 use crate::page;
 use crate::plan::Plan;
 use crate::program::Program;
 use crate::reply::{self, Disclosure, Told};
 use crate::story::{RequestId, Story, client_deadline, language, own_id};
-use crate::talk::{self, Intake};
+use crate::talk::{self, Intake, Opened};
 use crate::trace::Trace;
-use koboshi_wire::http1::Fields;
+use koboshi_wire::http1::{Fields, Heading};
 
-/// Serves one request.
-pub(crate) async fn handle(core: Rc<Core>, peer: SocketAddr, request: Request) -> Response<Flow> {
+/// Serves one request: gives its answer as soon as that has a head.
+///
+/// The request is looked at where it is: what is handed on from one function to the next is copied each time.
+pub(crate) async fn handle(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Response {
     let plan = core.world.plan();
     let page = page::allowed(&plan, &request.head.fields);
     let stranger = page::check(&plan, &request.head.fields, page.is_some());
-    let mut response = answer(core, plan, peer, request, stranger).await;
+    let mut flow = answer(core, plan, peer, request, stranger).await;
+    let mut heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
     if let Some(page) = page {
-        page::admit(response.headers_mut(), page);
+        page::admit(&mut heading.lines, &page);
     }
-    response
+    Response { heading, flow }
 }
 
 async fn answer(
-    core: Rc<Core>,
+    core: &Rc<Core>,
     plan: Arc<Plan>,
     peer: SocketAddr,
-    request: Request,
+    request: &Request,
     stranger: Option<&'static str>,
-) -> Response<Flow> {
+) -> Flow {
     let door = door(&request.head.method, request.head.path(), &request.head.fields);
-    let mut story = story(&core, &plan, &request.head.fields);
+    let mut story = story(core, &plan, &request.head.fields);
     story.dialect = door.dialect();
     story.list = wants_list(door, &request.head);
     if story.dialect != Dialect::Chat {
         story.program = Program::of(&request.head.fields);
     }
-    core.world.meters.open.inc();
-    let open = Opened(Rc::clone(&core));
+    let open = Opened::on(core);
     let refused = match stranger {
         Some(message) => Some((Kind::PermissionDenied, 403, Some(message))),
         None => match door {
@@ -73,123 +75,112 @@ async fn answer(
         },
     };
     if let Some((kind, status, message)) = refused {
-        return say(reply::refuse(&core.world, &plan, &story, kind, status, message, None)).await;
+        return say(reply::refuse(&core.world, &plan, &story, kind, status, message, None));
     }
     match door {
-        // What is rarely asked for is kept apart: every request would carry the room for it.
-        Door::Health => say_json(&story, 200, &json!({"status": "ok"})).await,
-        Door::Ready => ready(&core, &story).await,
+        Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
+        Door::Ready => ready(core, &story),
         Door::Metrics => {
-            say_text(
-                &story,
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-                core.world.meters.text(),
-            )
-            .await
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let heading = reply::head(200, kind, &story, &Disclosure::default());
+            Flow::at_once(heading, core.world.meters.text().into())
         }
-        Door::Admin => Box::pin(crate::admin::handle(&core, &plan, &story, peer, request)).await,
+        // What is rarely asked for is kept apart: every request would carry the room for it.
+        Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,
         Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
-            serve(core, plan, story, door, request, open).await
+            match let_in(core, &plan, &mut story, door, request) {
+                Ok(Admitted { own_key, hints, named }) => {
+                    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+                    match read_body(&plan, request, most).await {
+                        Ok(body) => {
+                            let intake = Intake { story, plan, body, own_key, hints, named, _open: open };
+                            serve(Rc::clone(core), intake, door)
+                        }
+                        Err(unread) => {
+                            let (kind, status) = (unread.kind(), unread.status());
+                            say(reply::refuse(&core.world, &plan, &story, kind, status, unread.said(), None))
+                        }
+                    }
+                }
+                Err(flow) => flow,
+            }
         }
-        Door::Preflight => at_once(page::preflight(&request.head.fields), Bytes::new()).await,
-        Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})).await,
+        Door::Preflight => Flow::at_once(page::preflight(&request.head.fields), Bytes::new()),
+        Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})),
     }
 }
 
-/// Counts a request for as long as it is served.
-struct Opened(Rc<Core>);
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        self.0.world.meters.open.dec();
-    }
+/// What the head of a request says about how it is served.
+struct Admitted {
+    own_key: Option<HeaderValue>,
+    hints: Hints,
+    named: Option<(String, bool)>,
 }
 
-async fn serve(
-    core: Rc<Core>,
-    plan: Arc<Plan>,
-    mut story: Story,
+/// Whether a request may come in, as its head says; else what it is answered at once.
+fn let_in(
+    core: &Core,
+    plan: &Plan,
+    story: &mut Story,
     door: Door,
-    request: Request,
-    open: Opened,
-) -> Response<Flow> {
+    request: &Request,
+) -> Result<Admitted, Flow> {
     let refuse = |story: &Story, kind, status, message: Option<&str>| {
-        reply::refuse(&core.world, &plan, story, kind, status, message, None)
+        say(reply::refuse(&core.world, plan, story, kind, status, message, None))
     };
+    let head = &request.head;
     let mut own_key = None;
-    match plan.keys.caller(&request.head.fields, key_in_query(&request.head).as_deref()) {
+    match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
         Caller::Tenant(tenant) => {
             story.tenant = tenant;
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
-                own_key = vendor_key(&request.head);
+                own_key = vendor_key(head);
             }
         }
         Caller::Stranger if plan.config.serve.passthrough => {
-            own_key = vendor_key(&request.head);
+            own_key = vendor_key(head);
             story.tenant = Tenant::new("passthrough");
         }
         Caller::Nobody => {
-            return say(refuse(
-                &story,
-                Kind::Unauthorized,
-                401,
-                Some("a key is needed: send it as a bearer token"),
-            ))
-            .await;
+            let said = "a key is needed: send it as a bearer token";
+            return Err(refuse(story, Kind::Unauthorized, 401, Some(said)));
         }
         Caller::Stranger => {
-            return say(refuse(&story, Kind::Unauthorized, 401, Some("this key is not known here"))).await;
+            return Err(refuse(story, Kind::Unauthorized, 401, Some("this key is not known here")));
         }
     }
     if let Door::Models(dialect) | Door::Model(dialect) = door {
-        let one = matches!(door, Door::Model(_)).then(|| model_in(request.head.path())).flatten();
-        return match listed(&plan, dialect, one.as_deref()) {
-            Some(body) => say_bytes(&story, 200, body).await,
-            None => say(refuse(&story, Kind::ModelNotFound, 404, None)).await,
-        };
+        let one = matches!(door, Door::Model(_)).then(|| model_in(head.path())).flatten();
+        return Err(match listed(plan, dialect, one.as_deref()) {
+            Some(body) => say_bytes(story, 200, body),
+            None => refuse(story, Kind::ModelNotFound, 404, None),
+        });
     }
-    story.trace = core.world.trace(&request.head.fields, &story, door.operation());
-    if !is_json(&request.head.fields) {
-        return say(refuse(
-            &story,
-            Kind::InvalidRequest,
-            415,
-            Some("the body must be sent as application/json"),
-        ))
-        .await;
+    story.trace = core.world.trace(&head.fields, story, door.operation());
+    if !is_json(&head.fields) {
+        let said = "the body must be sent as application/json";
+        return Err(refuse(story, Kind::InvalidRequest, 415, Some(said)));
     }
-    let hints = Hints::of(&request.head.fields);
-    let named = called(request.head.path());
+    let named = called(head.path());
     if door.dialect() == Dialect::Gemini && named.is_none() {
-        return say(refuse(
-            &story,
-            Kind::InvalidRequest,
-            404,
-            Some("the path must name a model and what to do"),
-        ))
-        .await;
+        let said = "the path must name a model and what to do";
+        return Err(refuse(story, Kind::InvalidRequest, 404, Some(said)));
     }
     let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
-    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
-    let body = match read_body(&plan, request, most).await {
-        Ok(body) => body,
-        Err(unread) => {
-            return say(refuse(&story, unread.kind(), unread.status(), unread.said())).await;
-        }
-    };
-    give(Flow::of(move |tap| async move {
-        let _open = open;
-        let trace = story.trace.clone();
-        let intake = Intake { story, plan, body, own_key, hints, named };
+    Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
+}
+
+/// What answers a request that was let in.
+fn serve(core: Rc<Core>, intake: Intake, door: Door) -> Flow {
+    Flow::of(move |tap| async move {
         match door {
-            Door::Embeddings => Box::pin(embeddings::serve(core, intake, tap)).await,
-            Door::Count(_) => Box::pin(count::serve(core, intake, tap)).await,
-            _ => talk::serve(core, intake, tap).await,
+            Door::Embeddings => Box::pin(embeddings::serve(&core, &intake, &tap)).await,
+            Door::Count(_) => Box::pin(count::serve(&core, &intake, &tap)).await,
+            _ => talk::serve(&core, &intake, &tap).await,
         }
         // A client that goes away never comes here.
-        trace.finish();
-    }))
-    .await
+        intake.story.trace.finish();
+    })
 }
 
 fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
@@ -284,11 +275,11 @@ impl Unread {
 }
 
 /// The body of a request, if it is there in time and not larger than that.
-pub(crate) async fn read_body(plan: &Plan, request: Request, most: usize) -> Result<Bytes, Unread> {
+pub(crate) async fn read_body(plan: &Plan, request: &Request, most: usize) -> Result<Bytes, Unread> {
     body::read(&request.line, most, plan.config.serve.body_time).await
 }
 
-async fn ready(core: &Core, story: &Story) -> Response<Flow> {
+fn ready(core: &Core, story: &Story) -> Flow {
     let health = core.world.ledger.health();
     let status = if health.loaded { 200 } else { 503 };
     let body = json!({
@@ -296,45 +287,19 @@ async fn ready(core: &Core, story: &Story) -> Response<Flow> {
         "store": {"connected": health.connected, "journal_dropped": health.journal_dropped},
         "simulated": core.world.plan().simulated,
     });
-    say_json(story, status, &body).await
+    say_json(story, status, &body)
 }
 
-/// An answer that is there at once.
-pub(crate) async fn say(told: Told) -> Response<Flow> {
+/// An error that is there at once.
+pub(crate) fn say(told: Told) -> Flow {
     let body = told.body();
-    at_once(told.parts, body).await
+    Flow::at_once(told.heading, body)
 }
 
-async fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Response<Flow> {
-    say_bytes(story, status, body.to_string().into()).await
+fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Flow {
+    say_bytes(story, status, body.to_string().into())
 }
 
-pub(crate) async fn say_bytes(story: &Story, status: u16, body: Bytes) -> Response<Flow> {
-    at_once(reply::head(status, "application/json", story, &Disclosure::default()), body).await
-}
-
-async fn say_text(story: &Story, content: &'static str, text: String) -> Response<Flow> {
-    at_once(reply::head(200, content, story, &Disclosure::default()), text.into()).await
-}
-
-async fn at_once(parts: http::response::Parts, body: Bytes) -> Response<Flow> {
-    give(Flow::of(move |tap| async move {
-        tap.head(parts);
-        tap.send(body).await;
-    }))
-    .await
-}
-
-/// A flow as a response, as soon as it has a head.
-pub(crate) async fn give(mut flow: Flow) -> Response<Flow> {
-    match flow.head().await {
-        Some(parts) => Response::from_parts(parts, flow),
-        None => internal(),
-    }
-}
-
-fn internal() -> Response<Flow> {
-    let mut response = Response::new(Flow::of(|_| async {}));
-    *response.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
-    response
+pub(crate) fn say_bytes(story: &Story, status: u16, body: Bytes) -> Flow {
+    Flow::at_once(reply::head(status, "application/json", story, &Disclosure::default()), body)
 }

@@ -1,6 +1,5 @@
 //! `POST /v1/embeddings`: the same chain, budget and remedies; the answer passes as it came.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use koboshi::fault::{Fault, Kind};
@@ -17,32 +16,32 @@ use crate::talk::{Intake, send_error};
 use crate::unary::read_whole;
 
 /// Serves one request.
-pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
+pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let Intake { story, plan, body, own_key, .. } = intake;
     let world = &core.world;
-    let model = match embeddings::model(&body) {
+    let model = match embeddings::model(body) {
         Ok(model) => model,
         Err(error) => {
             let said = error.to_string();
             let told = reply::refuse(
                 world,
-                &plan,
-                &story,
+                plan,
+                story,
                 Kind::InvalidRequest,
                 400,
                 Some(&said),
                 error.param().as_deref(),
             );
-            return send_error(&core, &tap, told).await;
+            return send_error(core, tap, told).await;
         }
     };
     story.trace.asks_for(&model);
-    let Some(chain) = core.chains.of(world, &plan, &model) else {
-        let told = reply::refuse(world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
-        return send_error(&core, &tap, told).await;
+    let Some(chain) = core.chains.of(world, plan, &model) else {
+        let told = reply::refuse(world, plan, story, Kind::ModelNotFound, 404, None, Some("model"));
+        return send_error(core, tap, told).await;
     };
-    let mut targets = match &own_key {
-        Some(own_key) => chain.borrowed(world, &plan, own_key),
+    let mut targets = match own_key {
+        Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
     // Some vendors have none; if nobody has, the first one says so.
@@ -51,11 +50,11 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
-    let mut journey = Journey::new(&core, &plan, &story, &targets, &breakers, false);
+    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false);
     let mut facts = Disclosure::default();
     let ended = loop {
         let opened =
-            journey.open(&shape, &mut |target| Some(embeddings::with_model(&body, &target.model))).await;
+            journey.open(&shape, &mut |target| Some(embeddings::with_model(body, &target.model))).await;
         facts.tried(&journey);
         let mut open = match opened {
             Ok(open) => open,
@@ -66,7 +65,7 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
             Ok(answer) if is_object(&answer) => {
                 journey.succeeded(open, None);
                 world.meters.whole.inc();
-                tap.head(reply::head(200, "application/json", &story, &facts));
+                tap.head(reply::head(200, "application/json", story, &facts));
                 return tap.send(answer).await;
             }
             Ok(answer) => {
@@ -81,8 +80,8 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
             _ => break journey.give_up(fault),
         }
     };
-    let told = reply::tell(world, &plan, &story, &targets, &ended, &facts);
-    send_error(&core, &tap, told).await;
+    let told = reply::tell(world, plan, story, &targets, &ended, &facts);
+    send_error(core, tap, told).await;
 }
 
 /// Whether it is one whole JSON object with data in it.

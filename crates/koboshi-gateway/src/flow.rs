@@ -15,12 +15,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::response::Parts;
+use koboshi_wire::http1::Heading;
 
 /// What the function has said and nobody has taken yet.
 #[derive(Default)]
 struct Slot {
-    head: RefCell<Option<Parts>>,
+    head: RefCell<Option<Heading>>,
     piece: RefCell<Option<Bytes>>,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct Tap {
 
 impl Tap {
     /// Gives the head. Only the first one counts.
-    pub(crate) fn head(&self, parts: Parts) {
+    pub(crate) fn head(&self, heading: Heading) {
         if !self.begun.replace(true) {
-            *self.slot.head.borrow_mut() = Some(parts);
+            *self.slot.head.borrow_mut() = Some(heading);
         }
     }
 
@@ -80,8 +80,15 @@ impl Flow {
         Self { pump: Some(Box::pin(pump(tap))), slot }
     }
 
+    /// An answer that is there at once.
+    pub(crate) fn at_once(heading: Heading, body: Bytes) -> Self {
+        let piece = Some(body).filter(|body| !body.is_empty());
+        let slot = Slot { head: RefCell::new(Some(heading)), piece: RefCell::new(piece) };
+        Self { pump: None, slot: Rc::new(slot) }
+    }
+
     /// Runs until there is a head. A function that ends without one gives none.
-    pub(crate) async fn head(&mut self) -> Option<Parts> {
+    pub(crate) async fn head(&mut self) -> Option<Heading> {
         poll_fn(|context| {
             self.run(context);
             match self.slot.head.borrow_mut().take() {
@@ -124,10 +131,9 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Response;
 
-    fn head(status: u16) -> Parts {
-        Response::builder().status(status).body(()).unwrap().into_parts().0
+    fn head(status: u16) -> Heading {
+        Heading::of(status)
     }
 
     async fn text(mut flow: Flow) -> String {
@@ -159,6 +165,16 @@ mod tests {
         assert!(flow.head().await.is_some());
         assert_eq!(flow.length(), Some(5));
         assert_eq!(text(flow).await, "whole");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_there_at_once_has_its_length_and_ends() {
+        let mut flow = Flow::at_once(head(200), Bytes::from_static(b"all"));
+        assert!(flow.head().await.is_some());
+        assert_eq!(flow.length(), Some(3));
+        assert_eq!(text(flow).await, "all");
+        let nothing = Flow::at_once(head(204), Bytes::new());
+        assert_eq!((nothing.length(), text(nothing).await.as_str()), (Some(0), ""));
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::response::Parts;
+use koboshi_wire::http1::Heading;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::flow::Tap;
@@ -38,7 +38,7 @@ impl<'t> Hold<'t> {
     /// It is pinned by the caller: a future that is handed over is kept twice, and streams are many.
     pub(crate) async fn during<T>(
         &mut self,
-        head: impl Fn() -> Parts,
+        head: impl Fn() -> Heading,
         breath: impl Fn() -> Bytes,
         mut work: Pin<&mut impl Future<Output = T>>,
     ) -> T {

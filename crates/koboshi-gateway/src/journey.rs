@@ -3,6 +3,7 @@
 //! The decisions are the core's ([`Call`], `remedy`); here is the order in which they are asked for, and the sleeping, sending and
 //! noting between them. A journey goes on after an answer has begun: a stream that breaks is one more failed attempt.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,12 +137,12 @@ impl<'j> Journey<'j> {
     }
 
     /// Asks until somebody begins to answer. `make` writes the request for a target; one for which it cannot be written is passed over.
-    pub(crate) async fn open(
+    pub(crate) fn open(
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
-    ) -> Result<Open, Ended> {
-        self.open_resuming(shape, make, false).await
+    ) -> impl Future<Output = Result<Open, Ended>> {
+        self.open_resuming(shape, make, false)
     }
 
     /// The same, where targets that can are given the beginning of the answer. One that refuses it is asked again without.
@@ -174,10 +175,10 @@ impl<'j> Journey<'j> {
                 self.call.bar(place);
                 continue;
             };
-            let stake = Stake::new(reservation, &target, &self.story.trace);
-            match self.send(&target, shape, body, stake).await {
+            let mut stake = Stake::new(reservation, &target, &self.story.trace);
+            match self.send(&target, shape, body, &mut stake).await {
                 Ok(sent) => {
-                    let Sent { answer, limits, mut stake, began, wall, token: issued } = sent;
+                    let Sent { answer, limits, began, wall, token: issued } = sent;
                     let Answered { status, head, body } = answer;
                     stake.seen(status.is_success());
                     let open = Open { target, place, head, body, limits, attempt, stake, began, wall };
@@ -202,7 +203,7 @@ impl<'j> Journey<'j> {
                     let remedy = self.after(open, fault);
                     self.trim(&target, remedy);
                 }
-                Err((fault, stake, wall)) => {
+                Err((fault, wall)) => {
                     stake.failed(self.core.world.now());
                     self.note(&target, place, attempt, fault, wall);
                 }

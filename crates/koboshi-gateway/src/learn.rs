@@ -13,6 +13,7 @@ use koboshi::remedy::Remedy;
 use koboshi::time::Moment;
 use koboshi::wait::Clock;
 use koboshi_store::What;
+use memchr::memmem;
 use serde_json::json;
 
 use crate::plan::Plan;
@@ -77,7 +78,7 @@ pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) 
 /// The headers of an answer say how much is left.
 pub(crate) fn from_headers(world: &World, target: &Target, headers: &Fields) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if !headers.pairs().any(|(name, _)| speaks_of_limits(name)) || !target.may_learn(world.now()) {
+    if headers.pairs_of(speaks_of_limits).next().is_none() || !target.may_learn(world.now()) {
         return;
     }
     let zoned = world.zoned();
@@ -88,8 +89,8 @@ pub(crate) fn from_headers(world: &World, target: &Target, headers: &Fields) {
 }
 
 /// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
-fn speaks_of_limits(name: &str) -> bool {
-    matches!(name.as_bytes().first(), Some(b'x' | b'a' | b'r')) && name.contains("ratelimit")
+fn speaks_of_limits(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'x' | b'a' | b'r')) && memmem::find(name, b"ratelimit").is_some()
 }
 
 /// An attempt failed like this, and this is done about it.

@@ -9,11 +9,9 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, HOST, ORIGIN,
     VARY,
 };
-use http::response::Parts;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use koboshi_wire::http1::{Fields, Heading, Lines};
 
 use crate::plan::Plan;
-use koboshi_wire::http1::Fields;
 
 /// What a page may read of an answer besides its body.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
@@ -49,30 +47,27 @@ fn host_name(host: &str) -> &str {
 }
 
 /// The page that a request comes from, if it may call.
-pub(crate) fn allowed(plan: &Plan, headers: &Fields) -> Option<HeaderValue> {
+pub(crate) fn allowed(plan: &Plan, headers: &Fields) -> Option<String> {
     let origin = headers.text(ORIGIN)?;
-    let known = plan.config.serve.origins.iter().find(|known| *known == origin)?;
-    HeaderValue::from_str(known).ok()
+    plan.config.serve.origins.iter().find(|known| *known == origin).cloned()
 }
 
 /// Tells the browser that this page may read the answer.
-pub(crate) fn admit(headers: &mut HeaderMap, page: HeaderValue) {
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(READABLE));
-    headers.append(VARY, HeaderValue::from_static("origin"));
+pub(crate) fn admit(lines: &mut Lines, page: &str) {
+    lines.add(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+    lines.add(ACCESS_CONTROL_EXPOSE_HEADERS, READABLE);
+    lines.add(VARY, "origin");
 }
 
 /// The answer to a browser that asks what a page may send. Whether the page itself may is said by [`admit`].
-pub(crate) fn preflight(asked: &Fields) -> Parts {
-    let (mut parts, ()) = Response::new(()).into_parts();
-    parts.status = StatusCode::NO_CONTENT;
-    parts.headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
-    parts.headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    let asked = asked.get(ACCESS_CONTROL_REQUEST_HEADERS);
-    if let Some(headers) = asked.and_then(|asked| HeaderValue::from_bytes(asked).ok()) {
-        parts.headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
+pub(crate) fn preflight(asked: &Fields) -> Heading {
+    let mut heading = Heading::of(204);
+    heading.add(ACCESS_CONTROL_ALLOW_METHODS, "GET, POST");
+    heading.add(ACCESS_CONTROL_MAX_AGE, "600");
+    if let Some(headers) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        heading.add(ACCESS_CONTROL_ALLOW_HEADERS, headers);
     }
-    parts
+    heading
 }
 
 #[cfg(test)]

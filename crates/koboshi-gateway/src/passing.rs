@@ -37,7 +37,7 @@ impl Stream<'_, '_> {
 
     /// A frame that goes out as it came; in a list only its data does.
     pub(crate) fn raw(&self, frame: &Frame, data: &str) -> Bytes {
-        if self.run.voice.borrow().lists() {
+        if self.run.voice.borrow_mut().lists() {
             Bytes::copy_from_slice(data.as_bytes())
         } else {
             frame.raw().clone()

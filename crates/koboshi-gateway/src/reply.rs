@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
-use http::response::Parts;
-use http::{HeaderValue, Response, StatusCode};
 use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
@@ -17,7 +15,7 @@ use koboshi_report::phrase::Lang;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
 use koboshi_wire::failure::Failure;
-use koboshi_wire::http1::Fields;
+use koboshi_wire::http1::{Fields, Heading, Lines};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,9 +34,8 @@ const SOON: Duration = Duration::from_secs(60);
 const MOST_LIMITS: usize = 32;
 
 /// Whether a header says how much a vendor allows, in the words that its clients read.
-fn is_of_limits(name: &str) -> bool {
-    let begins = |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    begins("x-ratelimit-") || begins("anthropic-ratelimit-")
+fn is_of_limits(name: &[u8]) -> bool {
+    name.starts_with(b"x-ratelimit-") || name.starts_with(b"anthropic-ratelimit-")
 }
 
 /// Facts about an answer for its headers.
@@ -67,7 +64,7 @@ pub(crate) struct Disclosure {
     /// What could not be said in the dialect of a target, and so kept the request from it.
     pub(crate) lacks: Vec<Lack>,
     /// What the provider said of its limits, where it is of the client's dialect: only then does the client know the words.
-    pub(crate) limits: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) limits: Lines,
 }
 
 /// A part of a request that a target cannot get.
@@ -89,11 +86,9 @@ impl Disclosure {
 
     /// What the head of its answer says of limits; as many as any vendor has.
     pub(crate) fn limited(&mut self, head: &Fields) {
-        let of_limits = head.pairs().filter(|(name, _)| is_of_limits(name));
-        let made = of_limits.filter_map(|(name, value)| {
-            Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
-        });
-        self.limits = made.take(MOST_LIMITS).collect();
+        for (name, value) in head.pairs_of(is_of_limits).take(MOST_LIMITS) {
+            self.limits.add(name, value);
+        }
     }
 
     /// What was tried so far.
@@ -104,23 +99,19 @@ impl Disclosure {
 }
 
 /// The head of an answer.
-pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
+pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
     story.trace.answers(status, facts);
-    let (mut parts, ()) = Response::new(()).into_parts();
-    parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = &mut parts.headers;
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
-    headers.insert(&names::REQUEST_ID, story.id.header());
+    let mut heading = Heading::of(status);
+    heading.add(CONTENT_TYPE, content);
+    heading.add(&names::REQUEST_ID, &*story.id);
     if story.dialect == Dialect::Messages {
-        headers.insert(&names::ANTHROPIC_REQUEST_ID, story.id.header());
+        heading.add(&names::ANTHROPIC_REQUEST_ID, &*story.id);
     }
-    for (name, value) in &facts.limits {
-        headers.insert(name, value.clone());
-    }
-    headers.insert(&names::ATTEMPTS, number(facts.attempts));
-    let mut text = |name: &'static HeaderName, value: Option<&str>| {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
-            headers.insert(name, value);
+    heading.lines.extend(&facts.limits);
+    count(&mut heading, &names::ATTEMPTS, facts.attempts);
+    let mut text = |name: &HeaderName, value: Option<&str>| {
+        if let Some(value) = value {
+            heading.add(name, value);
         }
     };
     text(&names::TARGET, facts.target.as_deref());
@@ -128,58 +119,56 @@ pub(crate) fn head(status: u16, content: &'static str, story: &Story, facts: &Di
     text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
     text(&names::GUARD, facts.guard.as_deref());
-    if let Some((before, after)) = facts.trimmed
-        && let Ok(value) = HeaderValue::from_str(&format!("{before} to {after} tokens"))
-    {
-        headers.insert(&names::TRIMMED, value);
-    }
-    if let Some(dialect) = facts.translated {
-        headers.insert(&names::TRANSLATED, HeaderValue::from_static(dialect));
+    text(&names::TRANSLATED, facts.translated);
+    if let Some((before, after)) = facts.trimmed {
+        heading.add(&names::TRIMMED, format!("{before} to {after} tokens"));
     }
     if facts.reasks > 0 {
-        headers.insert(&names::REASK, number(facts.reasks));
+        count(&mut heading, &names::REASK, facts.reasks);
     }
     if facts.repaired > 0 {
-        headers.insert(&names::REPAIRED, number(facts.repaired));
+        count(&mut heading, &names::REPAIRED, facts.repaired);
     }
-    parts
+    heading
 }
 
 /// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
-pub(crate) fn head_with(status: u16, content: &'static str, story: &Story, facts: &Disclosure) -> Parts {
-    let mut parts = head(status, content, story, facts);
+pub(crate) fn head_with(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
+    let mut heading = head(status, content, story, facts);
     if status >= 400 {
-        parts.headers.insert(&names::SHOULD_RETRY, HeaderValue::from_static("false"));
+        heading.add(&names::SHOULD_RETRY, "false");
     }
-    parts
+    heading
 }
 
-/// A count as a header: nearly always a small one, which needs no memory.
-fn number(count: u32) -> HeaderValue {
+/// Adds a count: nearly always a small one, which need not be written first.
+fn count(heading: &mut Heading, name: &HeaderName, count: u32) {
     const SMALL: [&str; 4] = ["0", "1", "2", "3"];
-    let small = usize::try_from(count).ok().and_then(|count| SMALL.get(count));
-    small.map_or_else(|| HeaderValue::from(count), |text| HeaderValue::from_static(text))
+    match usize::try_from(count).ok().and_then(|count| SMALL.get(count)) {
+        Some(small) => heading.add(name, small),
+        None => heading.add(name, count.to_string()),
+    }
 }
 
 /// The head of a stream.
-pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Parts {
+pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Heading {
     stream_head_with(200, story, facts)
 }
 
 /// The head of a stream of a prepared answer.
-pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Parts {
+pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Heading {
     let content = if story.list { "application/json" } else { "text/event-stream" };
-    let mut parts = head_with(status, content, story, facts);
-    parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let mut heading = head_with(status, content, story, facts);
+    heading.add(CACHE_CONTROL, "no-cache");
     // Proxies that buffer would hold the keep-alives back too.
-    parts.headers.insert(&names::BUFFERING, HeaderValue::from_static("no"));
-    parts
+    heading.add(&names::BUFFERING, "no");
+    heading
 }
 
 /// An error, ready to be sent as a body or inside a stream.
 pub(crate) struct Told {
     pub(crate) status: u16,
-    pub(crate) parts: Parts,
+    pub(crate) heading: Heading,
     dialect: Dialect,
     kind: Kind,
     code: String,
@@ -303,19 +292,17 @@ fn write(
     let usual = Reply { status, wait: seconds };
     let Reply { status, wait } =
         story.program.reply(story.dialect, fault.kind, usual, fault.advice.later, again);
-    let mut parts = head(status, "application/json", story, facts);
+    let mut heading = head(status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
-    parts
-        .headers
-        .insert(&names::SHOULD_RETRY, HeaderValue::from_static(if again { "true" } else { "false" }));
+    heading.add(&names::SHOULD_RETRY, if again { "true" } else { "false" });
     if let Some(seconds) = wait {
-        parts.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        heading.add(RETRY_AFTER, seconds.to_string());
     }
     let later =
         |seconds: u64| story.wall.as_second().saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
     Told {
         status,
-        parts,
+        heading,
         dialect: story.dialect,
         kind: fault.kind,
         code: fault.kind.name().to_owned(),

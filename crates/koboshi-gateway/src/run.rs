@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::reply::{Disclosure, Lack};
 use crate::story::Story;
 use crate::target::Target;
-use crate::voice::Voice;
+use crate::voice::LateVoice;
 
 /// What the loop guard changes in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) struct Run<'r> {
     pub(crate) lesser: bool,
     pub(crate) facts: RefCell<Disclosure>,
     /// What the client of a stream hears.
-    pub(crate) voice: &'r RefCell<Voice>,
+    pub(crate) voice: &'r LateVoice<'r>,
     /// The journal knows what was left out in translation.
     pub(crate) noted: Cell<bool>,
     /// The journal knows that something of the answer did not come along.

@@ -47,6 +47,13 @@ pub(crate) struct Story {
     pub(crate) betas: Option<HeaderValue>,
 }
 
+impl Story {
+    /// What a clock on the wall shows at this moment: it showed the request's beginning, and need not be read again.
+    pub(crate) fn wall_at(&self, moment: Moment) -> Timestamp {
+        self.wall.checked_add(moment.since(self.began)).unwrap_or(self.wall)
+    }
+}
+
 /// The name of a request: fit for a header, for a journal and for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestId(HeaderValue);
@@ -69,11 +76,6 @@ impl RequestId {
     }
 
     /// As a header.
-    pub(crate) fn header(&self) -> HeaderValue {
-        self.0.clone()
-    }
-
-    /// The same, looked at.
     pub(crate) fn as_header(&self) -> &HeaderValue {
         &self.0
     }

@@ -27,7 +27,7 @@ use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
 use crate::story::Story;
 use crate::target::{Target, prefer};
-use crate::voice::{Voice, apart};
+use crate::voice::{LateVoice, apart};
 
 /// A request that was let in.
 pub(crate) struct Intake {
@@ -40,55 +40,73 @@ pub(crate) struct Intake {
     pub(crate) hints: degrade::Hints,
     /// The model and whether a stream is asked for, where the path says it.
     pub(crate) named: Option<(String, bool)>,
+    /// It is counted for as long as this is here.
+    pub(crate) _open: Opened,
+}
+
+/// Counts a request for as long as it is served.
+pub(crate) struct Opened(Rc<Core>);
+
+impl Opened {
+    pub(crate) fn on(core: &Rc<Core>) -> Self {
+        core.world.meters.open.inc();
+        Self(Rc::clone(core))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.world.meters.open.dec();
+    }
 }
 
 /// Serves one request.
-pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
-    let Intake { story, plan, body, own_key, hints, named } = intake;
+pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
+    let Intake { story, plan, body, own_key, hints, named, .. } = intake;
     let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
     // What is rarely said has its room on the heap: every stream would carry it for as long as it is open.
-    let request = match Request::parse(story.dialect, &body, named) {
+    let request = match Request::parse(story.dialect, body, named) {
         Ok(request) => request,
         Err(error) => {
             let param = error.param();
             let told = reply::refuse(
                 &core.world,
-                &plan,
-                &story,
+                plan,
+                story,
                 Kind::InvalidRequest,
                 400,
                 Some(&error.to_string()),
                 param.as_deref(),
             );
-            return Box::pin(send_error(&core, &tap, told)).await;
+            return Box::pin(send_error(core, tap, told)).await;
         }
     };
     story.trace.asks_for(request.model());
-    let Some(chain) = core.chains.of(&core.world, &plan, request.model()) else {
-        let told = reply::refuse(&core.world, &plan, &story, Kind::ModelNotFound, 404, None, Some("model"));
-        return Box::pin(send_error(&core, &tap, told)).await;
+    let Some(chain) = core.chains.of(&core.world, plan, request.model()) else {
+        let told = reply::refuse(&core.world, plan, story, Kind::ModelNotFound, 404, None, Some("model"));
+        return Box::pin(send_error(core, tap, told)).await;
     };
     let route = &chain.route;
-    let (asked, too_long) = match able(&core, &plan, &story, &chain, &request, own_key.as_ref()) {
+    let (asked, too_long) = match able(core, plan, story, &chain, &request, own_key.as_ref()) {
         Ok(asked) => asked,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
-            let told = reply::tell(&core.world, &plan, &story, &[], &ended, &Disclosure::default());
-            return Box::pin(send_error(&core, &tap, told)).await;
+            let told = reply::tell(&core.world, plan, story, &[], &ended, &Disclosure::default());
+            return Box::pin(send_error(core, tap, told)).await;
         }
     };
-    let guarded = guard::judge(&core.world, &plan, &story, route.guard, &request);
-    let lesser = degrade::Lesser::of(&core, &plan, &story, &chain, &request, &body, &hints);
-    if let Some(kept) = lesser.fresh(&core) {
-        return Box::pin(lesser.give_kept(&core, &tap, kept, &story, &request, guarded.said)).await;
+    let guarded = guard::judge(&core.world, plan, story, route.guard, &request);
+    let lesser = degrade::Lesser::of(core, plan, story, &chain, &request, body, hints);
+    if let Some(kept) = lesser.fresh(core) {
+        return Box::pin(lesser.give_kept(core, tap, kept, story, &request, guarded.said)).await;
     }
-    let voice = RefCell::new(Voice::of(&story, &request, plan.config.serve.keep_alive));
+    let voice = LateVoice::of(story, &request, plan.config.serve.keep_alive);
     let run = Run {
-        core: &core,
-        plan: &plan,
-        story: &story,
+        core,
+        plan,
+        story,
         request: &request,
-        body: &body,
+        body,
         targets: &asked.targets,
         breakers: &asked.breakers,
         shape: Shape {
@@ -109,17 +127,17 @@ pub(crate) async fn serve(core: Rc<Core>, intake: Intake, tap: Tap) {
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
         let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
-        let told = reply::tell(&core.world, &plan, &story, run.targets, &ended, &run.facts());
-        return Box::pin(send_error(&core, &tap, told)).await;
+        let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
+        return Box::pin(send_error(core, tap, told)).await;
     }
     // Apart, so that neither carries the room for the other: a stream may be open for long.
     let ended = if request.stream() {
-        Box::pin(streamed(&run, &tap, &lesser)).await
+        Box::pin(streamed(&run, tap, &lesser)).await
     } else {
-        Box::pin(whole(&run, &tap, &lesser)).await
+        Box::pin(whole(&run, tap, &lesser)).await
     };
     if let Err(ended) = ended {
-        Box::pin(spent(&run, &tap, ended, &lesser)).await;
+        Box::pin(spent(&run, tap, ended, &lesser)).await;
     }
 }
 
@@ -129,9 +147,9 @@ async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Res
     let relayed = stream.relay(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     if relayed? == Relayed::Whole {
-        served(run, &run.voice.borrow().names.id);
+        served(run, &run.voice.borrow_mut().names.id);
         if stream.is_plain {
-            lesser.keep_text(run, &stream.sent, &run.voice.borrow().names.model);
+            lesser.keep_text(run, &stream.sent, &run.voice.borrow_mut().names.model);
         }
     }
     Ok(())
@@ -189,7 +207,7 @@ async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<
 pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
     core.world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
     let body = told.body();
-    tap.head(told.parts);
+    tap.head(told.heading);
     tap.send(body).await;
 }
 

@@ -4,6 +4,7 @@
 //! the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by which the provider knows
 //! it. Only the numbers of the frames may then repeat, which no client looks at. Where a word of ours about the answer stands in it, all is said anew.
 
+use std::cell::{RefCell, RefMut};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +22,26 @@ use crate::story::{RequestId, Story};
 
 /// Long enough for a client on the same continent, too short for a person.
 const APART: Duration = Duration::from_millis(50);
+
+/// The voice of a request, made when it is first heard: a whole answer needs none.
+pub(crate) struct LateVoice<'r> {
+    story: &'r Story,
+    request: &'r Request<'r>,
+    style: KeepAlive,
+    made: RefCell<Option<Box<Voice>>>,
+}
+
+impl<'r> LateVoice<'r> {
+    pub(crate) fn of(story: &'r Story, request: &'r Request<'r>, style: KeepAlive) -> Self {
+        Self { story, request, style, made: RefCell::new(None) }
+    }
+
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Voice> {
+        RefMut::map(self.made.borrow_mut(), |made| {
+            &mut **made.get_or_insert_with(|| Box::new(Voice::of(self.story, self.request, self.style)))
+        })
+    }
+}
 
 /// The voice of one stream.
 pub(crate) struct Voice {
@@ -46,7 +67,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    pub(crate) fn of(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
+    fn of(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
             keep_seals: true,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
 use koboshi::fault::Kind;
 use koboshi_wire::chat::write::COMMENT;
 use serde::Serialize;
@@ -11,7 +10,6 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{Desk, Refusal, journal};
-use crate::edge::give;
 use crate::feed::News;
 use crate::flow::Flow;
 use crate::reply::{Disclosure, stream_head};
@@ -26,13 +24,13 @@ const BREATH: Duration = Duration::from_secs(15);
            ("key" = Option<String>, Query, description = "As for the journal")),
     responses((status = 200, content_type = "text/event-stream",
         description = "Events `entry` (an entry of the journal) and `lost` ({\"lost\": n}, entries that were not read in time)", body = String)))]
-pub(super) async fn watch(desk: &Desk<'_>, query: &str) -> Result<Response<Flow>, Refusal> {
+pub(super) fn watch(desk: &Desk<'_>, query: &str) -> Result<Flow, Refusal> {
     let query = journal::parse(query, desk.core.world.wall())?;
     let Some(mut watcher) = desk.core.world.feed.watch() else {
         return Err(Refusal::of(Kind::Overloaded, 503, "too many watch already"));
     };
     let head = stream_head(desk.story, &Disclosure::default());
-    let flow = Flow::of(move |tap| async move {
+    Ok(Flow::of(move |tap| async move {
         tap.head(head);
         // The first byte tells the reader that it misses nothing from here on.
         tap.send(Bytes::from_static(COMMENT)).await;
@@ -46,8 +44,7 @@ pub(super) async fn watch(desk: &Desk<'_>, query: &str) -> Result<Response<Flow>
             };
             tap.send(piece).await;
         }
-    });
-    Ok(give(flow).await)
+    }))
 }
 
 /// One event. JSON has no line ends, so it is one line.

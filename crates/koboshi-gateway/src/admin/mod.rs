@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use http::{Method, Response};
+use http::Method;
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_config::schema::in_effect;
@@ -72,42 +72,42 @@ pub(crate) async fn handle(
     plan: &Plan,
     story: &Story,
     peer: SocketAddr,
-    request: Request,
-) -> Response<Flow> {
+    request: &Request,
+) -> Flow {
     let desk = Desk { core, plan, story, peer };
-    let answered = if may(plan, peer, &request) {
+    let answered = if may(plan, peer, request) {
         answer(&desk, request).await
     } else {
         let said = "this needs the admin key: set admin.sha256 and send the key as a bearer token";
         Err(Refusal::of(Kind::Unauthorized, 401, said))
     };
     match answered {
-        Ok(response) => response,
+        Ok(flow) => flow,
         Err(Refusal { kind, status, message, param }) => {
-            say(reply::refuse(&core.world, plan, story, kind, status, Some(&message), param)).await
+            say(reply::refuse(&core.world, plan, story, kind, status, Some(&message), param))
         }
     }
 }
 
-async fn answer(desk: &Desk<'_>, request: Request) -> Result<Response<Flow>, Refusal> {
+async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
     let path = request.head.path().trim_end_matches('/').to_owned();
     let query = request.head.query().to_owned();
     let get = matches!(request.head.method, Method::GET | Method::HEAD);
     let post = request.head.method == Method::POST;
     match path.as_str() {
-        "/koboshi/targets" if get => desk.say(&targets::list(desk)).await,
+        "/koboshi/targets" if get => desk.say(&targets::list(desk)),
         "/koboshi/breakers" if post => {
             let order = desk.order(request).await?;
-            desk.say(&change::breakers(desk, &order)?).await
+            desk.say(&change::breakers(desk, &order)?)
         }
         "/koboshi/cooldowns" if post => {
             let order = desk.order(request).await?;
-            desk.say(&change::cooldowns(desk, &order)?).await
+            desk.say(&change::cooldowns(desk, &order)?)
         }
-        "/koboshi/journal" if get => desk.say(&journal::read(desk, &query).await?).await,
-        "/koboshi/feed" if get => feed::watch(desk, &query).await,
-        "/koboshi/config" if get => desk.say(&config(desk.plan)).await,
-        "/koboshi/openapi.json" if get => desk.say(&openapi::document()).await,
+        "/koboshi/journal" if get => desk.say(&journal::read(desk, &query).await?),
+        "/koboshi/feed" if get => feed::watch(desk, &query),
+        "/koboshi/config" if get => desk.say(&config(desk.plan)),
+        "/koboshi/openapi.json" if get => desk.say(&openapi::document()),
         "/koboshi/targets"
         | "/koboshi/breakers"
         | "/koboshi/cooldowns"
@@ -136,15 +136,15 @@ fn may(plan: &Plan, peer: SocketAddr, request: &Request) -> bool {
 
 impl Desk<'_> {
     /// Answers with JSON.
-    async fn say(&self, what: &impl Serialize) -> Result<Response<Flow>, Refusal> {
+    fn say(&self, what: &impl Serialize) -> Result<Flow, Refusal> {
         let body = serde_json::to_vec(what).map_err(|error| {
             Refusal::of(Kind::Internal, 500, &format!("the answer cannot be written: {error}"))
         })?;
-        Ok(say_bytes(self.story, 200, body.into()).await)
+        Ok(say_bytes(self.story, 200, body.into()))
     }
 
     /// The order in a request's body.
-    async fn order<T: DeserializeOwned>(&self, request: Request) -> Result<T, Refusal> {
+    async fn order<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Refusal> {
         if !is_json(&request.head.fields) {
             let said = "the body must be sent as application/json";
             return Err(Refusal::of(Kind::InvalidRequest, 415, said));

@@ -27,7 +27,7 @@ use crate::reply;
 use crate::run::{Run, Steer};
 use crate::story::Story;
 use crate::target::Target;
-use crate::voice::{Voice, own_id};
+use crate::voice::{LateVoice, own_id};
 
 pub(crate) use answers::{Answers, AnswersError, Hints};
 pub(crate) use cache::{Cache, Kept};
@@ -93,7 +93,7 @@ impl<'l> Lesser<'l> {
         let source =
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
         core.world.meters.answer("cached");
-        let voice = RefCell::new(Voice::of(story, request, self.plan.config.serve.keep_alive));
+        let voice = LateVoice::of(story, request, self.plan.config.serve.keep_alive);
         give_text(tap, story, request, &voice, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
@@ -260,7 +260,7 @@ async fn give_text(
     tap: &Tap,
     story: &Story,
     request: &Request<'_>,
-    voice: &RefCell<Voice>,
+    voice: &LateVoice<'_>,
     facts: &reply::Disclosure,
     model: &str,
     text: &str,

@@ -38,10 +38,11 @@ pub(crate) async fn read(line: &Line, most: usize, time: Duration) -> Result<Byt
                 usize::try_from(length).ok().filter(|length| *length <= most).ok_or(Unread::Large)?;
             match line.take(length) {
                 Some(whole) => whole,
-                None => in_time(line, time, of_length(line, length)).await?,
+                // On the heap: nearly every body is there with its head.
+                None => Box::pin(in_time(line, time, of_length(line, length))).await?,
             }
         }
-        Coming::Chunked => in_time(line, time, in_chunks(line, most)).await?,
+        Coming::Chunked => Box::pin(in_time(line, time, in_chunks(line, most))).await?,
     };
     line.has_read_body();
     Ok(whole)

@@ -7,4 +7,4 @@
 pub(crate) mod body;
 pub(crate) mod serve;
 
-pub(crate) use serve::Request;
+pub(crate) use serve::{Request, Response};

@@ -12,13 +12,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use http::response::Parts;
-use http::{Method, Response, Version};
+use http::{Method, Version};
 
 use crate::core::Core;
 use crate::edge;
 use crate::flow::Flow;
 use crate::line::Line;
+use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::out::{self, CHUNK_END, Going, LAST_CHUNK};
 
@@ -29,6 +29,12 @@ const ENOUGH: usize = 16 * 1024;
 pub(crate) struct Request {
     pub(crate) head: Head,
     pub(crate) line: Line,
+}
+
+/// An answer: its head, and what makes its body.
+pub(crate) struct Response {
+    pub(crate) heading: Heading,
+    pub(crate) flow: Flow,
 }
 
 /// Serves a connection until it ends or its client is gone.
@@ -58,10 +64,12 @@ async fn converse(core: &Rc<Core>, line: &Line, peer: SocketAddr) -> io::Result<
             }
         };
         line.asked(&head);
-        let (method, version, stays) = (head.method.clone(), head.version, head.stays);
-        let response = edge::handle(Rc::clone(core), peer, Request { head, line: line.clone() }).await;
+        let request = Request { head, line: line.clone() };
+        let response = edge::handle(core, peer, &request).await;
         line.answers();
-        let mut sending = Sending::of(line, response, version, stays, method == Method::HEAD);
+        let mut sending = Sending::of(line, response, &request.head);
+        // An answer may take long.
+        drop(request);
         poll_fn(|context| sending.poll(context)).await?;
         if !sending.stays {
             return line.leave().await;
@@ -76,7 +84,7 @@ struct Sending<'l> {
     line: &'l Line,
     version: Version,
     /// The head, until it was written.
-    head: Option<Parts>,
+    head: Option<Heading>,
     /// What makes the body, until it has ended.
     flow: Option<Flow>,
     going: Going,
@@ -87,16 +95,16 @@ struct Sending<'l> {
 }
 
 impl<'l> Sending<'l> {
-    fn of(line: &'l Line, response: Response<Flow>, version: Version, stays: bool, only_head: bool) -> Self {
-        let (parts, flow) = response.into_parts();
-        let going = Going::of(version, parts.status, flow.length());
+    fn of(line: &'l Line, response: Response, asked: &Head) -> Self {
+        let Response { heading, flow } = response;
+        let going = Going::of(asked.version, heading.status, flow.length());
         Self {
             line,
-            version,
-            flow: Some(flow).filter(|_| !only_head && going != Going::Never),
+            version: asked.version,
+            flow: Some(flow).filter(|_| asked.method != Method::HEAD && going != Going::Never),
             going,
-            stays: stays && going != Going::UntilEnd && line.may_stay(),
-            head: Some(parts),
+            stays: asked.stays && going != Going::UntilEnd && line.may_stay(),
+            head: Some(heading),
             rest: VecDeque::new(),
         }
     }
@@ -121,8 +129,8 @@ impl<'l> Sending<'l> {
 
     /// Puts together what there is. A large piece stays apart, and is the last. The flag says that more will come later.
     fn gather(&mut self, text: &mut Vec<u8>, context: &mut Context<'_>) -> (Option<Bytes>, bool) {
-        if let Some(parts) = self.head.take() {
-            out::head(text, self.version, &parts, self.going, self.stays, &self.line.date());
+        if let Some(heading) = self.head.take() {
+            out::head(text, self.version, &heading, self.going, self.stays, &self.line.date());
         }
         while text.len() < ENOUGH {
             let Some(flow) = &mut self.flow else { return (None, false) };

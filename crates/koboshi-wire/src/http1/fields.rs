@@ -8,6 +8,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use httparse::Header;
 
+use super::heading::is_plain;
+
 /// The headers of one head.
 #[derive(Debug, Clone, Default)]
 pub struct Fields {
@@ -53,8 +55,14 @@ impl Fields {
 
     /// All that are plain text.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pair = |(name, value): &(Range<u32>, Range<u32>)| {
-            Some((std::str::from_utf8(self.piece(name)?).ok()?, plain(self.piece(value)?)?))
+        self.pairs_of(|_| true)
+    }
+
+    /// Those whose names are looked for. The others are not even read.
+    pub fn pairs_of(&self, is: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = (&str, &str)> {
+        let pair = move |(name, value): &(Range<u32>, Range<u32>)| {
+            let name = self.piece(name).filter(|name| is(name))?;
+            Some((std::str::from_utf8(name).ok()?, plain(self.piece(value)?)?))
         };
         self.places.iter().filter_map(pair)
     }
@@ -92,8 +100,7 @@ impl Fields {
 }
 
 fn plain(value: &[u8]) -> Option<&str> {
-    let is_plain = value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
-    std::str::from_utf8(value).ok().filter(|_| is_plain)
+    if is_plain(value) { std::str::from_utf8(value).ok() } else { None }
 }
 
 #[cfg(test)]
@@ -107,6 +114,10 @@ mod tests {
         assert_eq!(fields.text("x-id"), Some("1"));
         assert_eq!(fields.all("x-id").count(), 2);
         assert_eq!(fields.pairs().map(|(name, _)| name).collect::<Vec<_>>(), ["accept", "x-id", "x-id"]);
+        assert_eq!(
+            fields.pairs_of(|name| name == b"x-id").collect::<Vec<_>>(),
+            [("x-id", "1"), ("x-id", "2")]
+        );
         assert_eq!(fields.text("x-odd"), None, "no plain text");
         assert!(fields.has("x-odd") && !fields.has("x-i") && !fields.has(""));
     }

@@ -7,7 +7,9 @@
 pub mod chunks;
 mod fields;
 pub mod head;
+mod heading;
 pub mod out;
 pub mod reply;
 
 pub use fields::Fields;
+pub use heading::{Heading, Lines};

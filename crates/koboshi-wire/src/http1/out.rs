@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use http::response::Parts;
 use http::{StatusCode, Version};
+
+use super::heading::{Heading, line};
 
 /// How the body of an answer goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,37 +33,28 @@ impl Going {
 }
 
 /// The head of an answer. `stays` says whether another request may follow.
-pub fn head(out: &mut Vec<u8>, asked: Version, parts: &Parts, going: Going, stays: bool, date: &[u8]) {
+pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, stays: bool, date: &[u8]) {
     // Writing into memory cannot fail.
     out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(parts.status.as_str().as_bytes());
+    out.extend_from_slice(heading.status.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(parts.status.canonical_reason().unwrap_or("Unknown").as_bytes());
+    out.extend_from_slice(heading.status.canonical_reason().unwrap_or("Unknown").as_bytes());
     out.extend_from_slice(b"\r\n");
-    for (name, value) in &parts.headers {
-        field(out, name.as_str(), value.as_bytes());
-    }
+    out.extend_from_slice(heading.lines.as_bytes());
     match going {
         Going::Never => {}
         Going::Length(length) => {
             let _ = write!(out, "content-length: {length}\r\n");
         }
-        Going::Chunked => field(out, "transfer-encoding", b"chunked"),
+        Going::Chunked => line(out, "transfer-encoding", b"chunked"),
         Going::UntilEnd => {}
     }
     if !stays {
-        field(out, "connection", b"close");
+        line(out, "connection", b"close");
     } else if asked == Version::HTTP_10 {
-        field(out, "connection", b"keep-alive");
+        line(out, "connection", b"keep-alive");
     }
-    field(out, "date", date);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
+    line(out, "date", date);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -85,10 +77,10 @@ pub fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     let _ =
         write!(out, "HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("Unknown"));
-    field(&mut out, "content-type", b"application/json");
-    field(&mut out, "content-length", body.len().to_string().as_bytes());
-    field(&mut out, "connection", b"close");
-    field(&mut out, "date", date);
+    line(&mut out, "content-type", b"application/json");
+    line(&mut out, "content-length", body.len().to_string().as_bytes());
+    line(&mut out, "connection", b"close");
+    line(&mut out, "date", date);
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(body.as_bytes());
     out
@@ -97,14 +89,12 @@ pub fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Response;
-
     fn written(asked: Version, status: u16, length: Option<u64>, stays: bool) -> String {
-        let (parts, ()) =
-            Response::builder().status(status).header("x-a", "b").body(()).unwrap().into_parts();
+        let mut heading = Heading::of(status);
+        heading.add("x-a", "b");
         let mut out = Vec::new();
-        let going = Going::of(asked, parts.status, length);
-        head(&mut out, asked, &parts, going, stays, b"now");
+        let going = Going::of(asked, heading.status, length);
+        head(&mut out, asked, &heading, going, stays, b"now");
         String::from_utf8(out).unwrap()
     }
 

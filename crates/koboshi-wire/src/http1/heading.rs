@@ -1,0 +1,108 @@
+//! What an answer says before its body: a status and header lines, kept as the bytes that are sent.
+//!
+//! Nobody looks a line up again once it is said, so there is no map: a line is added behind the others. Two lines of one name are two
+//! lines; whoever adds them knows. A value that could end its line early is left out, so that no text of elsewhere becomes a header.
+
+use http::StatusCode;
+
+/// Header lines, ready to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Adds a line; one whose value is not plain text (ASCII without control characters) is left out.
+    pub fn add(&mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) {
+        let value = value.as_ref();
+        if is_plain(value) {
+            line(&mut self.0, name.as_ref(), value);
+        }
+    }
+
+    /// Adds all lines of another list.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// As they are sent.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The head of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// Its status.
+    pub status: StatusCode,
+    /// What is said besides.
+    pub lines: Lines,
+}
+
+impl Heading {
+    /// A head that says nothing but its status; one that is none becomes 500.
+    #[must_use]
+    pub fn of(status: u16) -> Self {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // Enough for nearly every answer.
+        Self { status, lines: Lines(Vec::with_capacity(256)) }
+    }
+
+    /// Adds a line, as [`Lines::add`] does.
+    pub fn add(&mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) {
+        self.lines.add(name, value);
+    }
+}
+
+/// Writes a line.
+pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Whether this is ASCII without control characters. Every byte is looked at, because a loop that may stop early looks at one at a time.
+pub(super) fn is_plain(value: &[u8]) -> bool {
+    value.iter().fold(true, |plain, byte| plain & matches!(byte, b'\t' | b' '..=b'~'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stand_in_the_order_in_which_they_were_added() {
+        let mut heading = Heading::of(200);
+        heading.add("a", "1");
+        let mut more = Lines::default();
+        more.add("b", b"2");
+        more.add("b", "3");
+        heading.lines.extend(&more);
+        assert_eq!(heading.lines.as_bytes(), b"a: 1\r\nb: 2\r\nb: 3\r\n");
+        more.clear();
+        assert_eq!(more, Lines::default());
+    }
+
+    #[test]
+    fn a_value_that_would_end_its_line_is_not_said() {
+        let mut lines = Lines::default();
+        for value in ["a\r\nx: y", "a\nb", "\0", "\x7f", "é"] {
+            lines.add("x", value);
+        }
+        assert_eq!(lines.as_bytes(), b"");
+        lines.add("x", "a\tb ~");
+        assert_eq!(lines.as_bytes(), b"x: a\tb ~\r\n");
+    }
+
+    #[test]
+    fn a_status_that_is_none_is_our_own_mistake() {
+        assert_eq!(Heading::of(7).status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(Heading::of(418).status.as_u16(), 418);
+    }
+}
