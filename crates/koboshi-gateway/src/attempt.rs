@@ -78,7 +78,7 @@ impl Journey<'_> {
         &mut self,
         target: &Target,
         shape: &Shape,
-        body: Bytes,
+        body: &Bytes,
         stake: &mut Stake,
     ) -> Result<Sent, (Box<Fault>, Timestamp)> {
         let world = &self.core.world;
@@ -114,7 +114,7 @@ impl Journey<'_> {
             connect_limit: target.timers.connect,
         };
         stake.sent(wall);
-        match timeout_at(limits.first, self.core.upstream.send(post)).await {
+        match timeout_at(limits.first, self.core.upstream.send(&post)).await {
             Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
             Err(_) => Err((timed_out(too_late(&limits)), wall)),

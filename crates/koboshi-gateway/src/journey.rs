@@ -176,7 +176,7 @@ impl<'j> Journey<'j> {
                 continue;
             };
             let mut stake = Stake::new(reservation, &target, &self.story.trace);
-            match self.send(&target, shape, body, &mut stake).await {
+            match self.send(&target, shape, &body, &mut stake).await {
                 Ok(sent) => {
                     let Sent { answer, limits, began, wall, token: issued } = sent;
                     let Answered { status, head, body } = answer;

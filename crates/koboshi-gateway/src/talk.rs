@@ -3,14 +3,16 @@
 //! intake → guard → route → journey (attempts) → relay or whole answer → degrade → error in the client's dialect and language.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind};
-use koboshi_wire::Dialect;
 use koboshi_wire::any::Request;
+use koboshi_wire::{Dialect, IntakeError};
 
 use crate::attempt::Shape;
 use crate::capability::Lack;
@@ -67,19 +69,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     // What is rarely said has its room on the heap: every stream would carry it for as long as it is open.
     let request = match Request::parse(story.dialect, body, named) {
         Ok(request) => request,
-        Err(error) => {
-            let param = error.param();
-            let told = reply::refuse(
-                &core.world,
-                plan,
-                story,
-                Kind::InvalidRequest,
-                400,
-                Some(&error.to_string()),
-                param.as_deref(),
-            );
-            return Box::pin(send_error(core, tap, told)).await;
-        }
+        Err(error) => return unreadable(core, intake, tap, &error).await,
     };
     story.trace.asks_for(request.model());
     let Some(chain) = core.chains.of(&core.world, plan, request.model()) else {
@@ -139,6 +129,20 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     if let Err(ended) = ended {
         Box::pin(spent(&run, tap, ended, &lesser)).await;
     }
+}
+
+/// The body is no request. Says so, from the heap.
+fn unreadable<'t>(
+    core: &'t Core,
+    intake: &Intake,
+    tap: &'t Tap,
+    error: &IntakeError,
+) -> Pin<Box<impl Future<Output = ()> + use<'t>>> {
+    let Intake { story, plan, .. } = intake;
+    let (said, param) = (error.to_string(), error.param());
+    let kind = Kind::InvalidRequest;
+    let told = reply::refuse(&core.world, plan, story, kind, 400, Some(&said), param.as_deref());
+    Box::pin(send_error(core, tap, told))
 }
 
 async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {

@@ -45,8 +45,8 @@ pub(crate) struct Playing {
 }
 
 impl Body {
-    pub(super) fn of_link(home: Home) -> Self {
-        Self::Link(Some(Box::new(home)))
+    pub(super) fn of_link(home: Box<Home>) -> Self {
+        Self::Link(Some(home))
     }
 
     pub(super) fn of_stream(incoming: Incoming, stream: Stream) -> Self {

@@ -41,7 +41,7 @@ impl Errand {
                 tell(&ACCEPT, &HeaderValue::from_static("application/json"));
                 tell(&USER_AGENT, &super::OURSELVES);
             },
-            body: form,
+            body: &form,
             connect_limit: CONNECT,
         };
         let mut answer = self.pool.send(&ask).await?;

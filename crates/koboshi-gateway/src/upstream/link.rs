@@ -56,10 +56,11 @@ pub(super) struct Unanswered {
 }
 
 /// A request on its way out.
-struct Letter<'d> {
+pub(super) struct Letter<'d> {
+    /// Where its head was written, and goes back as soon as it is out: others write there too.
     desk: &'d Cell<Vec<u8>>,
     head: Vec<u8>,
-    body: Bytes,
+    body: &'d [u8],
     sent: usize,
     /// Nothing of it is left here: its head was given back.
     is_out: bool,
@@ -71,16 +72,13 @@ impl Link {
     }
 
     /// Whether the other side is still there, as far as is known. Whatever it says unasked is a farewell.
-    pub(super) async fn is_ready(&mut self) -> bool {
-        poll_fn(|context| {
-            let read = self.poll_read(context);
-            let is_ready = read.is_pending();
-            if let Poll::Ready(Ok((room, _))) = read {
-                self.room.set(room);
-            }
-            Poll::Ready(is_ready)
-        })
-        .await
+    pub(super) fn is_ready(&mut self, context: &mut Context<'_>) -> bool {
+        let read = self.poll_read(context);
+        let is_ready = read.is_pending();
+        if let Poll::Ready(Ok((room, _))) = read {
+            self.room.set(room);
+        }
+        is_ready
     }
 
     /// Whether all was read, and another request may follow.
@@ -88,22 +86,9 @@ impl Link {
         self.stays && self.inbox.is_empty() && matches!(self.left, Left::Nothing)
     }
 
-    /// Sends, and waits for the head of the answer. The head goes back to the desk where it was written as soon as it is out: others write
-    /// there too.
-    pub(super) async fn send(
-        &mut self,
-        mut head: Vec<u8>,
-        body: Bytes,
-        desk: &Cell<Vec<u8>>,
-    ) -> Result<ReplyHead, Unanswered> {
-        let body = if body.len() <= SMALL {
-            head.extend_from_slice(&body);
-            Bytes::new()
-        } else {
-            body
-        };
-        let mut letter = Letter { desk, head, body, sent: 0, is_out: false };
-        let reply = poll_fn(|context| self.poll_exchange(&mut letter, context)).await?;
+    /// Sends, and waits for the head of the answer.
+    pub(super) async fn send(&mut self, letter: &mut Letter<'_>) -> Result<ReplyHead, Unanswered> {
+        let reply = poll_fn(|context| self.poll_exchange(letter, context)).await?;
         self.stays = reply.stays && letter.is_out;
         self.left = match reply.body {
             ReplyBody::Length(0) => Left::Nothing,
@@ -255,7 +240,23 @@ impl Link {
     }
 }
 
-impl Letter<'_> {
+impl<'d> Letter<'d> {
+    /// A request with this body, whose head is written on the desk.
+    pub(super) fn new(
+        desk: &'d Cell<Vec<u8>>,
+        body: &'d [u8],
+        write_head: impl FnOnce(&mut Vec<u8>),
+    ) -> Self {
+        let mut head = desk.take();
+        head.clear();
+        write_head(&mut head);
+        let is_small = body.len() <= SMALL;
+        if is_small {
+            head.extend_from_slice(body);
+        }
+        Self { desk, head, body: if is_small { &[] } else { body }, sent: 0, is_out: false }
+    }
+
     fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_out {
             return Poll::Ready(Ok(()));
@@ -277,7 +278,7 @@ impl Letter<'_> {
         ready!(Pin::new(wire).poll_flush(context))?;
         self.is_out = true;
         self.desk.set(std::mem::take(&mut self.head));
-        self.body = Bytes::new();
+        self.body = &[];
         Poll::Ready(Ok(()))
     }
 }
@@ -320,9 +321,17 @@ mod tests {
             }
             (!closes).then_some(far)
         });
-        let reply =
-            link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), Bytes::from_static(b"{}"), &Cell::default()).await;
+        let reply = send(&mut link, b"{}", &Cell::default()).await;
         (link, reply, server.await.unwrap())
+    }
+
+    async fn send(link: &mut Link, body: &[u8], desk: &Cell<Vec<u8>>) -> Result<ReplyHead, Unanswered> {
+        let head = b"POST / HTTP/1.1\r\n\r\n";
+        link.send(&mut Letter::new(desk, body, |out| out.extend_from_slice(head))).await
+    }
+
+    async fn is_ready(link: &mut Link) -> bool {
+        poll_fn(|context| Poll::Ready(link.is_ready(context))).await
     }
 
     async fn body(link: &mut Link) -> io::Result<String> {
@@ -349,7 +358,7 @@ mod tests {
                 assert_eq!(reply.unwrap().status, 200, "{text}");
                 assert!(!link.is_reusable(), "its body is not read");
                 assert_eq!(body(&mut link).await.unwrap(), "hello", "{text}");
-                assert!(link.is_reusable() && link.is_ready().await, "{text}");
+                assert!(link.is_reusable() && is_ready(&mut link).await, "{text}");
             }
         }
     }
@@ -359,7 +368,7 @@ mod tests {
         let (mut link, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
         assert_eq!(reply.unwrap().status, 200);
         assert_eq!(body(&mut link).await.unwrap(), "hello");
-        assert!(!link.is_reusable() && !link.is_ready().await);
+        assert!(!link.is_reusable() && !is_ready(&mut link).await);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -406,7 +415,7 @@ mod tests {
             far
         });
         let large = Bytes::from(vec![b' '; 64 * 1024 * 1024]);
-        let reply = link.send(b"POST / HTTP/1.1\r\n\r\n".to_vec(), large, &Cell::default()).await;
+        let reply = send(&mut link, &large, &Cell::default()).await;
         assert_eq!(reply.unwrap().status, 413);
         assert_eq!(body(&mut link).await.unwrap(), "no");
         assert!(!link.is_reusable());
@@ -417,18 +426,18 @@ mod tests {
     async fn a_large_request_arrives_whole() {
         let (mut link, mut far) = pair().await;
         let large = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
-        let length = large.len();
+        let length = large.len() + 19;
         let server = tokio::spawn(async move {
-            let mut seen = vec![0; 4 + length];
+            let mut seen = vec![0; length];
             far.read_exact(&mut seen).await.unwrap();
             far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             (seen, far)
         });
         let desk = Cell::default();
-        let reply = link.send(b"head".to_vec(), large, &desk).await;
+        let reply = send(&mut link, &large, &desk).await;
         assert!(desk.take().capacity() > 0, "the desk has its room back");
         let (seen, _far) = server.await.unwrap();
-        assert!(seen.starts_with(b"headx") && seen.ends_with(b"xx"));
+        assert!(seen.starts_with(b"POST / HTTP/1.1\r\n\r\nx") && seen.ends_with(b"xx"));
         assert_eq!(reply.unwrap().status, 200);
         assert!(link.is_reusable());
     }

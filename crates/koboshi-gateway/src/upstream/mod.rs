@@ -71,7 +71,7 @@ pub(crate) struct Post<'a> {
     pub(crate) way: Way<'a>,
     /// Tells the headers to whoever writes them down.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
-    pub(crate) body: Bytes,
+    pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
 }
 
@@ -100,14 +100,15 @@ impl Upstream {
     }
 
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
-    pub(crate) async fn send(&self, post: Post<'_>) -> Result<Answered, Box<Fault>> {
+    pub(crate) async fn send(&self, post: &Post<'_>) -> Result<Answered, Box<Fault>> {
         let (origin, path) = match post.way {
             Way::Server(origin, path) => (origin, path),
             Way::Sim { model, stands_in, interface, streams } => {
-                return self.sim.play(model, stands_in, interface, streams, &post.body).await;
+                // On the heap: every other request would carry the room for it.
+                return Box::pin(self.sim.play(model, stands_in, interface, streams, post.body)).await;
             }
         };
-        let Post { headers, body, connect_limit, .. } = post;
+        let &Post { headers, body, connect_limit, .. } = post;
         self.pool.send(&Ask { origin, path, headers, body, connect_limit }).await
     }
 }

@@ -10,9 +10,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind, Write as _};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,7 +31,7 @@ use tokio::time::{Instant, timeout};
 
 use super::body::Body;
 use super::connect::{Connected, Connector, Via};
-use super::link::{Link, Room, Unanswered};
+use super::link::{Letter, Link, Room, Unanswered};
 use super::origin::Origin;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
@@ -42,17 +44,11 @@ const MOST_IDLE: usize = 512;
 pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
 pub(super) type Payload = Full<Bytes>;
 
-/// One that nobody uses.
-struct Idle {
-    link: Link,
-    since: Instant,
-    via: Option<Arc<Via>>,
-}
-
 #[derive(Default)]
 struct Shelf {
     /// The one that was used last at the end.
-    idle: Vec<Idle>,
+    #[expect(clippy::vec_box, reason = "each goes from here to a request and back in its box")]
+    idle: Vec<Box<Home>>,
     shared: Vec<Shared>,
     /// Whether its connections are shared, once one was made.
     shares: Option<bool>,
@@ -88,26 +84,26 @@ impl Shelves {
     }
 }
 
-/// Where a connection goes when its answer was read.
+/// A connection for one request at a time, and where it goes when its answer was read. It stays in its box from one request to the next.
 pub(crate) struct Home {
     pub(super) link: Link,
     via: Option<Arc<Via>>,
-    pool: Rc<Pool>,
     origin: Origin,
+    /// None while it stands on the shelf: it must not keep what keeps it.
+    pool: Option<Rc<Pool>>,
+    /// When it was put there.
+    since: Instant,
 }
 
 impl Home {
     /// The answer was read to its end.
-    pub(super) fn give_back(self) {
-        let Self { link, via, pool, origin } = self;
-        if !link.is_reusable() {
-            return;
+    pub(super) fn give_back(mut self: Box<Self>) {
+        let Some(pool) = self.pool.take().filter(|_| self.link.is_reusable()) else { return };
+        self.since = Instant::now();
+        let mut shelves = pool.shelves.borrow_mut();
+        if let Some(shelf) = shelves.of(&self.origin).filter(|shelf| shelf.idle.len() < MOST_IDLE) {
+            shelf.idle.push(self);
         }
-        pool.on_shelf(&origin, |shelf| {
-            if shelf.idle.len() < MOST_IDLE {
-                shelf.idle.push(Idle { link, since: Instant::now(), via });
-            }
-        });
     }
 }
 
@@ -117,7 +113,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) path: &'a PathAndQuery,
     /// Tells the headers to whoever writes them down; one that meets a dead connection is told twice.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
-    pub(crate) body: Bytes,
+    pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
 }
 
@@ -164,7 +160,7 @@ impl Ask<'_> {
 
 /// A connection that can take a request now.
 enum Line {
-    Http1(Link, Option<Arc<Via>>),
+    Http1(Box<Home>),
     Http2(http2::SendRequest<Payload>, Stream),
 }
 
@@ -193,7 +189,8 @@ impl Pool {
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(self: &Rc<Self>, ask: &Ask<'_>) -> Result<Answered, Box<Fault>> {
         // One that was idle may be dead; a second such try would be an attempt that nobody counts.
-        if let Some(line) = self.ready_line(ask.origin).await {
+        let ready = poll_fn(|context| Poll::Ready(self.ready_line(ask.origin, context))).await;
+        if let Some(line) = ready {
             match self.send_on(line, ask, true).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}
@@ -209,16 +206,18 @@ impl Pool {
         }
     }
 
-    async fn ready_line(&self, origin: &Origin) -> Option<Line> {
-        loop {
-            if let Some(line) = self.shared_line(origin) {
-                return Some(line);
-            }
-            let mut idle = self.shelves.borrow_mut().find(origin)?.idle.pop()?;
-            if idle.since.elapsed() < OLDEST_IDLE && idle.link.is_ready().await {
-                return Some(Line::Http1(idle.link, idle.via));
+    fn ready_line(&self, origin: &Origin, context: &mut Context<'_>) -> Option<Line> {
+        if let Some(line) = self.shared_line(origin) {
+            return Some(line);
+        }
+        let mut shelves = self.shelves.borrow_mut();
+        let idle = &mut shelves.find(origin)?.idle;
+        while let Some(mut home) = idle.pop() {
+            if home.since.elapsed() < OLDEST_IDLE && home.link.is_ready(context) {
+                return Some(Line::Http1(home));
             }
         }
+        None
     }
 
     fn shared_line(&self, origin: &Origin) -> Option<Line> {
@@ -268,7 +267,9 @@ impl Pool {
             self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
         }
         if !http2 {
-            return Ok(Line::Http1(Link::new(wire, Rc::clone(&self.room)), via));
+            let link = Link::new(wire, Rc::clone(&self.room));
+            let origin = origin.clone();
+            return Ok(Line::Http1(Box::new(Home { link, via, origin, pool: None, since: Instant::now() })));
         }
         let shared = Shared::begin(wire, turn).await.map_err(broke)?;
         let (line, stream) = shared.stream();
@@ -277,18 +278,18 @@ impl Pool {
     }
 
     async fn send_on(self: &Rc<Self>, line: Line, ask: &Ask<'_>, reused: bool) -> Sent {
-        let (mut link, via) = match line {
-            Line::Http1(link, via) => (link, via),
+        let mut home = match line {
+            Line::Http1(home) => home,
             Line::Http2(mut line, stream) => {
-                return sort(line.try_send_request(ask.message()).await, reused, stream);
+                // On the heap: a request on a connection of its own would carry the room for it.
+                let sent = Box::pin(line.try_send_request(ask.message())).await;
+                return sort(sent, reused, stream);
             }
         };
-        let mut head = self.desk.take();
-        head.clear();
-        ask.write(&mut head, via.as_deref());
-        match link.send(head, ask.body.clone(), &self.desk).await {
+        let mut letter = Letter::new(&self.desk, ask.body, |head| ask.write(head, home.via.as_deref()));
+        match home.link.send(&mut letter).await {
             Ok(reply) => {
-                let home = Home { link, via, pool: Rc::clone(self), origin: ask.origin.clone() };
+                home.pool = Some(Rc::clone(self));
                 Sent::Answer(Answered { status: reply.status, head: reply.fields, body: Body::of_link(home) })
             }
             // The other side closed while we sent; on a fresh connection the same is a real fault.
