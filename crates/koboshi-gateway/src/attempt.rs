@@ -135,7 +135,7 @@ impl Journey<'_> {
     }
 
     /// What an answer that is no success means.
-    pub(crate) async fn refusal(&self, mut open: Open, status: u16) -> (Open, Box<Fault>) {
+    pub(crate) async fn refusal(&self, mut open: Box<Open>, status: u16) -> (Box<Open>, Box<Fault>) {
         let text = read_error(&mut open, Bytes::new()).await;
         let fault = self.classify(&open.head, status, &text, false);
         (open, fault.unwrap_or_else(|| unknown(status)))

@@ -162,11 +162,11 @@ impl Run<'_> {
     pub(crate) async fn settle_calls(
         &self,
         journey: &mut Journey<'_>,
-        mut open: Open,
+        mut open: Box<Open>,
         calls: &mut [ToolCall],
         finish: Finish,
         usage: &mut Usage,
-    ) -> Result<Open, Unsettled> {
+    ) -> Result<Box<Open>, Unsettled> {
         if let Some(last) = calls.last_mut() {
             last.cut = finish == Finish::Cut;
         }
@@ -328,7 +328,7 @@ pub(crate) fn is_broken_call(reason: &str) -> bool {
 }
 
 /// This model will not mend its call; another may make a good one.
-pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Open) -> Unsettled {
+pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> Unsettled {
     let place = open.place;
     match journey.after(open, broken_call()) {
         Remedy::Elsewhere => Unsettled::Elsewhere,

@@ -141,7 +141,7 @@ impl<'j> Journey<'j> {
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
-    ) -> impl Future<Output = Result<Open, Ended>> {
+    ) -> impl Future<Output = Result<Box<Open>, Ended>> {
         self.open_resuming(shape, make, false)
     }
 
@@ -151,7 +151,7 @@ impl<'j> Journey<'j> {
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
         resuming: bool,
-    ) -> Result<Open, Ended> {
+    ) -> Result<Box<Open>, Ended> {
         loop {
             let now = self.core.world.now();
             self.bar_the_resting(now);
@@ -181,7 +181,8 @@ impl<'j> Journey<'j> {
                     let Sent { answer, limits, began, wall, token: issued } = sent;
                     let Answered { status, head, body } = answer;
                     stake.seen(status.is_success());
-                    let open = Open { target, place, head, body, limits, attempt, stake, began, wall };
+                    let open =
+                        Box::new(Open { target, place, head, body, limits, attempt, stake, began, wall });
                     if status.is_success() {
                         learn::from_headers(&self.core.world, &open.target, &open.head);
                         return Ok(open);
@@ -213,8 +214,8 @@ impl<'j> Journey<'j> {
 
     /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
     /// can.
-    pub(crate) fn after(&mut self, open: Open, fault: Box<Fault>) -> Remedy {
-        let Open { target, place, attempt, stake, wall, began, .. } = open;
+    pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
+        let Open { target, place, attempt, stake, wall, began, .. } = *open;
         stake.failed(self.core.world.now());
         target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
@@ -232,28 +233,37 @@ impl<'j> Journey<'j> {
     }
 
     /// The attempt was answered to its end.
-    pub(crate) fn succeeded(&self, open: Open, usage: Option<Usage>) {
+    pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
         let now = self.core.world.now();
-        let (_, stake) = self.whole_at(open, now);
-        stake.served(usage, now);
+        open.stake.served(usage, now);
+        let Open { target, attempt, began, wall, .. } = *open;
+        self.credit(&target, attempt, began, wall, now);
     }
 
     /// The same, where what it cost may still come.
-    pub(crate) fn whole(&self, open: Open) -> (Body, Stake) {
-        self.whole_at(open, self.core.world.now())
-    }
-
-    fn whole_at(&self, open: Open, now: Moment) -> (Body, Stake) {
-        let Open { target, attempt, mut stake, began, wall, body, .. } = open;
+    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, Stake) {
+        let Open { target, attempt, mut stake, began, wall, body, .. } = *open;
         stake.is_whole();
-        attempt.succeeded(now);
-        target.meters.duration.observe(now.since(began).as_secs_f64());
-        learn::from_success(&self.core.world, &target, wall);
+        self.credit(&target, attempt, began, wall, self.core.world.now());
         (body, stake)
     }
 
+    /// An answer came to its end: that speaks for its target.
+    fn credit(
+        &self,
+        target: &Target,
+        attempt: Attempt<Arc<Breaker>>,
+        began: Moment,
+        wall: Timestamp,
+        now: Moment,
+    ) {
+        attempt.succeeded(now);
+        target.meters.duration.observe(now.since(began).as_secs_f64());
+        learn::from_success(&self.core.world, target, wall);
+    }
+
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
-    pub(crate) fn withdraw(&self, open: Open, why: Withdrawn, fault: Option<&Fault>) {
+    pub(crate) fn withdraw(&self, open: Box<Open>, why: Withdrawn, fault: Option<&Fault>) {
         open.stake.withdrawn(why, fault, self.core.world.now());
     }
 

@@ -169,7 +169,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         }
     }
 
-    async fn open(&mut self, journey: &mut Journey<'_>, resuming: bool) -> Result<Open, Ended> {
+    async fn open(&mut self, journey: &mut Journey<'_>, resuming: bool) -> Result<Box<Open>, Ended> {
         let run = self.run;
         let sent = &self.sent;
         let head = || stream_head(run.story, &run.facts());
@@ -201,7 +201,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     async fn settle(
         &mut self,
         journey: &mut Journey<'_>,
-        open: Open,
+        open: Box<Open>,
         followed: Followed,
         rewritten: bool,
     ) -> Result<(), Unsettled> {

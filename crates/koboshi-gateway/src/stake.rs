@@ -127,7 +127,7 @@ impl Stake {
     }
 
     /// The answer is whole, and what is told of the request as a whole is this.
-    pub(crate) fn served(mut self, usage: Option<Usage>, now: Moment) {
+    pub(crate) fn served(&mut self, usage: Option<Usage>, now: Moment) {
         self.told = self.told.or(usage);
         self.is_whole();
         self.serve(usage, now);

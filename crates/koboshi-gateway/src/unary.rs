@@ -115,7 +115,12 @@ impl Run<'_> {
     }
 
     /// Notes a failed attempt; gives the end where there is nothing left to do.
-    pub(crate) fn failed(&self, journey: &mut Journey<'_>, open: Open, fault: Box<Fault>) -> Option<Ended> {
+    pub(crate) fn failed(
+        &self,
+        journey: &mut Journey<'_>,
+        open: Box<Open>,
+        fault: Box<Fault>,
+    ) -> Option<Ended> {
         let (target, place) = (Arc::clone(&open.target), open.place);
         match journey.after(open, fault.clone()) {
             // There is nothing to show the model: somebody else is asked.
