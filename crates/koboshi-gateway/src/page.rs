@@ -43,7 +43,8 @@ fn host_name(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);
     }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
+    let colon = memchr::memrchr(b':', host.as_bytes());
+    colon.and_then(|colon| host.get(..colon)).unwrap_or(host)
 }
 
 /// The page that a request comes from, if it may call.

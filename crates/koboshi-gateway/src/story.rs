@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderValue;
 use http::header::ACCEPT_LANGUAGE;
 use jiff::Timestamp;
@@ -20,6 +21,7 @@ use crate::program::Program;
 use crate::trace::Trace;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
+use koboshi_wire::http1::out::hex;
 
 /// The longest request id of a client that is echoed.
 const LONGEST_ID: usize = 128;
@@ -101,17 +103,14 @@ pub(crate) fn own_id() -> RequestId {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let process = PROCESS
         .get_or_init(|| format!("kbs-{:x}-{:x}", SystemClock.wall().as_millisecond(), std::process::id()));
-    // By hand: every request needs one.
-    let mut name = Vec::with_capacity(process.len() + 17);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let digits = count.checked_ilog2().unwrap_or_default() / 4 + 1;
+    // Just as long as it gets: then it becomes a header without another copy.
+    let mut name = Vec::with_capacity(process.len() + 1 + usize::try_from(digits).unwrap_or_default());
     name.extend_from_slice(process.as_bytes());
     name.push(b'-');
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let digits = (64 - count.leading_zeros()).div_ceil(4).max(1);
-    for place in (0..digits).rev() {
-        let digit = u8::try_from((count >> (place * 4)) & 0xf).unwrap_or_default();
-        name.push(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit });
-    }
-    HeaderValue::from_bytes(&name).map_or_else(|_| RequestId::unknown(), RequestId)
+    hex(&mut name, count);
+    HeaderValue::from_maybe_shared(Bytes::from(name)).map_or_else(|_| RequestId::unknown(), RequestId)
 }
 
 /// The newer parts of Anthropic's dialect that a client uses.

@@ -239,8 +239,11 @@ impl Run<'_> {
     fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
         let dialect = self.tongue(target);
         if self.is_native(target) {
-            let body = with_changes(dialect, &body, calls);
-            return usage.map_or_else(|| body.clone(), |usage| answer::with_usage(dialect, &body, usage));
+            let body = with_changes(dialect, body, calls);
+            return match usage {
+                Some(usage) => answer::with_usage(dialect, &body, usage),
+                None => body,
+            };
         }
         let Ok(mut whole) = answer::read(dialect, &body) else { return body };
         let own = self.for_client(target, calls.to_vec());
@@ -303,15 +306,15 @@ fn call_id(request: &str, number: usize) -> String {
 }
 
 /// The answer with mended arguments in place of the broken ones.
-fn with_changes(dialect: Dialect, body: &Bytes, calls: &[ToolCall]) -> Bytes {
+fn with_changes(dialect: Dialect, body: Bytes, calls: &[ToolCall]) -> Bytes {
     if calls.iter().all(|call| !call.changed) {
-        return body.clone();
+        return body;
     }
-    let Ok(whole) = answer::read(dialect, body) else { return body.clone() };
+    let Ok(whole) = answer::read(dialect, &body) else { return body };
     let spans = whole.choices.iter().flat_map(|choice| choice.calls.iter().map(|call| call.span.clone()));
     let changes: Vec<_> = spans
         .zip(calls)
         .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
         .collect();
-    answer::with_arguments(dialect, body, &changes)
+    answer::with_arguments(dialect, &body, &changes)
 }

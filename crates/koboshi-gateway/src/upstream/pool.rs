@@ -11,7 +11,7 @@
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::future::poll_fn;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -37,6 +37,7 @@ use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
 use super::{Answered, Writer};
 use koboshi_wire::http1::Fields;
+use koboshi_wire::http1::out::content_length;
 
 /// Idle connections that are kept to one provider.
 const MOST_IDLE: usize = 512;
@@ -138,8 +139,8 @@ impl Ask<'_> {
         if let Some(auth) = via.and_then(Via::auth) {
             put(&PROXY_AUTHORIZATION, auth);
         }
-        // Writing into memory cannot fail.
-        let _ = write!(out, "content-length: {}\r\n\r\n", self.body.len());
+        content_length(out, self.body.len() as u64);
+        out.extend_from_slice(b"\r\n");
     }
 
     /// As HTTP/2 takes it: the address says who is meant.

@@ -144,17 +144,20 @@ fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
 pub(super) fn length_of(fields: &Fields) -> Result<Option<u64>, BadHead> {
     let mut length = None;
     for value in fields.all("content-length") {
-        let said = std::str::from_utf8(value)
-            .ok()
-            .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|text| text.parse::<u64>().ok())
-            .ok_or(bad("content-length must be a number"))?;
+        let said = number(value).ok_or(bad("content-length must be a number"))?;
         if length.is_some_and(|known| known != said) {
             return Err(bad("two different values of content-length"));
         }
         length = Some(said);
     }
     Ok(length)
+}
+
+/// A number of digits alone: without a sign, a space or a second value.
+fn number(text: &[u8]) -> Option<u64> {
+    let mut digits = text.iter().map(|byte| byte.is_ascii_digit().then(|| u64::from(byte - b'0')));
+    let add = |known: u64, digit: Option<u64>| known.checked_mul(10)?.checked_add(digit?);
+    if text.is_empty() { None } else { digits.try_fold(0, add) }
 }
 
 /// Whether the connection may be used again.

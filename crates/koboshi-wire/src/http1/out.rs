@@ -34,7 +34,6 @@ impl Going {
 
 /// The head of an answer. `stays` says whether another request may follow.
 pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, stays: bool, date: &[u8]) {
-    // Writing into memory cannot fail.
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(heading.status.as_str().as_bytes());
     out.push(b' ');
@@ -43,9 +42,7 @@ pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, 
     out.extend_from_slice(heading.lines.as_bytes());
     match going {
         Going::Never => {}
-        Going::Length(length) => {
-            let _ = write!(out, "content-length: {length}\r\n");
-        }
+        Going::Length(length) => content_length(out, length),
         Going::Chunked => line(out, "transfer-encoding", b"chunked"),
         Going::UntilEnd => {}
     }
@@ -58,9 +55,24 @@ pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, 
     out.extend_from_slice(b"\r\n");
 }
 
+/// The line that says how long a body is.
+pub fn content_length(out: &mut Vec<u8>, length: u64) {
+    line(out, "content-length", itoa::Buffer::new().format(length).as_bytes());
+}
+
 /// What stands before a chunk of this length.
 pub fn chunk(out: &mut Vec<u8>, length: usize) {
-    let _ = write!(out, "{length:x}\r\n");
+    hex(out, length as u64);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A number in small hexadecimal digits. By hand: every piece of a stream has one before it.
+pub fn hex(out: &mut Vec<u8>, number: u64) {
+    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+    for place in (0..digits).rev() {
+        let digit = u8::try_from((number >> (place * 4)) & 0xf).unwrap_or_default();
+        out.push(if digit < 10 { b'0' + digit } else { b'a' - 10 + digit });
+    }
 }
 
 /// What stands behind a chunk.
@@ -75,10 +87,11 @@ pub fn refusal(status: u16, message: &str, date: &[u8]) -> Vec<u8> {
     let body =
         serde_json::json!({"error": {"message": message, "type": "invalid_request_error"}}).to_string();
     let mut out = Vec::with_capacity(256);
+    // Writing into memory cannot fail.
     let _ =
         write!(out, "HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("Unknown"));
     line(&mut out, "content-type", b"application/json");
-    line(&mut out, "content-length", body.len().to_string().as_bytes());
+    content_length(&mut out, body.len() as u64);
     line(&mut out, "connection", b"close");
     line(&mut out, "date", date);
     out.extend_from_slice(b"\r\n");
@@ -116,6 +129,19 @@ mod tests {
         let old = Version::HTTP_10;
         assert_eq!(Going::of(old, StatusCode::OK, None), Going::UntilEnd);
         assert!(written(old, 200, Some(1), true).contains("connection: keep-alive\r\n"));
+    }
+
+    #[test]
+    fn numbers_are_written_as_others_write_them() {
+        for number in [0, 1, 9, 10, 15, 16, 255, 256, 4096, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            hex(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{number:x}"));
+        }
+        let mut out = Vec::new();
+        chunk(&mut out, 0x1f0);
+        content_length(&mut out, 90);
+        assert_eq!(out, b"1f0\r\ncontent-length: 90\r\n");
     }
 
     #[test]
