@@ -210,9 +210,15 @@ impl<'a> Deserialize<'a> for Truth {
     }
 }
 
-/// Reads the name of a field of `T`. It has a type of its own for each `T`, so that the compiler puts it where it is used: a name is then never
+/// Reads the name of a field for `T`. It has a type of its own for each `T`, so that the compiler puts it where it is used: a name is then never
 /// carried through memory, and an answer has many names.
-struct Key<T>(PhantomData<T>);
+pub(crate) struct Key<T>(PhantomData<T>);
+
+impl<T> Key<T> {
+    pub(crate) const fn of() -> Self {
+        Self(PhantomData)
+    }
+}
 
 impl<'a, T> Visitor<'a> for Key<T> {
     type Value = Cow<'a, str>;
@@ -252,7 +258,7 @@ impl<'a, T: Fields<'a>> Visitor<'a> for Fill<'_, T> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<bool, A::Error> {
-        while let Some(name) = map.next_key_seed(Key::<T>(PhantomData))? {
+        while let Some(name) = map.next_key_seed(Key::<T>::of())? {
             self.0.field(&name, &mut map)?;
         }
         Ok(true)

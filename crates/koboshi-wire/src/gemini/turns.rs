@@ -13,25 +13,29 @@ use super::part::{Blob, Called, Content, Part as Found, Response};
 use super::reading::{Node, base64, full};
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::lenient::{arguments_of, text_of};
+use crate::lenient::{add, arguments_of, text_of};
 
 /// What Google's own clients write in place of a seal that is not there. It proves nothing, so it is none.
 pub(super) const STAND_IN: &str = "skip_thought_signature_validator";
 
-/// Reads a conversation.
-pub(super) struct Reader<'a, 'l> {
-    left: &'l mut Vec<Left>,
+/// Reads a conversation, content after content.
+#[derive(Debug, Default)]
+pub(super) struct Reader<'a> {
+    /// One turn for each content.
+    pub(super) turns: Vec<Turn<'a>>,
+    /// What found no place.
+    pub(super) left: Vec<Left>,
     /// Calls so far.
     calls: usize,
     /// Results without a call so far.
     orphans: usize,
     open: Open<'a>,
-    /// The content and the part that are being read.
-    at: (usize, usize),
+    /// The part that is being read.
+    at: usize,
 }
 
 /// Calls that wait for their results.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Open<'a> {
     all: Vec<Option<(Cow<'a, str>, Cow<'a, str>)>>,
     by_id: HashMap<Cow<'a, str>, usize>,
@@ -66,29 +70,20 @@ impl<'a> Open<'a> {
     }
 }
 
-impl<'a, 'l> Reader<'a, 'l> {
-    pub(super) fn new(left: &'l mut Vec<Left>) -> Self {
-        Self { left, calls: 0, orphans: 0, open: Open::default(), at: (0, 0) }
-    }
-
-    /// All turns.
-    pub(super) fn turns(&mut self, contents: Vec<Option<Content<'a>>>) -> Vec<Turn<'a>> {
-        let mut turns = Vec::with_capacity(contents.len());
-        for (index, content) in contents.into_iter().enumerate() {
-            let Some(content) = content else { continue };
-            let role = role_of(content.role);
-            self.open.is_answered |= role != Role::Assistant;
-            let mut parts = Vec::with_capacity(content.parts.len());
-            for (place, found) in content.parts.into_iter().enumerate() {
-                self.at = (index, place);
-                match found {
-                    Some(found) => self.part(found, role, &mut parts),
-                    None => self.needs("needs_readable_part"),
-                }
+impl<'a> Reader<'a> {
+    /// Takes the next content; what held it can hold another one then.
+    pub(super) fn take(&mut self, content: &mut Content<'a>) {
+        let role = role_of(content.role.take());
+        self.open.is_answered |= role != Role::Assistant;
+        let mut parts = Vec::with_capacity(content.parts.len());
+        for (place, found) in content.parts.drain(..).enumerate() {
+            self.at = place;
+            match found {
+                Some(found) => self.part(found, role, &mut parts),
+                None => self.needs("needs_readable_part"),
             }
-            turns.push(Turn { role, parts });
         }
-        turns
+        add(&mut self.turns, Turn { role, parts });
     }
 
     fn needs(&mut self, rule: &'static str) {
@@ -96,8 +91,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn place(&self) -> String {
-        let (index, place) = self.at;
-        format!("contents[{index}].parts[{place}]")
+        format!("contents[{}].parts[{}]", self.turns.len(), self.at)
     }
 
     fn part(&mut self, found: Found<'a>, role: Role, parts: &mut Vec<Part<'a>>) {
