@@ -6,15 +6,17 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::part::{Content, Part};
+use super::part::Content;
 use super::reading::{Node, full, is_named};
+use super::settings::Generation;
 use super::turns::Reader;
 use crate::form::Left;
 use crate::intake::{Body, DEEPEST, IntakeError, after_spaces, is_text_deeper, twice};
-use crate::lenient::{Fill, Key, otherwise, text_of};
+use crate::lenient::{Fill, Key, add, filled, otherwise, text_of};
 use crate::splice::place;
 
 /// Fields of the body that are read.
@@ -23,46 +25,45 @@ const KNOWN: [&str; 9] = [
     "cachedContent", "labels", "model",
 ];
 
+/// Those of them that are read while the body is taken apart.
+const READ: [&str; 3] = ["contents", "systemInstruction", "generationConfig"];
+
 /// A body taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Top<'a> {
-    /// All fields but the two that are read, raw, in their order.
+    /// All fields but those that are read here, raw, in their order.
     pub(super) fields: Node<'a>,
     /// Where the contents begin.
     pub(super) start: usize,
     /// The contents.
     pub(super) talk: Reader<'a>,
     /// What stands before them.
-    pub(super) system: Vec<Cow<'a, str>>,
-    /// What of it found no place.
-    pub(super) left: Vec<Left>,
+    pub(super) system: System<'a>,
+    /// How the answer is made.
+    pub(super) generation: Generation<'a>,
 }
 
 impl<'a> Top<'a> {
     /// Takes a body apart.
-    pub(super) fn of(body: &'a [u8]) -> Result<Self, IntakeError> {
-        let mut top = Self::default();
-        if top.read_at_once(body).is_none() {
-            top = Self::default();
-            top.read_with_care(body)?;
+    pub(super) fn read(&mut self, body: &'a [u8]) -> Result<(), IntakeError> {
+        if self.read_at_once(body).is_none() {
+            *self = Self::default();
+            self.read_with_care(body)?;
         }
-        Ok(top)
+        Ok(())
     }
 
     /// Reads a body in one pass; nothing of one that is unusual.
     fn read_at_once(&mut self, body: &'a [u8]) -> Option<()> {
         let text = std::str::from_utf8(body).ok()?;
         let mut reader = serde_json::Deserializer::from_str(text);
-        let Found { key, parts } = Fast(self).deserialize(&mut reader).ok()??;
+        let key = Fast(self).deserialize(&mut reader).ok()??;
         reader.end().ok()?;
-        let names = &self.fields.0;
-        let is_two_ways = names.iter().any(|(name, _)| name.contains('_')) && known_twice(names).is_some();
-        if is_two_ways || twice(names).is_some() || is_text_deeper(body.trim_ascii_start(), DEEPEST) {
+        if twice(&self.fields.0).is_some() || is_text_deeper(body.trim_ascii_start(), DEEPEST) {
             return None;
         }
         let colon = after_spaces(body, place(body, key)?.end + 1);
         self.start = after_spaces(body, colon + 1);
-        self.instruct(parts);
         Some(())
     }
 
@@ -75,34 +76,23 @@ impl<'a> Top<'a> {
         let node = Node(all);
         let contents = node.get("contents").ok_or(IntakeError::Missing("contents"))?;
         let mut reader = serde_json::Deserializer::from_str(contents.get());
-        let read = Contents(&mut self.talk).deserialize(&mut reader);
+        let read = Contents(&mut self.talk, &mut Content::default()).deserialize(&mut reader);
         read.map_err(|error| IntakeError::of(&error))?.checked()?;
         self.start = place(body, contents.get()).map_or(0, |range| range.start);
         if let Some(raw) = node.get("systemInstruction") {
-            match text_of(raw) {
-                Some(text) => self.system.push(text),
-                None => self.instruct(parts_of(raw).unwrap_or_default()),
-            }
+            self.system = System::of(raw);
+        }
+        if let Some(raw) = node.get("generationConfig") {
+            self.generation = filled(raw.get()).unwrap_or_default();
         }
         self.fields = node;
-        self.fields.0.retain(|(name, _)| name != "contents" && !is_named(name, "systemInstruction"));
+        self.fields.0.retain(|(name, _)| !is_read(name));
         Ok(())
     }
+}
 
-    /// Takes the parts of what stands before the conversation.
-    fn instruct(&mut self, parts: Vec<Option<Part<'a>>>) {
-        for (place, part) in parts.into_iter().enumerate() {
-            let text = part.and_then(|part| part.text);
-            match full(text) {
-                Some(text) => self.system.push(text),
-                None if text.is_some() => {}
-                None => {
-                    let at = format!("systemInstruction.parts[{place}]");
-                    self.left.push(Left::dropped("drop_system_part", at));
-                }
-            }
-        }
-    }
+fn is_read(name: &str) -> bool {
+    READ.iter().any(|known| is_named(name, known))
 }
 
 /// A known field that is given twice, be it in both ways of writing its name.
@@ -110,26 +100,11 @@ fn known_twice(all: &[(Cow<'_, str>, &RawValue)]) -> Option<&'static str> {
     KNOWN.into_iter().find(|known| all.iter().filter(|(name, _)| is_named(name, known)).count() > 1)
 }
 
-/// The parts of all contents of a raw value; none if it cannot be read.
-fn parts_of(raw: &RawValue) -> Option<Vec<Option<Part<'_>>>> {
-    let mut parts = Vec::new();
-    Instruction(&mut parts).deserialize(&mut serde_json::Deserializer::from_str(raw.get())).ok()?;
-    Some(parts)
-}
-
-/// What the quick way found beside what it filled.
-struct Found<'a> {
-    /// The name of the contents, where it stands.
-    key: &'a str,
-    /// What stands before the conversation.
-    parts: Vec<Option<Part<'a>>>,
-}
-
-/// Reads a whole body; nothing if it is not as usual.
+/// Reads a whole body; where it is as usual, the name of the contents, as it stands there, comes back.
 struct Fast<'s, 'a>(&'s mut Top<'a>);
 
 impl<'a> DeserializeSeed<'a> for Fast<'_, 'a> {
-    type Value = Option<Found<'a>>;
+    type Value = Option<&'a str>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
@@ -137,29 +112,45 @@ impl<'a> DeserializeSeed<'a> for Fast<'_, 'a> {
 }
 
 impl<'a> Visitor<'a> for Fast<'_, 'a> {
-    type Value = Option<Found<'a>>;
+    type Value = Option<&'a str>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut key, mut parts) = (None, None);
-        let mut is_usual = true;
+        let Top { fields, talk, system, generation, .. } = self.0;
+        let mut content = Content::default();
+        let mut key = None;
+        let (mut has_system, mut has_generation, mut is_usual, mut is_snake) = (false, false, true, false);
         while let Some(name) = map.next_key_seed(Key::<Self>::of())? {
-            if name == "contents" {
-                let read = map.next_value_seed(Contents(&mut self.0.talk))?;
-                is_usual &= key.replace(name).is_none() && read == Read::Whole;
-            } else if is_named(&name, "systemInstruction") {
-                is_usual &= parts.is_none();
-                is_usual &= map.next_value_seed(Instruction(parts.insert(Vec::new())))?;
-            } else {
-                self.0.fields.0.push((name, map.next_value()?));
+            match name.as_ref() {
+                "contents" => {
+                    let read = map.next_value_seed(Contents(talk, &mut content))?;
+                    is_usual &= key.replace(name).is_none() && read == Read::Whole;
+                }
+                "systemInstruction" | "system_instruction" => {
+                    is_usual &= map.next_value_seed(Instruction(system, &mut content))?;
+                    is_usual &= !std::mem::replace(&mut has_system, true);
+                }
+                "generationConfig" | "generation_config" => {
+                    is_usual &= map.next_value_seed(Fill(generation))?;
+                    is_usual &= !std::mem::replace(&mut has_generation, true);
+                }
+                _ => {
+                    is_snake |= memchr(b'_', name.as_bytes()).is_some();
+                    fields.0.push((name, map.next_value()?));
+                }
             }
         }
+        // The second way to write a name has odd forms, and may repeat one that was written in the first.
+        let has_read = || fields.0.iter().any(|(name, _)| is_read(name));
+        is_usual &= !is_snake || !has_read() && known_twice(&fields.0).is_none();
         // Of a name with escapes it is not known where it stands.
-        let Some(Cow::Borrowed(key)) = key.filter(|_| is_usual) else { return Ok(None) };
-        Ok(Some(Found { key, parts: parts.unwrap_or_default() }))
+        Ok(match key {
+            Some(Cow::Borrowed(key)) if is_usual => Some(key),
+            _ => None,
+        })
     }
 }
 
@@ -185,8 +176,8 @@ impl Read {
     }
 }
 
-/// Reads the contents: a list of them, or one in its place.
-struct Contents<'s, 'a>(&'s mut Reader<'a>);
+/// Reads the contents: a list of them, or one in its place. One after the other stands in the same place.
+struct Contents<'s, 'a>(&'s mut Reader<'a>, &'s mut Content<'a>);
 
 impl<'a> DeserializeSeed<'a> for Contents<'_, 'a> {
     type Value = Read;
@@ -204,31 +195,70 @@ impl<'a> Visitor<'a> for Contents<'_, 'a> {
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Read, A::Error> {
-        let mut content = Content::default();
         let mut at = 0;
-        while let Some(is_object) = list.next_element_seed(Fill(&mut content))? {
+        while let Some(is_object) = list.next_element_seed(Fill(self.1))? {
             if !is_object {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(Read::NotObject(at));
             }
-            self.0.take(&mut content);
+            self.0.take(self.1);
             at += 1;
         }
         Ok(Read::Whole)
     }
 
     fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<Read, A::Error> {
-        let mut content = Content::default();
-        Fill(&mut content).visit_map(map)?;
-        self.0.take(&mut content);
+        Fill(self.1).visit_map(map)?;
+        self.0.take(self.1);
         Ok(Read::Whole)
     }
 
     otherwise!(texts, numbers, flags, null);
 }
 
-/// Reads what stands before the conversation: the parts of a content, or of several. A text in its place is left to the careful way.
-struct Instruction<'s, 'a>(&'s mut Vec<Option<Part<'a>>>);
+/// What stands before the conversation.
+#[derive(Debug, Default)]
+pub(super) struct System<'a> {
+    pub(super) texts: Vec<Cow<'a, str>>,
+    /// What of it found no place.
+    pub(super) left: Vec<Left>,
+    /// How many parts there were.
+    parts: usize,
+}
+
+impl<'a> System<'a> {
+    /// A text, a content or several; of anything else nothing.
+    fn of(raw: &'a RawValue) -> Self {
+        let mut system = Self::default();
+        if let Some(text) = text_of(raw) {
+            system.texts.push(text);
+            return system;
+        }
+        let mut reader = serde_json::Deserializer::from_str(raw.get());
+        let read = Instruction(&mut system, &mut Content::default()).deserialize(&mut reader);
+        if read.is_ok() { system } else { Self::default() }
+    }
+
+    /// Takes the parts of the next content; what held it can hold another one then.
+    fn take(&mut self, content: &mut Content<'a>) {
+        content.role = None;
+        for part in content.parts.drain(..) {
+            let text = part.and_then(|part| part.text);
+            match full(text) {
+                Some(text) => add(&mut self.texts, text),
+                None if text.is_some() => {}
+                None => {
+                    let at = format!("systemInstruction.parts[{}]", self.parts);
+                    self.left.push(Left::dropped("drop_system_part", at));
+                }
+            }
+            self.parts += 1;
+        }
+    }
+}
+
+/// Reads what stands before the conversation: a content, or several. A text in its place is left to the careful way.
+struct Instruction<'s, 'a>(&'s mut System<'a>, &'s mut Content<'a>);
 
 impl<'a> DeserializeSeed<'a> for Instruction<'_, 'a> {
     /// Whether it was read.
@@ -247,23 +277,100 @@ impl<'a> Visitor<'a> for Instruction<'_, 'a> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<bool, A::Error> {
-        let mut content = Content::default();
-        Fill(&mut content).visit_map(map)?;
-        *self.0 = content.parts;
+        Fill(self.1).visit_map(map)?;
+        self.0.take(self.1);
         Ok(true)
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<bool, A::Error> {
-        let mut content = Content::default();
-        while list.next_element_seed(Fill(&mut content))?.is_some() {
-            self.0.append(&mut content.parts);
+        while list.next_element_seed(Fill(self.1))?.is_some() {
+            self.0.take(self.1);
         }
         Ok(true)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<bool, E> {
-        Ok(true)
+    otherwise!(texts, numbers, flags, null);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODIES: [&str; 8] = [
+        r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"generationConfig":{"maxOutputTokens":256},"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}"#,
+        r#" { "contents" : {"parts":{"text":"Hi"}} , "system_instruction":[{"parts":[{"text":"a"},{"inlineData":{}}]},{"parts":{"text":""}}] } "#,
+        r#"{"tool_config":{},"toolConfig":1,"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":[1]}}}]},{"parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}"#,
+        r#"{"generation_config":{"top_k":1,"topK":null,"stopSequences":["a"],"new":1},"contents":[],"labels":{"a":"b"},"safety_settings":[1]}"#,
+        r#"{"systemInstruction":"text","contents":[{"parts":[{"text":"\ud83d"},1]}]}"#,
+        r#"{"contents":[{"parts":[]},1],"contents":null}"#,
+        r#"{"contents":[{"parts":[{"text":"a"}],"parts":[]}],"generationConfig":[],"systemInstruction":null}"#,
+        r#"{"\u0063ontents":[],"system_Instruction":{"parts":[{"text":"a"}]}}"#,
+    ];
+
+    /// What a way read, in words.
+    fn told<'a>(way: impl FnOnce(&mut Top<'a>) -> bool) -> Option<String> {
+        let mut top = Top::default();
+        let is_read = way(&mut top);
+        let Top { fields, start, talk, system, generation } = &top;
+        is_read
+            .then(|| format!("{fields:?} {start} {:?} {:?} {system:?} {generation:?}", talk.turns, talk.left))
     }
 
-    otherwise!(texts, numbers, flags);
+    /// Whether the quick way took it; then the careful one must read the same.
+    fn is_quick(body: &[u8]) -> bool {
+        let quick = told(|top| top.read_at_once(body).is_some());
+        let careful = told(|top| top.read_with_care(body).is_ok());
+        assert!(quick.is_none() || quick == careful, "{}", String::from_utf8_lossy(body));
+        quick.is_some()
+    }
+
+    #[test]
+    fn usual_bodies_are_read_at_once() {
+        assert_eq!(
+            BODIES.map(|body| is_quick(body.as_bytes())),
+            [true, true, false, true, false, false, false, false]
+        );
+    }
+
+    #[test]
+    fn what_is_read_at_once_reads_the_same_with_care() {
+        for body in BODIES {
+            for at in 0..body.len() {
+                for with in [
+                    "", "{", "}", "[", "]", ",", ":", "\"", "\\", "_", " ", "0", "null", "\"contents\":[],",
+                    "\u{1}",
+                ] {
+                    let mut changed = body.as_bytes().to_vec();
+                    changed.splice(at..=at, with.bytes());
+                    is_quick(&changed);
+                    changed = body.as_bytes().to_vec();
+                    changed.splice(at..at, with.bytes());
+                    is_quick(&changed);
+                }
+                is_quick(body.as_bytes().get(..at).unwrap_or_default());
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_is_too_deep_for_both_ways_or_for_none() {
+        for depth in [100, 124, 125, 126, 127, 128, 129, 300] {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            for body in [
+                format!(
+                    r#"{{"contents":[{{"parts":[{{"functionCall":{{"name":"f","args":{open}{close}}}}}]}}]}}"#
+                ),
+                format!(r#"{{"contents":[{{"parts":[{{"unknown":{open}{close}}}]}}]}}"#),
+                format!(r#"{{"contents":[],"systemInstruction":{{"parts":[{{"x":{open}{close}}}]}}}}"#),
+                format!(r#"{{"contents":[],"generationConfig":{{"x":{open}{close}}}}}"#),
+                format!(r#"{{"contents":[],"x":{open}{close}}}"#),
+            ] {
+                is_quick(body.as_bytes());
+                let is_deep = Top::default().read(body.as_bytes()) == Err(IntakeError::TooDeep);
+                let brackets = body.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+                let around = if body.starts_with(r#"{"contents":[]"#) { 1 } else { 0 };
+                assert_eq!(is_deep, brackets - around > DEEPEST, "{depth} {body}");
+            }
+        }
+    }
 }

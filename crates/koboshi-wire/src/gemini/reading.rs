@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use serde_json::value::RawValue;
 
 use crate::intake::fields;
@@ -35,7 +36,7 @@ fn is_same(name: &str, camel: &str) -> bool {
 
 /// A name in the first of the two ways; one that is neither stays as it is. For who looks for many names at once.
 pub(super) fn camel(name: &str) -> Cow<'_, str> {
-    if !name.bytes().any(|byte| byte == b'_') {
+    if memchr(b'_', name.as_bytes()).is_none() {
         return Cow::Borrowed(name);
     }
     let mut pieces = name.split('_');

@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 
 use super::intake::Top;
 use super::reading::{Node, Pairs, at, camel, first, is_named};
-use super::settings;
+use super::settings::{self, Generation};
 use super::turns::Reader;
 use crate::form::{Form, Left, Part, Role};
-use crate::intake::{IntakeError, metadata_of};
+use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::is_full;
 use crate::splice::place;
 
@@ -35,7 +35,7 @@ use crate::splice::place;
 #[derive(Debug)]
 pub struct GeminiRequest<'a> {
     pub(super) body: &'a [u8],
-    /// All fields but the contents and what stands before them.
+    /// All fields but those that are read at once.
     pub(super) fields: Node<'a>,
     /// Where the contents begin.
     start: usize,
@@ -49,6 +49,11 @@ impl<'a> GeminiRequest<'a> {
         first(from)
     }
 
+    /// A field of the top level in either way of writing its name, raw. Looked for anew: only who changes the request wants it.
+    pub(super) fn entry(&self, camel: &str) -> Option<&'a RawValue> {
+        Node(Body::of(self.body).ok()?.all).entry(camel)
+    }
+
     /// A field of the top level by the name that it has there, as it is written.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.0.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw)
@@ -59,11 +64,19 @@ impl<'a> GeminiRequest<'a> {
     /// # Errors
     /// What cannot be understood, with its place.
     pub fn parse(model: impl Into<Cow<'a, str>>, stream: bool, body: &'a [u8]) -> Result<Self, IntakeError> {
-        let Top { fields, start, talk, system, mut left } = Top::of(body)?;
-        let Reader { turns, left: mut of_talk, .. } = talk;
-        left.append(&mut of_talk);
-        let mut form = Form { model: model.into(), stream, system, turns, left, ..Form::default() };
-        read(&fields, &mut form);
+        let mut top = Top::default();
+        top.read(body)?;
+        let Top { fields, start, talk: Reader { turns, left, .. }, system, generation } = top;
+        let mut form = Form {
+            model: model.into(),
+            stream,
+            system: system.texts,
+            turns,
+            left: system.left,
+            ..Form::default()
+        };
+        form.left.extend(left);
+        read(&fields, generation, &mut form);
         Ok(Self { body, fields, start, form })
     }
 
@@ -117,14 +130,13 @@ impl<'a> GeminiRequest<'a> {
 }
 
 /// Reads what is neither the conversation nor stands before it.
-fn read<'a>(fields: &Node<'a>, form: &mut Form<'a>) {
-    let (mut tools, mut choice, mut generation) = (None, None, None);
+fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) {
+    let (mut tools, mut choice) = (None, None);
     let mut left = Vec::new();
     for (name, value) in &fields.0 {
         match camel(name).as_ref() {
             "tools" => tools = Some(*value),
             "toolConfig" => choice = Some(*value),
-            "generationConfig" => generation = Some(*value),
             "model" => {}
             // What says nothing is not missed.
             _ if !is_full(value) => {}
@@ -141,9 +153,7 @@ fn read<'a>(fields: &Node<'a>, form: &mut Form<'a>) {
     if let Some(raw) = choice.filter(is_given) {
         settings::choice(raw, form);
     }
-    if let Some(raw) = generation.filter(is_given) {
-        settings::generation(raw, form);
-    }
+    generation.put_into(form);
     form.left.append(&mut left);
 }
 

@@ -227,7 +227,7 @@ impl<'a> Rewrite<'a> {
     /// Gives fields inside of fields a value. What stands for the same outer field is written together.
     fn set_nested(&self, splices: &mut Splices) {
         for (outer, inner, json) in &self.nested {
-            let entry = self.request.fields.entry(outer);
+            let entry = self.request.entry(outer);
             let Some(raw) = entry.filter(|raw| raw.get().starts_with('{')) else {
                 let object = format!("{{{}:{json}}}", quoted(inner));
                 match entry.and_then(|raw| place(self.body, raw.get())) {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::reading::{Node, camel, count, is_named, many, number, whole};
 use super::schema::json_schema;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
-use crate::lenient::{Fields, filled, is_full, text_of};
+use crate::lenient::{Fields, is_full, text_of};
 
 /// The tools.
 pub(super) fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
@@ -96,22 +96,9 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     }
 }
 
-/// How the answer is made.
-pub(super) fn generation<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    let Generation { sampling, max_output, shape, thinking: thoughts, mut left } =
-        filled(raw.get()).unwrap_or_default();
-    form.sampling = sampling;
-    form.max_output = max_output;
-    output(&shape, form);
-    if let Some(raw) = thoughts {
-        thinking(&Node::of(raw), form);
-    }
-    form.left.append(&mut left);
-}
-
-/// What stands in the `generationConfig`. Of a field that comes twice the last counts, and `null` as absent.
-#[derive(Default)]
-struct Generation<'a> {
+/// How the answer is made: what stands in the `generationConfig`. Of a field that comes twice the last counts, and `null` as absent.
+#[derive(Debug, Default)]
+pub(super) struct Generation<'a> {
     sampling: Sampling<'a>,
     max_output: Option<u64>,
     shape: Shape<'a>,
@@ -119,8 +106,21 @@ struct Generation<'a> {
     left: Vec<Left>,
 }
 
+impl<'a> Generation<'a> {
+    /// Puts it where it belongs.
+    pub(super) fn put_into(mut self, form: &mut Form<'a>) {
+        form.sampling = self.sampling;
+        form.max_output = self.max_output;
+        output(&self.shape, form);
+        if let Some(raw) = self.thinking {
+            thinking(&Node::of(raw), form);
+        }
+        form.left.append(&mut self.left);
+    }
+}
+
 /// In which form the answer is wished.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shape<'a> {
     media_type: Option<&'a RawValue>,
     json_schema: Option<&'a RawValue>,

@@ -29,7 +29,8 @@ pub(super) struct Reader<'a> {
     calls: usize,
     /// Results without a call so far.
     orphans: usize,
-    open: Open<'a>,
+    /// Most conversations have no calls.
+    open: Option<Box<Open<'a>>>,
     /// The part that is being read.
     at: usize,
 }
@@ -56,6 +57,7 @@ impl<'a> Open<'a> {
 
     /// Id and name of the call that this is the result of.
     fn take(&mut self, id: Option<&str>, name: Option<&str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        self.is_answered = true;
         let of_id = id.and_then(|id| self.by_id.get(id).copied());
         if let Some(call) = of_id.and_then(|at| self.all.get_mut(at)).and_then(Option::take) {
             return Some(call);
@@ -74,7 +76,9 @@ impl<'a> Reader<'a> {
     /// Takes the next content; what held it can hold another one then.
     pub(super) fn take(&mut self, content: &mut Content<'a>) {
         let role = role_of(content.role.take());
-        self.open.is_answered |= role != Role::Assistant;
+        if let Some(open) = &mut self.open {
+            open.is_answered |= role != Role::Assistant;
+        }
         let mut parts = Vec::with_capacity(content.parts.len());
         for (place, found) in content.parts.drain(..).enumerate() {
             self.at = place;
@@ -131,7 +135,7 @@ impl<'a> Reader<'a> {
         let id = full(called.id).unwrap_or_else(|| Cow::Owned(format!("call_{}", self.calls)));
         self.calls += 1;
         let name = full(called.name).unwrap_or_default();
-        self.open.add(id.clone(), name.clone());
+        self.open.get_or_insert_default().add(id.clone(), name.clone());
         let arguments = called.args.and_then(arguments_of).filter(|text| !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed("{}"));
         Call { id, name, arguments, free_text: false, seal }
@@ -139,8 +143,7 @@ impl<'a> Reader<'a> {
 
     fn outcome(&mut self, response: Response<'a>) -> Outcome<'a> {
         let (given, name) = (full(response.id), full(response.name));
-        self.open.is_answered = true;
-        let call = self.open.take(given.as_deref(), name.as_deref());
+        let call = self.open.as_mut().and_then(|open| open.take(given.as_deref(), name.as_deref()));
         let (id, name) = match call {
             Some((id, called)) => (id, Some(called)),
             None => {
@@ -190,10 +193,10 @@ fn is_public(uri: &str) -> bool {
 }
 
 fn role_of(raw: Option<&RawValue>) -> Role {
-    let role = full(raw).unwrap_or_default();
-    if role == "user" {
+    if raw.is_some_and(|raw| raw.get() == r#""user""#) {
         return Role::User;
     }
+    let role = full(raw).unwrap_or_default();
     if role.eq_ignore_ascii_case("model") || role.eq_ignore_ascii_case("assistant") {
         Role::Assistant
     } else if role.eq_ignore_ascii_case("system") {
