@@ -1,4 +1,4 @@
-//! Takes a Gemini body apart: the conversation and what stands before it are read at once, everything else stays raw.
+//! Takes a Gemini body apart: the conversation, what stands before it and how the answer is made are read at once, everything else stays raw.
 //!
 //! A usual body is read in one pass. One that is unusual in any way, and so every bad one, is read again with care, level by level:
 //! only there is said what is wrong, and the quick way must only know that something may be. What both take, both read alike.

@@ -1,7 +1,7 @@
 //! A Gemini request as borrowed data.
 //!
-//! The model and the wish for a stream stand in the path, so they are handed in. Names are read in both ways that proto3 JSON allows, and a field that is
-//! given in both is refused: which one counts would be chance.
+//! The model and the wish for a stream stand in the path, so they are handed in. Names are read in both ways that proto3 JSON allows, and a
+//! field that is given in both is refused: which one counts would be chance.
 //!
 //! *Not here*: whether the provider will like the request.
 
