@@ -11,7 +11,7 @@ use memchr::memchr2;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Text, text_of};
+use crate::lenient::{Key, text_of};
 
 /// Lists and objects may be nested so deep.
 pub(crate) const DEEPEST: usize = 128;
@@ -208,8 +208,8 @@ impl<'a> Visitor<'a> for PairsVisitor {
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Pairs<'a>, A::Error> {
         let mut fields = Vec::new();
-        while let Some((Text(name), raw)) = map.next_entry::<Text<'a>, &'a RawValue>()? {
-            fields.push((name.unwrap_or_default(), raw));
+        while let Some(name) = map.next_key_seed(Key::<Self>::of())? {
+            fields.push((name, map.next_value()?));
         }
         Ok(Pairs(fields))
     }
@@ -224,13 +224,14 @@ impl<'a> Deserialize<'a> for Pairs<'a> {
 /// Whether a raw value is nested deeper than this. Reading a raw value puts no limit on it, so it is looked at by itself;
 /// texts and numbers, most of a request, are not nested at all.
 pub(crate) fn is_deeper(raw: &RawValue, most: usize) -> bool {
-    let text = raw.get().as_bytes();
+    is_text_deeper(raw.get().as_bytes(), most)
+}
+
+/// The same of a text that is one JSON value.
+pub(crate) fn is_text_deeper(text: &[u8], most: usize) -> bool {
     // What has fewer bytes or brackets than levels cannot be deeper.
     let is_nested = matches!(text.first(), Some(b'{' | b'['));
-    if !is_nested
-        || text.len() <= most
-        || text.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= most
-    {
+    if !is_nested || text.len() <= most || brackets(text) <= most {
         return false;
     }
     let mut depth = 0_usize;
@@ -248,6 +249,12 @@ pub(crate) fn is_deeper(raw: &RawValue, most: usize) -> bool {
         }
     }
     false
+}
+
+/// How many lists and objects are opened at most. Counted in pieces whose count fits into a byte, which a processor adds up many at a time.
+fn brackets(text: &[u8]) -> usize {
+    let in_piece = |piece: &[u8]| piece.iter().map(|byte| u8::from(matches!(byte, b'{' | b'['))).sum::<u8>();
+    text.chunks(usize::from(u8::MAX)).map(|piece| usize::from(in_piece(piece))).sum()
 }
 
 /// Behind the closing quote of the string whose inside begins here.

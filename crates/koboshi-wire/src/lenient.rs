@@ -210,6 +210,42 @@ impl<'a> Deserialize<'a> for Truth {
     }
 }
 
+/// Reads the name of a field for `T`. It has a type of its own for each `T`, so that the compiler puts it where it is used: a name is then never
+/// carried through memory, and an answer has many names.
+pub(crate) struct Key<T>(PhantomData<T>);
+
+impl<T> Key<T> {
+    pub(crate) const fn of() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<'a, T> Visitor<'a> for Key<T> {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name")
+    }
+
+    #[inline]
+    fn visit_borrowed_str<E: Error>(self, name: &'a str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(name.to_owned()))
+    }
+}
+
+impl<'a, T> DeserializeSeed<'a> for Key<T> {
+    type Value = Cow<'a, str>;
+
+    #[inline]
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Cow<'a, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
 /// Fills what is there from an object; any other value changes nothing. In place, because what is filled is large.
 pub(crate) struct Fill<'s, T>(pub(crate) &'s mut T);
 
@@ -222,8 +258,8 @@ impl<'a, T: Fields<'a>> Visitor<'a> for Fill<'_, T> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<bool, A::Error> {
-        while let Some(Text(name)) = map.next_key::<Text<'a>>()? {
-            self.0.field(name.as_deref().unwrap_or_default(), &mut map)?;
+        while let Some(name) = map.next_key_seed(Key::<T>::of())? {
+            self.0.field(&name, &mut map)?;
         }
         Ok(true)
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::message::Messages;
 use crate::intake::{DEEPEST, after_spaces, is_deeper, model_of, twice};
-use crate::lenient::{Text, otherwise};
+use crate::lenient::{Key, otherwise};
 use crate::splice::place;
 
 pub use crate::intake::IntakeError;
@@ -104,8 +104,7 @@ impl<'a> Visitor<'a> for FoundVisitor {
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Found<'a>, A::Error> {
         let mut found = Found { is_object: true, fields: Vec::with_capacity(8), ..Found::default() };
-        while let Some(Text(name)) = map.next_key::<Text<'a>>()? {
-            let name = name.unwrap_or_default();
+        while let Some(name) = map.next_key_seed(Key::<Self>::of())? {
             if name != "messages" {
                 found.fields.push((name, map.next_value()?));
                 continue;

@@ -18,6 +18,7 @@ pub mod body;
 pub mod count;
 pub mod error;
 pub mod event;
+mod intake;
 pub mod models;
 mod out;
 mod part;

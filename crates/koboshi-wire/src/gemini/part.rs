@@ -3,71 +3,49 @@
 //! Google's servers take a single object where a list is meant, and its own examples write so; this reader does too.
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::lenient::{Fields, Fill, Maybe, Truth, add, otherwise, skip};
 
-/// A list, or one object in its place.
-#[derive(Debug, Default)]
-pub(super) enum Several<T> {
-    /// Neither.
-    #[default]
-    Neither,
-    /// `null`.
-    Absent,
-    /// A list; what is no object in it is none.
-    Listed(Vec<Option<T>>),
-    /// One object.
-    Alone(T),
-}
+/// Reads a list into what is there, in place of what it held; one object is a list of one, anything else an empty one. What is no object in the
+/// list is none.
+pub(super) struct Listed<'s, T>(pub(super) &'s mut Vec<Option<T>>);
 
-impl<T> Several<T> {
-    /// All of them.
-    pub(super) fn all(self) -> Vec<Option<T>> {
-        match self {
-            Self::Neither | Self::Absent => Vec::new(),
-            Self::Listed(all) => all,
-            Self::Alone(one) => vec![Some(one)],
-        }
-    }
-}
-
-struct SeveralVisitor<T>(PhantomData<T>);
-
-impl<'a, T: Fields<'a>> Visitor<'a> for SeveralVisitor<T> {
-    type Value = Several<T>;
+impl<'a, T: Fields<'a>> Visitor<'a> for Listed<'_, T> {
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list or an object")
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Several<T>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(Maybe(one)) = list.next_element()? {
-            add(&mut all, one);
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<(), A::Error> {
+        loop {
+            let mut one = T::default();
+            match list.next_element_seed(Fill(&mut one))? {
+                Some(is_object) => add(self.0, is_object.then_some(one)),
+                None => return Ok(()),
+            }
         }
-        Ok(Several::Listed(all))
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<Several<T>, A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<(), A::Error> {
         let mut one = T::default();
         Fill(&mut one).visit_map(map)?;
-        Ok(Several::Alone(one))
+        add(self.0, Some(one));
+        Ok(())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Several<T>, E> {
-        Ok(Several::Absent)
-    }
-
-    otherwise!(texts, numbers, flags);
+    otherwise!(texts, numbers, flags, null);
 }
 
-impl<'a, T: Fields<'a>> Deserialize<'a> for Several<T> {
-    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SeveralVisitor(PhantomData))
+impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Listed<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.0.clear();
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -82,7 +60,7 @@ impl<'a> Fields<'a> for Content<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "role" => self.role = Some(map.next_value()?),
-            "parts" => self.parts = map.next_value::<Several<Part<'a>>>()?.all(),
+            "parts" => map.next_value_seed(Listed(&mut self.parts))?,
             _ => skip(map)?,
         }
         Ok(())
@@ -199,7 +177,7 @@ impl<'a> Fields<'a> for Response<'a> {
             "id" => self.id = Some(map.next_value()?),
             "name" => self.name = Some(map.next_value()?),
             "response" => self.response = Some(map.next_value()?),
-            "parts" => self.parts = map.next_value::<Several<Part<'a>>>()?.all(),
+            "parts" => map.next_value_seed(Listed(&mut self.parts))?,
             _ => skip(map)?,
         }
         Ok(())

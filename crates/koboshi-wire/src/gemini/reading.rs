@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use serde_json::value::RawValue;
 
 use crate::intake::fields;
@@ -31,6 +32,26 @@ fn is_same(name: &str, camel: &str) -> bool {
         }
     }
     !after_line && wanted.next().is_none()
+}
+
+/// A name in the first of the two ways; one that is neither stays as it is. For who looks for many names at once.
+pub(super) fn camel(name: &str) -> Cow<'_, str> {
+    if memchr(b'_', name.as_bytes()).is_none() {
+        return Cow::Borrowed(name);
+    }
+    let mut pieces = name.split('_');
+    let mut camel = String::with_capacity(name.len());
+    camel.push_str(pieces.next().unwrap_or_default());
+    let mut is_name = !camel.is_empty();
+    for piece in pieces {
+        let mut letters = piece.chars();
+        is_name &= letters.next().is_some_and(|first| {
+            camel.push(first.to_ascii_uppercase());
+            true
+        });
+        camel.push_str(letters.as_str());
+    }
+    if is_name { Cow::Owned(camel) } else { Cow::Borrowed(name) }
 }
 
 /// Names and values, in their order.
@@ -66,29 +87,35 @@ impl<'a> Node<'a> {
         self.get(camel).is_some_and(|raw| raw.get() == "true")
     }
 
-    /// A number; proto3 JSON may write it as a text.
-    pub(super) fn number(&self, camel: &str) -> Option<f64> {
-        let raw = self.get(camel)?;
-        let text = text_of(raw).unwrap_or(Cow::Borrowed(raw.get()));
-        text.parse::<f64>().ok().filter(|number| number.is_finite())
-    }
-
     /// A whole number.
     pub(super) fn whole(&self, camel: &str) -> Option<i64> {
-        let raw = self.get(camel)?;
-        let text = text_of(raw).unwrap_or(Cow::Borrowed(raw.get()));
-        #[expect(clippy::cast_possible_truncation, reason = "in range when cast")]
-        let rounded = || {
-            // `1.0` and `1e3` are whole numbers too.
-            text.parse::<f64>().ok().filter(|number| number.abs() < 9e15).map(|number| number as i64)
-        };
-        text.parse::<i64>().ok().or_else(rounded)
+        whole(self.get(camel)?)
     }
+}
 
-    /// A whole number that is not negative.
-    pub(super) fn count(&self, camel: &str) -> Option<u64> {
-        self.whole(camel).and_then(|number| u64::try_from(number).ok())
-    }
+/// A number; proto3 JSON may write it as a text.
+pub(super) fn number(raw: &RawValue) -> Option<f64> {
+    written(raw).parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// A whole number.
+pub(super) fn whole(raw: &RawValue) -> Option<i64> {
+    let text = written(raw);
+    #[expect(clippy::cast_possible_truncation, reason = "in range when cast")]
+    let rounded = || {
+        // `1.0` and `1e3` are whole numbers too.
+        text.parse::<f64>().ok().filter(|number| number.abs() < 9e15).map(|number| number as i64)
+    };
+    text.parse::<i64>().ok().or_else(rounded)
+}
+
+/// A whole number that is not negative.
+pub(super) fn count(raw: &RawValue) -> Option<u64> {
+    whole(raw).and_then(|number| u64::try_from(number).ok())
+}
+
+fn written(raw: &RawValue) -> Cow<'_, str> {
+    text_of(raw).unwrap_or(Cow::Borrowed(raw.get()))
 }
 
 /// The elements of a list; one value in its place is a list of one.
@@ -105,11 +132,14 @@ pub(super) fn many(raw: &RawValue) -> Vec<&RawValue> {
 /// One element of a list. The first one, which is mostly the wanted one, is found without reading the others.
 pub(super) fn at(raw: &RawValue, index: usize) -> Option<&RawValue> {
     match raw.get().strip_prefix('[') {
-        Some(rest) if index == 0 => {
-            serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next()?.ok()
-        }
+        Some(rest) if index == 0 => first(rest),
         _ => many(raw).get(index).copied(),
     }
+}
+
+/// The value that a text begins with.
+pub(super) fn first(text: &str) -> Option<&RawValue> {
+    serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().next()?.ok()
 }
 
 /// A text that is not empty.
@@ -145,9 +175,13 @@ mod tests {
             ("contents", "contents", true),
             ("content", "contents", false),
             ("top_k", "topK", true),
+            ("top_K", "topK", true),
+            ("_top_k", "topK", false),
+            ("_top_k", "TopK", false),
             ("", "topK", false),
         ] {
             assert_eq!(is_named(name, camel), same, "{name} {camel}");
+            assert_eq!(super::camel(name) == camel, same, "{name} {camel}");
         }
     }
 

@@ -1,8 +1,7 @@
 //! A Gemini request as borrowed data.
 //!
-//! The model and the wish for a stream stand in the path, so they are handed in. The body is scanned once for its fields and once more for its
-//! contents. Names are read in both ways that proto3 JSON allows, and a field that is
-//! given in both is refused: which one counts would be chance.
+//! The model and the wish for a stream stand in the path, so they are handed in. Names are read in both ways that proto3 JSON allows, and a
+//! field that is given in both is refused: which one counts would be chance.
 //!
 //! *Not here*: whether the provider will like the request.
 
@@ -10,20 +9,14 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::part::{Content, Several};
-use super::reading::{Node, Pairs, at, full, is_named};
+use super::intake::Top;
+use super::reading::{Node, Pairs, at, camel, first, is_named};
+use super::settings::{self, Generation};
 use super::turns::Reader;
-use super::{part, settings};
 use crate::form::{Form, Left, Part, Role};
 use crate::intake::{Body, IntakeError, metadata_of};
-use crate::lenient::{is_full, text_of};
+use crate::lenient::is_full;
 use crate::splice::place;
-
-/// Fields of the body that are read.
-const KNOWN: [&str; 9] = [
-    "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings",
-    "cachedContent", "labels", "model",
-];
 
 /// A request.
 ///
@@ -42,15 +35,28 @@ const KNOWN: [&str; 9] = [
 #[derive(Debug)]
 pub struct GeminiRequest<'a> {
     pub(super) body: &'a [u8],
-    pub(super) top: Node<'a>,
-    pub(super) contents: &'a RawValue,
+    /// All fields but those that are read at once.
+    pub(super) fields: Node<'a>,
+    /// Where the contents begin.
+    start: usize,
     form: Form<'a>,
 }
 
 impl<'a> GeminiRequest<'a> {
+    /// The contents, raw. They are not kept so: whoever wants them reads them once more.
+    pub(super) fn contents(&self) -> Option<&'a RawValue> {
+        let from = std::str::from_utf8(self.body.get(self.start..)?).ok()?;
+        first(from)
+    }
+
+    /// A field of the top level in either way of writing its name, raw. Looked for anew: only who changes the request wants it.
+    pub(super) fn entry(&self, camel: &str) -> Option<&'a RawValue> {
+        Node(Body::of(self.body).ok()?.all).entry(camel)
+    }
+
     /// A field of the top level by the name that it has there, as it is written.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
-        self.top.0.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw)
+        self.fields.0.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw)
     }
 
     /// Reads a request to this model.
@@ -58,17 +64,20 @@ impl<'a> GeminiRequest<'a> {
     /// # Errors
     /// What cannot be understood, with its place.
     pub fn parse(model: impl Into<Cow<'a, str>>, stream: bool, body: &'a [u8]) -> Result<Self, IntakeError> {
-        let Body { all } = Body::of(body)?;
-        for known in KNOWN {
-            if all.iter().filter(|(name, _)| is_named(name, known)).count() > 1 {
-                return Err(IntakeError::Twice(known.to_owned()));
-            }
-        }
-        let top = Node(all);
-        let contents = top.get("contents").ok_or(IntakeError::Missing("contents"))?;
-        let form = Form { model: model.into(), stream, ..Form::default() };
-        let form = read(&top, found(contents)?, form);
-        Ok(Self { body, top, contents, form })
+        let mut top = Top::default();
+        top.read(body)?;
+        let Top { fields, start, talk: Reader { turns, left, .. }, system, generation } = top;
+        let mut form = Form {
+            model: model.into(),
+            stream,
+            system: system.texts,
+            turns,
+            left: system.left,
+            ..Form::default()
+        };
+        form.left.extend(left);
+        read(&fields, generation, &mut form);
+        Ok(Self { body, fields, start, form })
     }
 
     /// The model that is asked for.
@@ -105,84 +114,47 @@ impl<'a> GeminiRequest<'a> {
             Some(Part::Text(Cow::Borrowed(text))) => place(self.body, text),
             _ => None,
         });
-        let last = text.or_else(|| at(self.contents, first).and_then(|raw| place(self.body, raw.get())));
-        let from = place(self.body, self.contents.get()).map_or(0, |range| range.start);
-        let end = last.map_or(from, |range| range.end);
-        self.body.get(from..end).unwrap_or_default()
+        let last = text.or_else(|| {
+            let content = at(self.contents()?, first)?;
+            place(self.body, content.get())
+        });
+        let end = last.map_or(self.start, |range| range.end);
+        self.body.get(self.start..end).unwrap_or_default()
     }
 
     /// A label of the request, which is what this dialect has in place of metadata: a text, or a number or flag as it is written.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<String> {
-        metadata_of(self.top.get("labels")?, key)
+        metadata_of(self.fields.get("labels")?, key)
     }
 }
 
-fn found(contents: &RawValue) -> Result<Vec<Option<Content<'_>>>, IntakeError> {
-    let several: Several<Content<'_>> =
-        serde_json::from_str(contents.get()).map_err(|error| IntakeError::of(&error))?;
-    if matches!(several, Several::Neither | Several::Absent) {
-        return Err(IntakeError::WrongType { param: "contents", must_be: "a list of contents" });
-    }
-    let all = several.all();
-    match all.iter().position(Option::is_none) {
-        Some(index) => Err(IntakeError::NotObject { list: "contents", index }),
-        None => Ok(all),
-    }
-}
-
-fn read<'a>(top: &Node<'a>, contents: Vec<Option<Content<'a>>>, mut form: Form<'a>) -> Form<'a> {
-    if let Some(raw) = top.get("systemInstruction") {
-        system(raw, &mut form);
-    }
-    form.turns = Reader::new(&mut form.left).turns(contents);
-    if let Some(raw) = top.get("tools") {
-        settings::tools(raw, &mut form);
-    }
-    if let Some(raw) = top.get("toolConfig") {
-        settings::choice(raw, &mut form);
-    }
-    if let Some(raw) = top.get("generationConfig") {
-        settings::generation(raw, &mut form);
-    }
-    for (name, value) in &top.0 {
-        let left = if is_named(name, "cachedContent") {
-            Left::needed("needs_cached_content", name.as_ref())
-        } else if is_named(name, "safetySettings") {
-            Left::dropped("drop_safety_settings", name.as_ref())
-        } else if is_named(name, "labels") {
-            Left::dropped("drop_labels", name.as_ref())
-        } else if KNOWN.iter().any(|known| is_named(name, known)) {
-            continue;
-        } else {
-            Left::dropped("drop_unknown_field", name.as_ref())
-        };
-        // What says nothing is not missed.
-        if is_full(value) {
-            form.left.push(left);
+/// Reads what is neither the conversation nor stands before it.
+fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) {
+    let (mut tools, mut choice) = (None, None);
+    let mut left = Vec::new();
+    for (name, value) in &fields.0 {
+        match camel(name).as_ref() {
+            "tools" => tools = Some(*value),
+            "toolConfig" => choice = Some(*value),
+            "model" => {}
+            // What says nothing is not missed.
+            _ if !is_full(value) => {}
+            "cachedContent" => left.push(Left::needed("needs_cached_content", name.as_ref())),
+            "safetySettings" => left.push(Left::dropped("drop_safety_settings", name.as_ref())),
+            "labels" => left.push(Left::dropped("drop_labels", name.as_ref())),
+            _ => left.push(Left::dropped("drop_unknown_field", name.as_ref())),
         }
     }
-    form
-}
-
-/// What stands before the conversation: a content, or simply a text.
-fn system<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    if let Some(text) = text_of(raw) {
-        return form.system.push(text);
+    let is_given = |raw: &&RawValue| raw.get() != "null";
+    if let Some(raw) = tools.filter(is_given) {
+        settings::tools(raw, form);
     }
-    let content: Several<Content<'a>> = serde_json::from_str(raw.get()).unwrap_or_default();
-    let parts = content.all().into_iter().flatten().flat_map(|content| content.parts);
-    for (place, part) in parts.enumerate() {
-        let part: part::Part<'a> = part.unwrap_or_default();
-        match full(part.text) {
-            Some(text) => form.system.push(text),
-            None if part.text.is_some() => {}
-            None => {
-                form.left
-                    .push(Left::dropped("drop_system_part", format!("systemInstruction.parts[{place}]")));
-            }
-        }
+    if let Some(raw) = choice.filter(is_given) {
+        settings::choice(raw, form);
     }
+    generation.put_into(form);
+    form.left.append(&mut left);
 }
 
 /// The field of this name, in either way of writing it.

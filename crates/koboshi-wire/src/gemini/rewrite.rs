@@ -205,8 +205,8 @@ impl<'a> Rewrite<'a> {
         if let Some(parts) = wants(!self.added.is_empty()).and_then(|()| self.last_parts()) {
             self.extend(parts, &self.added, &mut splices);
         }
-        if !self.appended.is_empty() {
-            self.extend(self.request.contents, &self.appended, &mut splices);
+        if let Some(contents) = wants(!self.appended.is_empty()).and_then(|()| self.request.contents()) {
+            self.extend(contents, &self.appended, &mut splices);
         }
         splices.apply(self.body)
     }
@@ -227,7 +227,7 @@ impl<'a> Rewrite<'a> {
     /// Gives fields inside of fields a value. What stands for the same outer field is written together.
     fn set_nested(&self, splices: &mut Splices) {
         for (outer, inner, json) in &self.nested {
-            let entry = self.request.top.entry(outer);
+            let entry = self.request.entry(outer);
             let Some(raw) = entry.filter(|raw| raw.get().starts_with('{')) else {
                 let object = format!("{{{}:{json}}}", quoted(inner));
                 match entry.and_then(|raw| place(self.body, raw.get())) {
@@ -267,7 +267,7 @@ impl<'a> Rewrite<'a> {
             // The whole of it is replaced.
             return;
         }
-        let config = self.request.top.get("toolConfig").map(Node::of);
+        let config = self.request.fields.get("toolConfig").map(Node::of);
         let calling = config.and_then(|config| config.get("functionCallingConfig")).map(Node::of);
         let switch = calling.and_then(|calling| calling.get("streamFunctionCallArguments"));
         if let Some(range) =
@@ -278,7 +278,7 @@ impl<'a> Rewrite<'a> {
     }
 
     fn remove_ids(&self, splices: &mut Splices) {
-        for content in many(self.request.contents) {
+        for content in self.contents() {
             for part in Node::of(content).get("parts").map(many).unwrap_or_default() {
                 let part = Node::of(part);
                 for raw in ["functionCall", "functionResponse"].into_iter().filter_map(|name| part.get(name))
@@ -304,9 +304,14 @@ impl<'a> Rewrite<'a> {
         splices.replace(start..end, "");
     }
 
+    /// All contents, raw.
+    fn contents(&self) -> Vec<&'a RawValue> {
+        self.request.contents().map(many).unwrap_or_default()
+    }
+
     /// The parts of the last content, raw.
     fn last_parts(&self) -> Option<&'a RawValue> {
-        Node::of(many(self.request.contents).pop()?).get("parts")
+        Node::of(self.contents().pop()?).get("parts")
     }
 
     /// The text that the last content ends with, raw: not one that is a thought, nor one that is sealed.
@@ -320,7 +325,7 @@ impl<'a> Rewrite<'a> {
 
     /// The last result of a tool, raw.
     fn last_result(&self) -> Option<&'a RawValue> {
-        many(self.request.contents).into_iter().rev().find_map(|content| {
+        self.contents().into_iter().rev().find_map(|content| {
             let parts = many(Node::of(content).get("parts")?);
             parts.into_iter().rev().find_map(|part| Node::of(part).get("functionResponse"))
         })

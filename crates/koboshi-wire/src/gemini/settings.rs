@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::reading::{Node, is_named, many};
+use super::reading::{Node, camel, count, is_named, many, number, whole};
 use super::schema::json_schema;
-use crate::form::{Choice, Effort, Form, Left, Output, Thinking, Tool, ToolInput};
-use crate::lenient::{is_full, text_of};
+use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
+use crate::lenient::{Fields, is_full, text_of};
 
 /// The tools.
 pub(super) fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
@@ -41,16 +42,16 @@ fn tool<'a>(declared: &Node<'a>, at: &str, form: &mut Form<'a>) {
     form.tools.push(Tool {
         name,
         description: declared.text("description"),
-        input: ToolInput::Schema(schema(declared, "parametersJsonSchema", "parameters")),
+        input: ToolInput::Schema(schema(declared.get("parametersJsonSchema"), declared.get("parameters"))),
         strict: None,
     });
 }
 
 /// A schema that is given in one of two ways.
-fn schema<'a>(node: &Node<'a>, json: &str, openapi: &str) -> Option<Cow<'a, RawValue>> {
+fn schema<'a>(json: Option<&'a RawValue>, openapi: Option<&'a RawValue>) -> Option<Cow<'a, RawValue>> {
     let is_object = |raw: &&RawValue| raw.get().starts_with('{');
-    let given = node.get(json).filter(is_object).map(Cow::Borrowed);
-    given.or_else(|| node.get(openapi).filter(is_object).map(|raw| Cow::Owned(json_schema(raw))))
+    let given = json.filter(is_object).map(Cow::Borrowed);
+    given.or_else(|| openapi.filter(is_object).map(|raw| Cow::Owned(json_schema(raw))))
 }
 
 /// Which tool is to be called.
@@ -95,65 +96,93 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     }
 }
 
-/// How the answer is made.
-pub(super) fn generation<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
-    let config = Node::of(raw);
-    form.sampling.temperature = config.number("temperature");
-    form.sampling.top_p = config.number("topP");
-    form.sampling.top_k = config.count("topK");
-    form.sampling.frequency_penalty = config.number("frequencyPenalty");
-    form.sampling.presence_penalty = config.number("presencePenalty");
-    form.sampling.seed = config.whole("seed");
-    let answers = config.count("candidateCount").and_then(|count| u32::try_from(count).ok());
-    form.sampling.answers = answers.filter(|count| *count > 1);
-    form.max_output = config.count("maxOutputTokens");
-    if let Some(raw) = config.get("stopSequences") {
-        form.sampling.stop = many(raw).into_iter().filter_map(text_of).collect();
-    }
-    output(&config, form);
-    if let Some(raw) = config.get("thinkingConfig") {
-        thinking(&Node::of(raw), form);
-    }
-    for (name, value) in &config.0 {
-        if !KNOWN.iter().any(|known| is_named(name, known)) && is_full(value) {
-            rest(name, value, form);
+/// How the answer is made: what stands in the `generationConfig`. Of a field that comes twice the last counts, and `null` as absent.
+#[derive(Debug, Default)]
+pub(super) struct Generation<'a> {
+    sampling: Sampling<'a>,
+    max_output: Option<u64>,
+    shape: Shape<'a>,
+    thinking: Option<&'a RawValue>,
+    left: Vec<Left>,
+}
+
+impl<'a> Generation<'a> {
+    /// Puts it where it belongs.
+    pub(super) fn put_into(mut self, form: &mut Form<'a>) {
+        form.sampling = self.sampling;
+        form.max_output = self.max_output;
+        output(&self.shape, form);
+        if let Some(raw) = self.thinking {
+            thinking(&Node::of(raw), form);
         }
+        form.left.append(&mut self.left);
     }
 }
 
-/// What is read above.
-const KNOWN: [&str; 14] = [
-    "temperature", "topP", "topK", "frequencyPenalty", "presencePenalty", "seed", "candidateCount",
-    "maxOutputTokens", "stopSequences", "responseMimeType", "responseSchema", "responseJsonSchema",
-    "thinkingConfig", "responseFormat",
-];
+/// In which form the answer is wished.
+#[derive(Debug, Default)]
+struct Shape<'a> {
+    media_type: Option<&'a RawValue>,
+    json_schema: Option<&'a RawValue>,
+    schema: Option<&'a RawValue>,
+    /// The newer way to say it, which names a format for each kind of output.
+    formats: Option<&'a RawValue>,
+}
+
+impl<'a> Fields<'a> for Generation<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let raw: &'a RawValue = map.next_value()?;
+        let given = Some(raw).filter(|raw| raw.get() != "null");
+        let Self { sampling, shape, .. } = self;
+        match camel(name).as_ref() {
+            "temperature" => sampling.temperature = number(raw),
+            "topP" => sampling.top_p = number(raw),
+            "topK" => sampling.top_k = count(raw),
+            "frequencyPenalty" => sampling.frequency_penalty = number(raw),
+            "presencePenalty" => sampling.presence_penalty = number(raw),
+            "seed" => sampling.seed = whole(raw),
+            "candidateCount" => {
+                let answers = count(raw).and_then(|count| u32::try_from(count).ok());
+                sampling.answers = answers.filter(|count| *count > 1);
+            }
+            "maxOutputTokens" => self.max_output = count(raw),
+            "stopSequences" => sampling.stop = many(raw).into_iter().filter_map(text_of).collect(),
+            "responseMimeType" => shape.media_type = given,
+            "responseJsonSchema" => shape.json_schema = given,
+            "responseSchema" => shape.schema = given,
+            "responseFormat" => shape.formats = given,
+            "thinkingConfig" => self.thinking = given,
+            // What says nothing is not missed.
+            camel if is_full(raw) => self.left.extend(rest(camel, name, raw)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
 
 /// What has no place.
-fn rest(name: &str, value: &RawValue, form: &mut Form<'_>) {
+fn rest(camel: &str, name: &str, value: &RawValue) -> Option<Left> {
     let at = format!("generationConfig.{name}");
-    let left = if is_named(name, "responseModalities") {
-        let is_text = |kind: &RawValue| text_of(kind).is_some_and(|kind| kind.eq_ignore_ascii_case("text"));
-        if many(value).into_iter().all(is_text) {
-            return;
+    Some(match camel {
+        "responseModalities" => {
+            let is_text =
+                |kind: &RawValue| text_of(kind).is_some_and(|kind| kind.eq_ignore_ascii_case("text"));
+            if many(value).into_iter().all(is_text) {
+                return None;
+            }
+            Left::needed("needs_media_output", at)
         }
-        Left::needed("needs_media_output", at)
-    } else if is_named(name, "logprobs") || is_named(name, "responseLogprobs") {
-        Left::dropped("drop_logprobs", at)
-    } else if is_named(name, "mediaResolution") {
-        Left::dropped("drop_media_view", at)
-    } else {
-        Left::dropped("drop_unknown_field", at)
-    };
-    form.left.push(left);
+        "logprobs" | "responseLogprobs" => Left::dropped("drop_logprobs", at),
+        "mediaResolution" => Left::dropped("drop_media_view", at),
+        _ => Left::dropped("drop_unknown_field", at),
+    })
 }
 
-fn output<'a>(config: &Node<'a>, form: &mut Form<'a>) {
-    let given = config.text("responseMimeType").unwrap_or_default();
-    let mut schema = schema(config, "responseJsonSchema", "responseSchema");
+fn output<'a>(shape: &Shape<'a>, form: &mut Form<'a>) {
+    let given = shape.media_type.and_then(text_of).unwrap_or_default();
+    let mut schema = schema(shape.json_schema, shape.schema);
     let mut is_json = given == "application/json";
-    // The newer way to say it, which names a format for each kind of output.
-    for (place, format) in config.get("responseFormat").map(many).unwrap_or_default().into_iter().enumerate()
-    {
+    for (place, format) in shape.formats.map(many).unwrap_or_default().into_iter().enumerate() {
         for (name, value) in Node::of(format).0 {
             let text = Node::of(value);
             if name == "text" {

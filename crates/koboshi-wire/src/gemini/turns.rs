@@ -13,25 +13,30 @@ use super::part::{Blob, Called, Content, Part as Found, Response};
 use super::reading::{Node, base64, full};
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::lenient::{arguments_of, text_of};
+use crate::lenient::{add, arguments_of, text_of};
 
 /// What Google's own clients write in place of a seal that is not there. It proves nothing, so it is none.
 pub(super) const STAND_IN: &str = "skip_thought_signature_validator";
 
-/// Reads a conversation.
-pub(super) struct Reader<'a, 'l> {
-    left: &'l mut Vec<Left>,
+/// Reads a conversation, content after content.
+#[derive(Debug, Default)]
+pub(super) struct Reader<'a> {
+    /// One turn for each content.
+    pub(super) turns: Vec<Turn<'a>>,
+    /// What found no place.
+    pub(super) left: Vec<Left>,
     /// Calls so far.
     calls: usize,
     /// Results without a call so far.
     orphans: usize,
-    open: Open<'a>,
-    /// The content and the part that are being read.
-    at: (usize, usize),
+    /// Most conversations have no calls.
+    open: Option<Box<Open<'a>>>,
+    /// The part that is being read.
+    at: usize,
 }
 
 /// Calls that wait for their results.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Open<'a> {
     all: Vec<Option<(Cow<'a, str>, Cow<'a, str>)>>,
     by_id: HashMap<Cow<'a, str>, usize>,
@@ -52,6 +57,7 @@ impl<'a> Open<'a> {
 
     /// Id and name of the call that this is the result of.
     fn take(&mut self, id: Option<&str>, name: Option<&str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        self.is_answered = true;
         let of_id = id.and_then(|id| self.by_id.get(id).copied());
         if let Some(call) = of_id.and_then(|at| self.all.get_mut(at)).and_then(Option::take) {
             return Some(call);
@@ -66,29 +72,22 @@ impl<'a> Open<'a> {
     }
 }
 
-impl<'a, 'l> Reader<'a, 'l> {
-    pub(super) fn new(left: &'l mut Vec<Left>) -> Self {
-        Self { left, calls: 0, orphans: 0, open: Open::default(), at: (0, 0) }
-    }
-
-    /// All turns.
-    pub(super) fn turns(&mut self, contents: Vec<Option<Content<'a>>>) -> Vec<Turn<'a>> {
-        let mut turns = Vec::with_capacity(contents.len());
-        for (index, content) in contents.into_iter().enumerate() {
-            let Some(content) = content else { continue };
-            let role = role_of(content.role);
-            self.open.is_answered |= role != Role::Assistant;
-            let mut parts = Vec::with_capacity(content.parts.len());
-            for (place, found) in content.parts.into_iter().enumerate() {
-                self.at = (index, place);
-                match found {
-                    Some(found) => self.part(found, role, &mut parts),
-                    None => self.needs("needs_readable_part"),
-                }
-            }
-            turns.push(Turn { role, parts });
+impl<'a> Reader<'a> {
+    /// Takes the next content; what held it can hold another one then.
+    pub(super) fn take(&mut self, content: &mut Content<'a>) {
+        let role = role_of(content.role.take());
+        if let Some(open) = &mut self.open {
+            open.is_answered |= role != Role::Assistant;
         }
-        turns
+        let mut parts = Vec::with_capacity(content.parts.len());
+        for (place, found) in content.parts.drain(..).enumerate() {
+            self.at = place;
+            match found {
+                Some(found) => self.part(found, role, &mut parts),
+                None => self.needs("needs_readable_part"),
+            }
+        }
+        add(&mut self.turns, Turn { role, parts });
     }
 
     fn needs(&mut self, rule: &'static str) {
@@ -96,8 +95,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     fn place(&self) -> String {
-        let (index, place) = self.at;
-        format!("contents[{index}].parts[{place}]")
+        format!("contents[{}].parts[{}]", self.turns.len(), self.at)
     }
 
     fn part(&mut self, found: Found<'a>, role: Role, parts: &mut Vec<Part<'a>>) {
@@ -137,7 +135,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         let id = full(called.id).unwrap_or_else(|| Cow::Owned(format!("call_{}", self.calls)));
         self.calls += 1;
         let name = full(called.name).unwrap_or_default();
-        self.open.add(id.clone(), name.clone());
+        self.open.get_or_insert_default().add(id.clone(), name.clone());
         let arguments = called.args.and_then(arguments_of).filter(|text| !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed("{}"));
         Call { id, name, arguments, free_text: false, seal }
@@ -145,8 +143,7 @@ impl<'a, 'l> Reader<'a, 'l> {
 
     fn outcome(&mut self, response: Response<'a>) -> Outcome<'a> {
         let (given, name) = (full(response.id), full(response.name));
-        self.open.is_answered = true;
-        let call = self.open.take(given.as_deref(), name.as_deref());
+        let call = self.open.as_mut().and_then(|open| open.take(given.as_deref(), name.as_deref()));
         let (id, name) = match call {
             Some((id, called)) => (id, Some(called)),
             None => {
@@ -196,10 +193,10 @@ fn is_public(uri: &str) -> bool {
 }
 
 fn role_of(raw: Option<&RawValue>) -> Role {
-    let role = full(raw).unwrap_or_default();
-    if role == "user" {
+    if raw.is_some_and(|raw| raw.get() == r#""user""#) {
         return Role::User;
     }
+    let role = full(raw).unwrap_or_default();
     if role.eq_ignore_ascii_case("model") || role.eq_ignore_ascii_case("assistant") {
         Role::Assistant
     } else if role.eq_ignore_ascii_case("system") {
