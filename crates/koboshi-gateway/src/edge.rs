@@ -34,19 +34,34 @@ use crate::talk::{self, Intake, Opened};
 use crate::trace::Trace;
 use koboshi_wire::http1::{Fields, Heading};
 
-/// Serves one request: gives its answer as soon as that has a head.
+/// What a request comes to: nothing of the request itself is needed any more.
+pub(crate) struct Taken {
+    flow: Flow,
+    /// The page that asks, where it may.
+    page: Option<String>,
+}
+
+/// Takes a request: it is read, and what answers it is there.
 ///
 /// The request is looked at where it is: what is handed on from one function to the next is copied each time.
-pub(crate) async fn handle(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Response {
+pub(crate) async fn take(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Taken {
     let plan = core.world.plan();
     let page = page::allowed(&plan, &request.head.fields);
     let stranger = page::check(&plan, &request.head.fields, page.is_some());
-    let mut flow = answer(core, plan, peer, request, stranger).await;
-    let mut heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
-    if let Some(page) = page {
-        page::admit(&mut heading.lines, &page);
+    let flow = answer(core, plan, peer, request, stranger).await;
+    Taken { flow, page }
+}
+
+impl Taken {
+    /// The answer, as soon as it has a head.
+    pub(crate) async fn begun(self) -> Response {
+        let Self { mut flow, page } = self;
+        let mut heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
+        if let Some(page) = page {
+            page::admit(&mut heading.lines, &page);
+        }
+        Response { heading, flow }
     }
-    Response { heading, flow }
 }
 
 async fn answer(

@@ -86,8 +86,14 @@ impl Disclosure {
 
     /// What the head of its answer says of limits; as many as any vendor has.
     pub(crate) fn limited(&mut self, head: &Fields) {
+        self.limits.clear();
+        let mut said = Vec::new();
         for (name, value) in head.pairs_of(is_of_limits).take(MOST_LIMITS) {
-            self.limits.add(name, value);
+            // Two lines of one name become one value in some clients, and no number any more.
+            if !said.contains(&name) {
+                said.push(name);
+                self.limits.add(name, value);
+            }
         }
     }
 
@@ -332,5 +338,27 @@ fn status_of(fault: &Fault, own_credential: bool) -> u16 {
     match fault.kind {
         Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied if own_credential => 502,
         kind => kind.row().http_status.unwrap_or(500),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_handed_on_once_and_only_those_of_the_last_answer() {
+        let mut facts = Disclosure::default();
+        let head = |pairs: &[(&'static str, &'static str)]| {
+            Fields::of(pairs.iter().map(|(name, value)| (*name, value.as_bytes())))
+        };
+        facts.limited(&head(&[("x-ratelimit-reset", "9s")]));
+        facts.limited(&head(&[
+            ("x-ratelimit-remaining-requests", "5"),
+            ("x-request-id", "theirs"),
+            ("x-ratelimit-remaining-requests", "5"),
+            ("anthropic-ratelimit-tokens-limit", "100"),
+        ]));
+        let said = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
+        assert_eq!(facts.limits.as_bytes(), said.as_bytes());
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// What a clock on the wall shows at this moment: it showed the request's beginning, and need not be read again.
+    /// What a clock on the wall shows at this moment, if it is soon after the request's beginning.
     pub(crate) fn wall_at(&self, moment: Moment) -> Timestamp {
         self.wall.checked_add(moment.since(self.began)).unwrap_or(self.wall)
     }

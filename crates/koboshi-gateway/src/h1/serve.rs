@@ -65,17 +65,35 @@ async fn converse(core: &Rc<Core>, line: &Line, peer: SocketAddr) -> io::Result<
         };
         line.asked(&head);
         let request = Request { head, line: line.clone() };
-        let response = edge::handle(core, peer, &request).await;
-        line.answers();
-        let mut sending = Sending::of(line, response, &request.head);
-        // An answer may take long.
+        let taken = edge::take(core, peer, &request).await;
+        let asked = Asked::of(&request.head);
+        // Its head may be large, and the answer may take long.
         drop(request);
+        let response = taken.begun().await;
+        line.answers();
+        let mut sending = Sending::of(line, response, asked);
         poll_fn(|context| sending.poll(context)).await?;
         if !sending.stays {
             return line.leave().await;
         }
         drop(sending);
         line.finished();
+    }
+}
+
+/// What the answer must know of the request.
+#[derive(Clone, Copy)]
+struct Asked {
+    version: Version,
+    /// Another request may follow.
+    stays: bool,
+    /// Only the head is wanted.
+    only_head: bool,
+}
+
+impl Asked {
+    fn of(head: &Head) -> Self {
+        Self { version: head.version, stays: head.stays, only_head: head.method == Method::HEAD }
     }
 }
 
@@ -95,13 +113,13 @@ struct Sending<'l> {
 }
 
 impl<'l> Sending<'l> {
-    fn of(line: &'l Line, response: Response, asked: &Head) -> Self {
+    fn of(line: &'l Line, response: Response, asked: Asked) -> Self {
         let Response { heading, flow } = response;
         let going = Going::of(asked.version, heading.status, flow.length());
         Self {
             line,
             version: asked.version,
-            flow: Some(flow).filter(|_| asked.method != Method::HEAD && going != Going::Never),
+            flow: Some(flow).filter(|_| !asked.only_head && going != Going::Never),
             going,
             stays: asked.stays && going != Going::UntilEnd && line.may_stay(),
             head: Some(heading),

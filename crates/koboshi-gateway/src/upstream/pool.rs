@@ -90,9 +90,9 @@ pub(crate) struct Home {
     pub(super) link: Link,
     via: Option<Arc<Via>>,
     origin: Origin,
-    /// None while it stands on the shelf: it must not keep what keeps it.
+    /// Only while an answer comes on it: on the shelf it must not keep what keeps it.
     pool: Option<Rc<Pool>>,
-    /// When it was put there.
+    /// When it was opened, or put there last.
     since: Instant,
 }
 

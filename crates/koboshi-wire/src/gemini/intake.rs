@@ -91,7 +91,8 @@ impl<'a> Top<'a> {
     }
 }
 
-fn is_read(name: &str) -> bool {
+/// Whether a field of the top level is read while the body is taken apart.
+pub(super) fn is_read(name: &str) -> bool {
     READ.iter().any(|known| is_named(name, known))
 }
 

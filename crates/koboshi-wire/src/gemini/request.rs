@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::intake::Top;
+use super::intake::{Top, is_read};
 use super::reading::{Node, Pairs, at, camel, first, is_named};
 use super::settings::{self, Generation};
 use super::turns::Reader;
@@ -49,12 +49,16 @@ impl<'a> GeminiRequest<'a> {
         first(from)
     }
 
-    /// A field of the top level in either way of writing its name, raw. Looked for anew: only who changes the request wants it.
+    /// A field of the top level in either way of writing its name, raw. One that was read is looked for anew: only who changes the
+    /// request wants it.
     pub(super) fn entry(&self, camel: &str) -> Option<&'a RawValue> {
-        Node(Body::of(self.body).ok()?.all).entry(camel)
+        if is_read(camel) {
+            return Node(Body::of(self.body).ok()?.all).entry(camel);
+        }
+        self.fields.entry(camel)
     }
 
-    /// A field of the top level by the name that it has there, as it is written.
+    /// A field of the top level that stayed raw, by the name that it has there, as it is written.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.0.iter().find(|(known, _)| known == name).map(|(_, raw)| *raw)
     }

@@ -10,10 +10,10 @@ use http::StatusCode;
 pub struct Lines(Vec<u8>);
 
 impl Lines {
-    /// Adds a line; one whose value is not plain text (ASCII without control characters) is left out.
+    /// Adds a line; one whose value has control characters in it is left out.
     pub fn add(&mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) {
         let value = value.as_ref();
-        if is_plain(value) {
+        if is_one_line(value) {
             line(&mut self.0, name.as_ref(), value);
         }
     }
@@ -67,6 +67,11 @@ pub(super) fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Whether nothing in this can end a line. Letters of all languages may stand in names of models.
+fn is_one_line(value: &[u8]) -> bool {
+    value.iter().fold(true, |fits, byte| fits & (*byte == b'\t' || (*byte >= b' ' && *byte != 0x7f)))
+}
+
 /// Whether this is ASCII without control characters. Every byte is looked at, because a loop that may stop early looks at one at a time.
 pub(super) fn is_plain(value: &[u8]) -> bool {
     value.iter().fold(true, |plain, byte| plain & matches!(byte, b'\t' | b' '..=b'~'))
@@ -92,12 +97,12 @@ mod tests {
     #[test]
     fn a_value_that_would_end_its_line_is_not_said() {
         let mut lines = Lines::default();
-        for value in ["a\r\nx: y", "a\nb", "\0", "\x7f", "é"] {
+        for value in ["a\r\nx: y", "a\nb", "\0", "\x7f"] {
             lines.add("x", value);
         }
         assert_eq!(lines.as_bytes(), b"");
-        lines.add("x", "a\tb ~");
-        assert_eq!(lines.as_bytes(), b"x: a\tb ~\r\n");
+        lines.add("x", "a\tb ~ 達磨");
+        assert_eq!(lines.as_bytes(), "x: a\tb ~ 達磨\r\n".as_bytes());
     }
 
     #[test]
