@@ -234,9 +234,9 @@ impl<'r> Run<'r> {
         self.disclose(|facts| {
             facts.served_by(target);
             facts.translated = translated;
-            facts.limits.clear();
-            if translated.is_none() {
-                facts.limited(&open.head);
+            match translated {
+                None => facts.limited(&open.head),
+                Some(_) => facts.limits.clear(),
             }
         });
     }
