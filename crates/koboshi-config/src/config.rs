@@ -14,8 +14,8 @@ use koboshi::reask::ReaskPolicy;
 use koboshi::remedy::RemedyPolicy;
 
 use crate::gateway::{
-    AdminConfig, ClientKey, DegradeConfig, GuardConfig, LogConfig, ModelConfig, Named, ProviderConfig,
-    RouteConfig, ServeConfig, TraceConfig,
+    AdminConfig, ClientKey, DegradeConfig, ErrorsConfig, GuardConfig, LogConfig, ModelConfig, Named,
+    ProviderConfig, RouteConfig, ServeConfig, TraceConfig,
 };
 use crate::secret::Secret;
 
@@ -62,6 +62,8 @@ pub struct Config {
     pub guard: GuardConfig,
     /// What is answered when nobody can.
     pub degrade: DegradeConfig,
+    /// What clients are told of errors.
+    pub errors: ErrorsConfig,
     /// What is written to the log.
     pub log: LogConfig,
     /// Where traces go.
@@ -91,6 +93,7 @@ impl Default for Config {
             reask: ReaskPolicy::default(),
             guard: GuardConfig::default(),
             degrade: DegradeConfig::default(),
+            errors: ErrorsConfig::default(),
             log: LogConfig::default(),
             trace: TraceConfig::default(),
         }

@@ -53,6 +53,7 @@ names!(Commit: First "first", Complete "complete");
 names!(GuardMode: Enforce "enforce", Observe "observe", Off "off");
 names!(CacheMode: Off "off", Fallback "fallback", Serve "serve");
 names!(LogFormat: Pretty "pretty", Json "json");
+names!(ErrorDetail: Always "always", Loopback "loopback", Never "never");
 
 /// Where the gateway listens, and what one client may ask of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,6 +267,26 @@ pub enum CacheMode {
     Fallback,
     /// Answers before anybody is asked, and when the chain cannot.
     Serve,
+}
+
+/// What clients are told of errors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorsConfig {
+    /// Who gets the provider's own message where the client can mend the request.
+    pub detail: ErrorDetail,
+}
+
+/// Who gets the provider's own message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ErrorDetail {
+    /// Every client.
+    #[default]
+    Always,
+    /// Clients on this machine.
+    Loopback,
+    /// None.
+    Never,
 }
 
 /// What is written to the log.

@@ -73,6 +73,7 @@ async fn answer(
 ) -> Flow {
     let door = door(&request.head.method, request.head.path(), &request.head.fields);
     let mut story = story(core, &plan, &request.head.fields);
+    story.is_local = peer.ip().to_canonical().is_loopback();
     story.dialect = door.dialect();
     story.list = wants_list(door, &request.head);
     if story.dialect != Dialect::Chat {
@@ -213,6 +214,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         trace: Trace::default(),
         dialect: Dialect::Chat,
         program: Program::default(),
+        is_local: false,
         list: false,
         betas: crate::story::betas(headers),
     }

@@ -22,12 +22,13 @@ use tokio::time::sleep;
 use crate::attempt::{Limits, Sent, Shape};
 use crate::core::Core;
 use crate::credential::Credential;
-use crate::learn::{self, Resting};
+use crate::learn;
 use crate::plan::Plan;
 use crate::run::Run;
 use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
+use crate::unavailable::Unavailable;
 use crate::upstream::{Answered, Body};
 use koboshi_wire::http1::Fields;
 
@@ -71,8 +72,8 @@ pub(crate) struct Journey<'j> {
     pub(crate) story: &'j Story,
     targets: &'j [Arc<Target>],
     call: Call<'j, Arc<Breaker>>,
-    /// Who rested when last looked at, the soonest to be back.
-    soonest: Option<Resting>,
+    /// Of the targets that were passed over, the place of the one that is back soonest, and why it was.
+    soonest: Option<(usize, Unavailable)>,
     pub(crate) attempts: u32,
     /// Targets in whose dialect the request cannot be said.
     untold: Vec<usize>,
@@ -171,7 +172,7 @@ impl<'j> Journey<'j> {
                 continue;
             };
             let cost = Cost::estimate(body.len(), shape.most_output);
-            let Some(reservation) = self.reserve(&target, cost, now).await else {
+            let Some(reservation) = self.reserve(place, &target, cost, now).await else {
                 self.call.bar(place);
                 continue;
             };
@@ -285,33 +286,33 @@ impl<'j> Journey<'j> {
             if current == Some(place) || self.call.is_barred(place) {
                 continue;
             }
-            if let Some(resting) = learn::resting(&self.core.world, target, now) {
+            if let Some(unavailable) = Unavailable::of(&self.core.world, target, now) {
                 self.call.bar(place);
-                self.remember(resting);
+                self.remember(place, unavailable);
             }
         }
     }
 
-    fn remember(&mut self, resting: Resting) {
-        let sooner = match (self.soonest.and_then(|known| known.until), resting.until) {
-            (Some(known), Some(new)) => new < known,
-            (None, _) => true,
-            (Some(_), None) => false,
-        };
-        if sooner {
-            self.soonest = Some(resting);
+    fn remember(&mut self, place: usize, unavailable: Unavailable) {
+        if self.soonest.is_none_or(|(_, known)| unavailable.is_sooner_than(&known)) {
+            self.soonest = Some((place, unavailable));
         }
     }
 
     /// Takes a place at the gate, waiting for it no longer than patience allows.
-    async fn reserve(&mut self, target: &Target, cost: Cost, now: Moment) -> Option<Reservation<Arc<Gate>>> {
+    async fn reserve(
+        &mut self,
+        place: usize,
+        target: &Target,
+        cost: Cost,
+        now: Moment,
+    ) -> Option<Reservation<Arc<Gate>>> {
         let world = &self.core.world;
         let held = match target.gate.reserve_owned(cost, now) {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
         };
-        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
-        self.remember(Resting { until, parked: false });
+        self.remember(place, Unavailable::held(world, held, now));
         let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
         Box::pin(crate::queue::wait(world, target, &self.story.tenant, cost, patience)).await
     }
@@ -365,39 +366,61 @@ impl<'j> Journey<'j> {
             return Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
         }
         match end {
-            End::Failed(failed) => {
-                let fault = failed.last().map_or_else(
-                    || Box::new(Fault::of(Kind::Internal, "gateway")),
-                    |last| last.fault.clone(),
-                );
-                let retry_after = fault.wait.map(|wait| wait.after);
-                Ended { fault, failed, retry_after, untried: false }
-            }
+            End::Failed(failed) => self.all_failed(failed, now),
             End::Refused(refused) => {
-                let rest = self.soonest.and_then(|resting| resting.until);
-                let breaker = refused.wait(now);
-                let rest = rest.map(|until| since(until, world.wall()));
-                let soonest = [breaker, rest].into_iter().flatten().min();
-                self.all_rest(soonest)
+                let until = refused.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+                if let Some(place) = self.soonest_breaker(now) {
+                    self.remember(place, Unavailable::by_breaker(until));
+                }
+                self.all_unavailable(Vec::new())
             }
             _ if now >= self.story.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
                 fault.sub = Some(Sub::Total);
                 Ended { fault, failed: Vec::new(), retry_after: None, untried: true }
             }
-            _ => {
-                let rest =
-                    self.soonest.and_then(|resting| resting.until).map(|until| since(until, world.wall()));
-                self.all_rest(rest)
-            }
+            _ => self.all_unavailable(Vec::new()),
         }
     }
 
-    fn all_rest(&self, soonest: Option<Duration>) -> Ended {
-        let parked = self.soonest.is_some_and(|resting| resting.parked) && soonest.is_none();
-        let kind = if parked { Kind::Parked } else { Kind::CoolingDown };
-        let fault = Box::new(Fault::of(kind, "gateway.all_rest"));
-        Ended { fault, failed: Vec::new(), retry_after: soonest, untried: true }
+    /// The last fault is told, unless every target is out of use now: then the next request will be told of the one that is back soonest, and this
+    /// one is told the same.
+    fn all_failed(&mut self, failed: Vec<Failed>, now: Moment) -> Ended {
+        let world = &self.core.world;
+        let unavailable = |target: &Arc<Target>| Unavailable::of(world, target, now);
+        let all: Option<Vec<Unavailable>> = self.targets.iter().map(unavailable).collect();
+        if let Some(all) = all.filter(|_| self.blames && self.targets.len() > 1) {
+            self.soonest = None;
+            all.into_iter().enumerate().for_each(|(place, one)| self.remember(place, one));
+            return self.all_unavailable(failed);
+        }
+        let fault = failed
+            .last()
+            .map_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")), |last| last.fault.clone());
+        let retry_after = fault.wait.map(|wait| wait.after);
+        Ended { fault, failed, retry_after, untried: false }
+    }
+
+    /// The place of the target whose breaker lets requests through first.
+    fn soonest_breaker(&self, now: Moment) -> Option<usize> {
+        let wall = self.core.world.wall();
+        let asked = self.targets.iter().enumerate().filter(|(place, _)| !self.call.is_barred(*place));
+        let until = |target: &Target| target.breaker.snapshot(now, wall).until.unwrap_or(Timestamp::MAX);
+        asked.min_by_key(|(_, target)| until(target)).map(|(place, _)| place)
+    }
+
+    /// No target may be asked now: the fault of the one that is back soonest.
+    fn all_unavailable(&self, failed: Vec<Failed>) -> Ended {
+        let world = &self.core.world;
+        let told = self.soonest.and_then(|(place, why)| Some((self.targets.get(place)?, why)));
+        let fault = told.map_or_else(
+            || Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable")),
+            |(target, why)| why.fault(world, target),
+        );
+        let until = told.and_then(|(_, why)| why.until);
+        let retry_after = until.map(|until| since(until, world.wall()));
+        let untried = failed.is_empty();
+        Ended { fault, failed, retry_after, untried }
     }
 }
 

@@ -10,7 +10,6 @@ use koboshi::cooldown::{Failure, Standing};
 use koboshi::fault::{Fault, Kind, Scope};
 use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
-use koboshi::time::Moment;
 use koboshi::wait::Clock;
 use koboshi_store::What;
 use memchr::memmem;
@@ -18,6 +17,7 @@ use serde_json::json;
 
 use crate::plan::Plan;
 use crate::target::Target;
+use crate::unavailable::Unavailable;
 use crate::world::World;
 use koboshi_wire::http1::Fields;
 
@@ -26,53 +26,12 @@ const UNSTATED_LIMIT: Duration = Duration::from_secs(1);
 /// A model that is not there is asked for again after this.
 const ABSENT: Duration = Duration::from_secs(60);
 
-/// Why a target is not asked now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Resting {
-    /// Until when; none if a person must decide.
-    pub(crate) until: Option<Timestamp>,
-    pub(crate) parked: bool,
-}
-
-/// Whether a target rests, by anything that is known.
-pub(crate) fn resting(world: &World, target: &Target, now: Moment) -> Option<Resting> {
-    if target.is_absent(now) {
-        return Some(Resting { until: world.wall().checked_add(ABSENT).ok(), parked: false });
-    }
-    if let Err(held) = target.gate.check(now) {
-        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
-        return Some(Resting { until, parked: false });
-    }
-    cooling(world, target)
-}
-
-/// Whether a target rests because somebody stated that it must.
-fn cooling(world: &World, target: &Target) -> Option<Resting> {
-    if !world.ledger.has_cooldowns() {
-        return None;
-    }
-    let wall = world.wall();
-    let mut longest: Option<Resting> = None;
-    for key in target.scopes.resting() {
-        let Some(cooldown) = world.ledger.cooldown(key) else { continue };
-        let this = match cooldown.standing(wall) {
-            Standing::Cooling { until, .. } => Resting { until: Some(until), parked: false },
-            Standing::Parked(_) => return Some(Resting { until: None, parked: true }),
-            _ => continue,
-        };
-        if longest.is_none_or(|longest| longest.until < this.until) {
-            longest = Some(this);
-        }
-    }
-    longest
-}
-
 /// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
 /// open after the rest.
 pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) -> bool {
     let begins =
         plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
-    begins || cooling(world, target).is_some()
+    begins || Unavailable::cooling(world, target).is_some()
 }
 
 /// The headers of an answer say how much is left.
@@ -142,6 +101,7 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
     if target.is_borrowed {
         return;
     }
+    target.causes.keep(fault);
     match fault.kind {
         Kind::RateLimited => {
             let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);
@@ -167,7 +127,7 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
                 _ => None,
             });
             let said = until.as_deref().unwrap_or("a person resumes it");
-            let text = format!("{key}: rests until {said}");
+            let text = format!("{key}: in cooldown until {said}");
             world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ => {}

@@ -63,6 +63,7 @@ mod timers;
 mod token;
 mod trace;
 mod unary;
+mod unavailable;
 mod upstream;
 mod voice;
 mod well_known;

@@ -8,8 +8,11 @@ use koboshi::fault::Kind;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
 
-/// Codex is told to wait so many seconds where nobody knows how long.
+/// Codex is told to wait so many seconds where it is not known how long.
 const A_WHILE: u64 = 5;
+
+/// Gemini CLI comes back by itself after a wait of up to 300 seconds, and stops and shows the time where it is told a longer one.
+const GEMINI_STOPS: u64 = 301;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,8 +29,22 @@ pub(crate) enum Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// Seconds, for the header.
-    pub(crate) wait: Option<u64>,
+    /// Seconds to wait, for the header `retry-after`.
+    pub(crate) header: Option<u64>,
+    /// Seconds to wait, for the error's body.
+    pub(crate) body: Option<u64>,
+}
+
+/// What kind of error it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Situation {
+    pub(crate) kind: Kind,
+    /// It passes by itself.
+    pub(crate) passes: bool,
+    /// The program may ask once more by itself.
+    pub(crate) again: bool,
+    /// No target was asked: all are out of use.
+    pub(crate) untried: bool,
 }
 
 impl Program {
@@ -46,21 +63,26 @@ impl Program {
         }
     }
 
-    /// The answer that makes it do what is meant. `later` says that the fault passes, `again` that the program may ask once more.
-    pub(crate) fn reply(self, dialect: Dialect, kind: Kind, usual: Reply, later: bool, again: bool) -> Reply {
-        let Reply { status, wait } = usual;
-        let with = |status| Reply { status, wait };
-        match (self, dialect, kind) {
-            // That everybody rests is a 503 by the table; Gemini's programs read how long they are to wait only in a 429, and Codex stops and
-            // tells the time only at one.
-            (_, Dialect::Gemini, Kind::CoolingDown) => with(429),
-            (_, Dialect::Responses, Kind::CoolingDown) if !again => with(429),
-            (Self::Codex, ..) if !later && (matches!(status, 401..=403 | 413) || status >= 500) => with(400),
-            (Self::Codex, ..) if status >= 500 => Reply { status: 503, wait: wait.or(Some(A_WHILE)) },
-            (Self::Gemini, ..) if !later && status >= 500 => with(400),
-            (Self::Claude, ..) if status == 401 => with(403),
+    /// The answer that makes it do what is meant.
+    pub(crate) fn reply(self, dialect: Dialect, usual: Reply, situation: Situation) -> Reply {
+        let Situation { kind, passes, again, untried } = situation;
+        let Reply { status, header, body } = usual;
+        let with = |status| Reply { status, ..usual };
+        let reply = match self {
+            Self::Codex if dialect == Dialect::Responses && kind == Kind::CoolingDown && !again => with(429),
+            Self::Codex if !passes && (matches!(status, 401..=403 | 413) || status >= 500) => with(400),
+            Self::Codex if status >= 500 => Reply { status: 503, header: header.or(Some(A_WHILE)), body },
+            // It reads how long it is to wait only in a 429.
+            Self::Gemini if passes && untried && status >= 500 => with(429),
+            Self::Gemini if !passes && status >= 500 => with(400),
+            Self::Claude if status == 401 => with(403),
             _ => usual,
+        };
+        let about_waiting = body.is_some() || matches!(reply.status, 429 | 503);
+        if self == Self::Gemini && !again && about_waiting {
+            return Reply { body: Some(body.unwrap_or(0).max(GEMINI_STOPS)), ..reply };
         }
+        reply
     }
 }
 
@@ -70,25 +92,38 @@ mod tests {
 
     #[test]
     fn each_program_stops_where_nothing_helps_and_waits_where_it_passes() {
-        let usual = |status| Reply { status, wait: None };
+        let usual = |status| Reply { status, header: None, body: None };
+        let stopping = |status| Reply { body: Some(GEMINI_STOPS), ..usual(status) };
         for (program, kind, status, later, wanted) in [
             (Program::Codex, Kind::Unauthorized, 502, false, usual(400)),
             (Program::Codex, Kind::Unauthorized, 401, false, usual(400)),
             (Program::Codex, Kind::MessageTooLarge, 413, false, usual(400)),
             (Program::Codex, Kind::InvalidRequest, 404, false, usual(404)),
-            (Program::Codex, Kind::Unavailable, 502, true, Reply { status: 503, wait: Some(A_WHILE) }),
+            (Program::Codex, Kind::Unavailable, 502, true, Reply { header: Some(A_WHILE), ..usual(503) }),
             (Program::Codex, Kind::RateLimited, 429, true, usual(429)),
             (Program::Gemini, Kind::Unauthorized, 502, false, usual(400)),
             (Program::Gemini, Kind::Unauthorized, 401, false, usual(401)),
-            (Program::Gemini, Kind::Unavailable, 503, true, usual(503)),
+            (Program::Gemini, Kind::Unavailable, 503, true, stopping(503)),
             (Program::Claude, Kind::Unauthorized, 401, false, usual(403)),
             (Program::Claude, Kind::Unauthorized, 502, false, usual(502)),
             (Program::Other, Kind::Unauthorized, 401, false, usual(401)),
             (Program::Other, Kind::Unauthorized, 502, false, usual(502)),
         ] {
             let dialect = Dialect::Messages;
-            let reply = program.reply(dialect, kind, usual(status), later, false);
+            let situation = Situation { kind, passes: later, again: false, untried: false };
+            let reply = program.reply(dialect, usual(status), situation);
             assert_eq!(reply, wanted, "{program:?} {kind:?} {status}");
         }
+    }
+
+    #[test]
+    fn a_target_that_is_out_of_use_is_a_limit_to_gemini_cli_and_a_503_to_libraries() {
+        let resting = Situation { kind: Kind::Unavailable, passes: true, again: false, untried: true };
+        let usual = Reply { status: 503, header: None, body: Some(20) };
+        let cli = Program::Gemini.reply(Dialect::Gemini, usual, resting);
+        assert_eq!((cli.status, cli.body), (429, Some(GEMINI_STOPS)));
+        assert_eq!(Program::Other.reply(Dialect::Gemini, usual, resting), usual, "the true wait");
+        let again = Situation { again: true, ..resting };
+        assert_eq!(Program::Gemini.reply(Dialect::Gemini, usual, again).body, Some(20), "it may come back");
     }
 }

@@ -1,17 +1,23 @@
 //! What the client is told besides the answer itself: heads, disclosure headers, errors in its dialect and language.
 //!
-//! Upstream texts are withheld from users: they may hold secrets or another customer's words, and the message of the kind says more. The
-//! whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
+//! What a provider said is handed on, redacted and bounded, where the client caused the fault or can mend it; for every other kind our own
+//! sentence says more. The whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
+//!
+//! Nobody is made to wait unasked: the SDKs retry twice by default and obey `retry-after`, so a wait is put into that header only where two of
+//! them are short. A longer one is told in the sentence and in the `koboshi` object, and the error is final.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use jiff::Timestamp;
 use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
+use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
+use koboshi_report::when::try_again;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
 use koboshi_wire::failure::Failure;
@@ -22,13 +28,15 @@ use serde_json::{Value, json};
 use crate::journey::{Ended, Journey};
 use crate::names;
 use crate::plan::Plan;
-use crate::program::Reply;
+use crate::program::{Program, Reply, Situation};
 use crate::story::Story;
 use crate::target::Target;
 use crate::world::World;
 
-/// A client's own retry is welcome only if it comes soon.
-const SOON: Duration = Duration::from_secs(60);
+/// The longest wait after which a library is told to retry: two of these are the most that its defaults make of it.
+const MAX_LIBRARY_WAIT: Duration = Duration::from_secs(5);
+/// The same for the agent programs, which show that they wait.
+const MAX_PROGRAM_WAIT: Duration = Duration::from_secs(60);
 
 /// So many headers of a provider's limits are handed on.
 const MOST_LIMITS: usize = 32;
@@ -181,6 +189,7 @@ pub(crate) struct Told {
     message: String,
     param: Option<String>,
     request: String,
+    /// Seconds, as the body says them.
     retry_after: Option<u64>,
     resets_at: Option<i64>,
     is_final: bool,
@@ -221,21 +230,84 @@ pub(crate) fn tell(
 ) -> Told {
     let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
     let own_credential = !targets.iter().any(|target| target.is_borrowed);
-    let (fault, retry_after) = (&*ended.fault, ended.retry_after);
+    let fault = &*ended.fault;
     let status = status_of(fault, own_credential);
+    let until = ended.retry_after.filter(|_| fault.advice.later).and_then(|after| {
+        let now = world.wall();
+        Some((now.checked_add(after).ok()?, now))
+    });
     let message = world.phrases.message(story.lang, fault.kind, fault.sub);
     let suggestion = world.phrases.suggestion(story.lang, fault.kind, fault.sub);
-    // What an app may show its users as it is, where the fault is not the request's and nobody could answer.
+    let detail = detail(plan, story, fault);
+    let sentence = match detail.filter(|_| is_mended_by_client(fault.kind)) {
+        Some(said) => said.to_owned(),
+        None => {
+            let reason = detail.and_then(|said| {
+                world.phrases.text(
+                    story.lang,
+                    "operator-reason",
+                    &[("reason", said.trim_end_matches(['.', '。']))],
+                )
+            });
+            let when = until
+                .map(|(until, now)| try_again(&world.phrases, story.lang, until, now, world.zone_of(story)));
+            joined(story.lang, [Some(&message), reason.as_ref(), Some(&suggestion), when.as_ref()])
+        }
+    };
+    // What an app may show its users as it is, where the fault is not the request's and no target could answer.
     let nobody = status == 429 || status >= 500;
     let user = nobody.then(|| world.phrases.text(story.lang, "unavailable-long", &[])).flatten();
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
-    let param = lack.map(|lack| lack.at.as_str());
-    let told = Words { message: &message, suggestion: &suggestion, param, user: user.as_deref() };
+    let words = Words {
+        sentence: &sentence,
+        message: &message,
+        suggestion: &suggestion,
+        detail,
+        param: lack.map(|lack| lack.at.as_str()),
+        user: user.as_deref(),
+    };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
     facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
-    let again = ended.untried && retry_after.is_some_and(|after| after <= SOON);
-    write(plan, story, fault, status, &told, retry_after, again, &trail, &facts)
+    let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
+    write(plan, story, &outcome, &words, &facts)
+}
+
+/// What the other side said, where the client may know it: a provider's words about a request that the client can mend, or an operator's
+/// reason.
+fn detail<'a>(plan: &Plan, story: &Story, fault: &'a Fault) -> Option<&'a str> {
+    let said = Some(fault.detail.trim()).filter(|said| !said.is_empty())?;
+    if fault.sub == Some(Sub::Operator) {
+        return Some(said);
+    }
+    let allowed = match plan.config.errors.detail {
+        ErrorDetail::Always => true,
+        ErrorDetail::Loopback => story.is_local,
+        _ => false,
+    };
+    (allowed && is_mended_by_client(fault.kind)).then_some(said)
+}
+
+/// Whether the client caused a fault of this kind, or can mend it: then it needs the provider's own words.
+const fn is_mended_by_client(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::InvalidRequest
+            | Kind::ModelNotFound
+            | Kind::ContextTooLarge
+            | Kind::MessageTooLarge
+            | Kind::ContentFiltered
+    )
+}
+
+/// Sentences one after the other: with a space between them where the language has one.
+fn joined<'a, S: AsRef<str> + 'a + ?Sized>(
+    lang: Lang,
+    sentences: impl IntoIterator<Item = Option<&'a S>>,
+) -> String {
+    let all: Vec<&str> =
+        sentences.into_iter().flatten().map(AsRef::as_ref).filter(|one| !one.is_empty()).collect();
+    all.join(if lang == Lang::Ja { "" } else { " " })
 }
 
 /// A mistake of the client, or of ours, before anybody was asked.
@@ -251,37 +323,51 @@ pub(crate) fn refuse(
     let fault = Fault::of(kind, "gateway.edge");
     let usual = world.phrases.message(story.lang, kind, None);
     let suggestion = world.phrases.suggestion(story.lang, kind, None);
-    let told = Words { message: message.unwrap_or(&usual), suggestion: &suggestion, param, user: None };
+    let message = message.unwrap_or(&usual);
+    // What the edge itself says is no sentence.
+    let end = if message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
+    let sentence = format!("{message}{end} {suggestion}");
+    let words =
+        Words { sentence: &sentence, message, suggestion: &suggestion, detail: None, param, user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
-    write(plan, story, &fault, status, &told, None, false, &[], &facts)
+    let outcome = Outcome { fault: &fault, status, until: None, untried: true, trail: &[] };
+    write(plan, story, &outcome, &words, &facts)
 }
 
 struct Words<'a> {
+    /// What the dialect's message says.
+    sentence: &'a str,
+    /// What failed.
     message: &'a str,
     suggestion: &'a str,
+    /// What the other side said, where the client may know it.
+    detail: Option<&'a str>,
     param: Option<&'a str>,
     user: Option<&'a str>,
 }
 
-#[expect(clippy::too_many_arguments, reason = "one place where an error becomes bytes")]
-fn write(
-    plan: &Plan,
-    story: &Story,
-    fault: &Fault,
+/// How a request ended that got no answer.
+struct Outcome<'a> {
+    fault: &'a Fault,
     status: u16,
-    words: &Words<'_>,
-    retry_after: Option<Duration>,
-    again: bool,
-    trail: &[Value],
-    facts: &Disclosure,
-) -> Told {
-    let seconds =
-        retry_after.map(|after| after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0)));
+    /// When another try may help, and what time it is now.
+    until: Option<(Timestamp, Timestamp)>,
+    /// No target was asked.
+    untried: bool,
+    trail: &'a [Value],
+}
+
+fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, facts: &Disclosure) -> Told {
+    let Outcome { fault, status, until, untried, trail } = *outcome;
+    let wait = until.map(|(until, now)| Duration::try_from(until.duration_since(now)).unwrap_or_default());
+    let seconds = wait.map(|wait| wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)));
     let mut koboshi = json!({
         "errorCode": fault.kind.code(&plan.config.code_prefix),
         "kind": fault.kind.name(),
+        "sub": fault.sub.map(Sub::name),
         "message": words.message,
         "suggestion": words.suggestion,
+        "detail": words.detail,
         "userMessage": words.user,
         "retryable": fault.advice.later,
         "retryAfterSeconds": seconds,
@@ -292,31 +378,30 @@ fn write(
     if let Some(koboshi) = koboshi.as_object_mut().filter(|_| !facts.lacks.is_empty()) {
         koboshi.insert("lacks".to_owned(), json!(&facts.lacks));
     }
-    // What the edge itself says is no sentence.
-    let end = if words.message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
-    let said = format!("{}{end} {}", words.message, words.suggestion);
-    let usual = Reply { status, wait: seconds };
-    let Reply { status, wait } =
-        story.program.reply(story.dialect, fault.kind, usual, fault.advice.later, again);
-    let mut heading = head(status, "application/json", story, facts);
+    let max_wait = if story.program == Program::Other { MAX_LIBRARY_WAIT } else { MAX_PROGRAM_WAIT };
+    let again = untried && wait.is_some_and(|wait| wait <= max_wait);
+    let situation = Situation { kind: fault.kind, passes: fault.advice.later, again, untried };
+    let short = wait.is_some_and(|wait| wait <= MAX_LIBRARY_WAIT);
+    let usual =
+        Reply { status, header: seconds.filter(|_| short || story.program != Program::Other), body: seconds };
+    let reply = story.program.reply(story.dialect, usual, situation);
+    let mut heading = head(reply.status, "application/json", story, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
     heading.add(&names::SHOULD_RETRY, if again { "true" } else { "false" });
-    if let Some(seconds) = wait {
+    if let Some(seconds) = reply.header {
         heading.add(RETRY_AFTER, seconds.to_string());
     }
-    let later =
-        |seconds: u64| story.wall.as_second().saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX));
     Told {
-        status,
+        status: reply.status,
         heading,
         dialect: story.dialect,
         kind: fault.kind,
         code: fault.kind.name().to_owned(),
-        message: said.trim().to_owned(),
+        message: words.sentence.trim().to_owned(),
         param: words.param.map(str::to_owned),
         request: story.id.to_string(),
-        retry_after: seconds,
-        resets_at: seconds.map(later),
+        retry_after: reply.body,
+        resets_at: until.map(|(until, _)| until.as_second()),
         is_final: !again,
         koboshi,
     }

@@ -43,6 +43,8 @@ pub(crate) struct Story {
     pub(crate) dialect: Dialect,
     /// What it is, where that matters.
     pub(crate) program: Program,
+    /// The client is on this machine.
+    pub(crate) is_local: bool,
     /// A stream is to be one JSON list, as Gemini's clients may want it.
     pub(crate) list: bool,
     /// What a client that speaks Anthropic's dialect wants of its newer parts: without it they are refused there.

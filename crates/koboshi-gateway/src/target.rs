@@ -25,6 +25,7 @@ use crate::interface::{Interface, Paths};
 use crate::meters::TargetMeters;
 use crate::plan::{KeyUse, Plan, Provider};
 use crate::timers::Timers;
+use crate::unavailable::Causes;
 use crate::world::World;
 
 /// How often limits are learned from headers.
@@ -59,6 +60,8 @@ pub(crate) struct Target {
     absent_until: AtomicU64,
     /// When limits were last learned from headers.
     learned: AtomicU64,
+    /// What keeps it from being asked, for those who come meanwhile.
+    pub(crate) causes: Causes,
 }
 
 /// What knowledge about a target is filed under.
@@ -325,6 +328,7 @@ fn make(
         refuses_prefill: AtomicBool::new(false),
         absent_until: AtomicU64::new(0),
         learned: AtomicU64::new(0),
+        causes: before.map(|before| before.causes.taken_over()).unwrap_or_default(),
     }
 }
 

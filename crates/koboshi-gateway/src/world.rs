@@ -119,6 +119,11 @@ impl World {
         self.wall().to_zoned(self.zone.clone())
     }
 
+    /// The zone of whoever reads an answer: that of this machine for a client on it, else nobody knows.
+    pub(crate) fn zone_of(&self, story: &Story) -> TimeZone {
+        if story.is_local { self.zone.clone() } else { TimeZone::UTC }
+    }
+
     /// Fresh chance for one request.
     pub(crate) fn seed(&self) -> Seed {
         Seed::new(self.chance.fetch_add(1, Ordering::Relaxed)).nth(1)

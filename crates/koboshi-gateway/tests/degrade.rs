@@ -480,7 +480,7 @@ fn should_open_circuit_breaker_after_multiple_failures() {
     let asked = stage.one.all_calls();
     assert_eq!(asked, 5, "five failures open it");
     let answer = stage.ask(&chat(false));
-    assert_error(&answer, 503, "cooling_down");
+    assert_error(&answer, 504, "timeout");
     assert_eq!(stage.one.all_calls(), asked, "the next call was blocked");
     stage.until_breaker("one/silence", "open");
 }

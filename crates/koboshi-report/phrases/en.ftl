@@ -180,6 +180,9 @@ kind-process-failed-turns =
 kind-cooling-down =
     .message = This target is resting after earlier failures and is not asked until its rest ends.
     .suggestion = Nothing needs to be done: it goes on by itself when the rest ends. Another target can be used until then.
+kind-cooling-down-operator =
+    .message = An operator has taken this target out of use.
+    .suggestion = Ask whoever runs this gateway, or use another model until then.
 kind-parked =
     .message = This is stopped until a person resumes it.
     .suggestion = See the reason with koboshi status, remove it, then resume.
@@ -295,6 +298,12 @@ json-cut-model =
 
     Send it again in smaller pieces, or with less content. Sending the same again would be cut again.
 json-call = Call { $id }, tool { $tool }.
+
+## When another try is worth it, and why an operator decided
+
+try-again-in = Please try again in { $length }.
+try-again-after = Please try again after { $time }.
+operator-reason = Reason: { $reason }.
 
 ## Answers when nothing else is left
 

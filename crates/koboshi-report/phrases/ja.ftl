@@ -180,6 +180,9 @@ kind-process-failed-turns =
 kind-cooling-down =
     .message = この接続先は、先ほどの失敗のため休止中です。休止が終わるまでリクエストを送りません。
     .suggestion = 休止が終われば自動的に再開するため、操作は不要です。それまで別の接続先を使うこともできます。
+kind-cooling-down-operator =
+    .message = 運用担当者がこの接続先の使用を一時停止しています。
+    .suggestion = ゲートウェイの運用担当者に確認するか、それまで別のモデルを使ってください。
 kind-parked =
     .message = 停止中です。人が再開するまで動きません。
     .suggestion = koboshi status で理由を確認し、原因を取り除いてから再開してください。
@@ -295,6 +298,12 @@ json-cut-model =
 
     内容を小さく分けるか、短くして、もう一度送信してください。同じ内容を送ると再び途中で切れます。
 json-call = 呼び出し { $id }、ツール { $tool }。
+
+## いつ再試行すればよいか、運用担当者の理由
+
+try-again-in = { $length }後にもう一度お試しください。
+try-again-after = 再開予定: { $time }
+operator-reason = 理由: { $reason }。
 
 ## ほかに手段がないときの応答
 

@@ -7,3 +7,4 @@
 pub mod guard;
 pub mod phrase;
 pub mod reask;
+pub mod when;

@@ -178,6 +178,7 @@ fn rest() -> Rest {
         fixed: true,
         streaks: [(Class::Quota, 3)].into(),
         detail: "the allowance of five hours is used up".to_owned(),
+        cause: None,
     }
 }
 

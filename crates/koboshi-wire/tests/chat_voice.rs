@@ -187,7 +187,7 @@ fn errors_have_the_words_that_clients_know() {
         )
     };
     let two = |kind: &str, code: &str| (kind.to_owned(), code.to_owned());
-    assert_eq!(of(Kind::CoolingDown, Some("KBS-7003")), two("rate_limit_error", "rate_limit_exceeded"));
+    assert_eq!(of(Kind::CoolingDown, Some("KBS-7003")), two("server_error", "KBS-7003"));
     assert_eq!(of(Kind::Timeout, Some("KBS-1002")), two("server_error", "KBS-1002"));
     assert_eq!(of(Kind::Timeout, None), two("server_error", "timeout"));
     assert_eq!(of(Kind::InvalidRequest, None), two("invalid_request_error", "invalid_request"));

@@ -390,22 +390,19 @@ fn errors_have_the_vendors_words() {
 }
 
 #[test]
-fn messages_say_the_time_and_what_claude_code_looks_for() {
-    let koboshi = json!({"code": "KBS-7003"});
-    let cooling = Failure {
-        message: "All targets are resting.",
+fn messages_say_what_claude_code_looks_for() {
+    let koboshi = json!({"code": "KBS-3001"});
+    let limited = Failure {
+        message: "Please try again after 2026-11-16 09:27 UTC.",
         resets_at: Some(1_794_821_220),
         is_final: true,
         koboshi: Some(&koboshi),
-        ..failure(Kind::CoolingDown, 429)
+        ..failure(Kind::RateLimited, 429)
     };
-    let value: Value = serde_json::from_slice(&error::body(&cooling)).unwrap();
+    let value: Value = serde_json::from_slice(&error::body(&limited)).unwrap();
     assert_eq!(value["error"]["type"], "rate_limit_error");
-    assert_eq!(value["error"]["message"], "All targets are resting. Try again at 2026-11-16 09:27 UTC.");
-    assert_eq!(value["error"]["koboshi"]["code"], "KBS-7003");
-    let told = Failure { message: "Resting until 2026-11-16 09:27 UTC.", ..cooling };
-    let value: Value = serde_json::from_slice(&error::body(&told)).unwrap();
-    assert_eq!(value["error"]["message"], "Resting until 2026-11-16 09:27 UTC.", "not twice");
+    assert_eq!(value["error"]["message"], limited.message, "as it is");
+    assert_eq!(value["error"]["koboshi"]["code"], "KBS-3001");
     let long = Failure { message: "213462 tokens > 200000", ..failure(Kind::ContextTooLarge, 400) };
     let value: Value = serde_json::from_slice(&error::body(&long)).unwrap();
     assert_eq!(value["error"]["message"], "prompt is too long: 213462 tokens > 200000");

@@ -139,6 +139,7 @@ fn codex_is_told_when_to_come_back() {
             resets_at: Some(1_800_000_000),
             retry_after: Some(7200),
             is_final: true,
+            status: 429,
             ..failure(kind)
         };
         let error = told(&known);

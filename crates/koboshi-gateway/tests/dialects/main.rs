@@ -9,6 +9,7 @@ mod errors;
 mod falls;
 mod own;
 mod passing;
+mod repeated;
 mod silence;
 mod speech;
 mod tools;

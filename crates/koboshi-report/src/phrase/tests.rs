@@ -21,6 +21,7 @@ const FINER: &[(Kind, &[Sub])] = &[
     (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
     (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Turns]),
     (Kind::AgentError, &[Sub::Turns]),
+    (Kind::CoolingDown, &[Sub::Operator]),
 ];
 
 const TOOL_CATEGORIES: &str = "font missing_module missing_command permission resource plotting file_io network \
@@ -30,7 +31,7 @@ const TEXTS: &str = "init-done init-next serve-listens serve-label-providers ser
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long label-what label-kind label-code label-whose label-do label-wait label-affects \
+    static-notice unavailable-long try-again-in try-again-after operator-reason label-what label-kind label-code label-whose label-do label-wait label-affects \
     label-sure label-said label-reason label-retry label-same label-other label-later label-seen label-seen-from-end \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
@@ -171,7 +172,7 @@ fn no_entry_is_left_over() {
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left key near until place count node command slot why id tool tools limit \
-        calls responses pattern what form";
+        calls responses pattern what form length reason";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

@@ -50,6 +50,7 @@ pub(crate) fn rest(set: i64, until: i64, streak: u32) -> Rest {
         fixed: true,
         streaks: BTreeMap::from([(Class::Quota, streak)]),
         detail: "used up".to_owned(),
+        cause: None,
     }
 }
 

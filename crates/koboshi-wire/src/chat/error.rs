@@ -47,7 +47,7 @@ fn said<'a>(failure: &Failure<'a>) -> ErrorBody<'a> {
 /// `type`, and `code` where OpenAI has a word for it.
 const fn words(kind: Kind) -> (&'static str, Option<&'static str>) {
     match kind {
-        Kind::RateLimited | Kind::CoolingDown => ("rate_limit_error", Some("rate_limit_exceeded")),
+        Kind::RateLimited => ("rate_limit_error", Some("rate_limit_exceeded")),
         Kind::QuotaExceeded => ("insufficient_quota", Some("insufficient_quota")),
         Kind::ContextTooLarge => ("invalid_request_error", Some("context_length_exceeded")),
         Kind::ContentFiltered => ("invalid_request_error", Some("content_filter")),

@@ -1,8 +1,7 @@
 //! An error in Google's envelope.
 //!
 //! `status` is the name that Google's table gives to the HTTP status. The details are those that real clients look for: Gemini CLI waits what
-//! `RetryInfo` says up to 300 seconds and stops above that, showing the time, but looks only where the code is 429. So a failure that is final and
-//! about waiting says more than 300. What Koboshi has to say stands inside `error`, as in every dialect.
+//! `RetryInfo` says. What Koboshi has to say stands inside `error`, as in every dialect.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,9 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 use crate::json;
-
-/// Above this Gemini CLI does not come back by itself.
-const LONGEST_WAIT: u64 = 300;
 
 /// Whose error it is, in `ErrorInfo`. Not a name of Google's: those mean more to its clients than we could.
 const DOMAIN: &str = "koboshi";
@@ -64,7 +60,7 @@ fn details(failure: &Failure<'_>) -> Vec<Value> {
         "domain": DOMAIN,
         "metadata": metadata,
     })];
-    if let Some(seconds) = wait(failure) {
+    if let Some(seconds) = failure.retry_after {
         all.push(json!({
             "@type": "type.googleapis.com/google.rpc.RetryInfo",
             "retryDelay": format!("{seconds}s"),
@@ -84,15 +80,6 @@ fn details(failure: &Failure<'_>) -> Vec<Value> {
         }));
     }
     all
-}
-
-/// In how many seconds another try is worth it.
-fn wait(failure: &Failure<'_>) -> Option<u64> {
-    let is_about_waiting = failure.retry_after.is_some() || matches!(failure.status, 429 | 503);
-    if failure.is_final && is_about_waiting {
-        return Some(failure.retry_after.unwrap_or(0).max(LONGEST_WAIT + 1));
-    }
-    failure.retry_after
 }
 
 #[derive(Serialize)]

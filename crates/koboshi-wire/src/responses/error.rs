@@ -75,6 +75,7 @@ pub(super) fn in_stream<'a>(failure: &Failure<'a>) -> Told<'a> {
 
 fn is_usage_limit(failure: &Failure<'_>) -> bool {
     failure.is_final
+        && failure.status == 429
         && failure.resets_at.is_some()
         && matches!(failure.kind, Kind::RateLimited | Kind::QuotaExceeded | Kind::CoolingDown)
 }
@@ -82,7 +83,7 @@ fn is_usage_limit(failure: &Failure<'_>) -> bool {
 /// `type` and `code` as clients of the dialect know them; without a code where they know none.
 fn words(kind: Kind, status: u16) -> (&'static str, Option<&'static str>) {
     match kind {
-        Kind::RateLimited | Kind::CoolingDown => ("rate_limit_error", Some("rate_limit_exceeded")),
+        Kind::RateLimited => ("rate_limit_error", Some("rate_limit_exceeded")),
         Kind::QuotaExceeded => ("insufficient_quota", Some("insufficient_quota")),
         Kind::ContextTooLarge => ("invalid_request_error", Some("context_length_exceeded")),
         Kind::ContentFiltered => ("invalid_request_error", Some("content_filter")),

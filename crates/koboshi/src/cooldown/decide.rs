@@ -14,7 +14,7 @@ use crate::fault::{Confidence, Fault};
 use crate::time::scaled;
 use crate::wait::{Form, Wait};
 
-use super::{Class, Cleared, Cooldown, CooldownPolicy, Rest};
+use super::{Cause, Class, Cleared, Cooldown, CooldownPolicy, Rest};
 
 /// Details longer than this are cut: they are for one line of a status page.
 const LONGEST_DETAIL: usize = 300;
@@ -34,13 +34,15 @@ pub struct Failure {
     pub ran: Option<Duration>,
     /// What was said, already redacted.
     pub detail: String,
+    /// The fault, as far as it is kept.
+    pub cause: Option<Cause>,
 }
 
 impl Failure {
     /// A failure of this class, with nothing else known.
     #[must_use]
     pub fn of_class(class: Class) -> Self {
-        Self { class, wait: None, stop: false, started: None, ran: None, detail: String::new() }
+        Self { class, wait: None, stop: false, started: None, ran: None, detail: String::new(), cause: None }
     }
 
     /// The failure that a fault means.
@@ -53,6 +55,7 @@ impl Failure {
             wait: fault.wait,
             stop: Class::needs_a_person(fault),
             detail: fault.detail.clone(),
+            cause: Some(Cause::of(fault)),
             ..Self::of_class(Class::Error)
         }
     }
@@ -131,6 +134,7 @@ impl Cooldown {
             fixed: wait.is_some_and(|wait| wait.form != Form::Countdown),
             streaks,
             detail: cut(&failure.detail),
+            cause: failure.cause,
         };
         self.rest = Some(match before {
             Some(before) if before.outlasts(&rest, now) => Rest { streaks: rest.streaks, ..before },
@@ -171,6 +175,7 @@ impl Cooldown {
             fixed: true,
             streaks: BTreeMap::new(),
             detail: cut(detail),
+            cause: None,
         });
     }
 

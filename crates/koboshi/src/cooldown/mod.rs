@@ -8,6 +8,7 @@
 //! *Not here*: starting anything, sleeping, storing.
 #![doc = include_str!("../docs/cooldown.md")]
 
+mod cause;
 mod class;
 mod decide;
 mod event;
@@ -18,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use cause::Cause;
 pub use class::Class;
 pub use decide::{Failure, Standing};
 pub use event::{CooldownEvent, Happened};

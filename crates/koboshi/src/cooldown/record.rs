@@ -15,7 +15,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Class;
+use super::{Cause, Class};
 
 /// Clocks of one fleet differ by less. A rest that seems to have been set further in the future was set before the
 /// clock was set back.
@@ -54,6 +54,9 @@ pub struct Rest {
     /// What was said, redacted and shortened.
     #[serde(default)]
     pub detail: String,
+    /// The fault that set it; none for a person's decision, and where an older version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::cause::read")]
+    pub cause: Option<Cause>,
 }
 
 impl Rest {
@@ -79,8 +82,8 @@ impl Rest {
     }
 
     /// The order that decides between two rests of one epoch.
-    fn rank(&self) -> (bool, Timestamp, Timestamp, Timestamp, Class, bool, &str) {
-        (self.parked, self.until, self.set, self.since, self.class, self.fixed, &self.detail)
+    fn rank(&self) -> (bool, Timestamp, Timestamp, Timestamp, Class, bool, &str, Option<Cause>) {
+        (self.parked, self.until, self.set, self.since, self.class, self.fixed, &self.detail, self.cause)
     }
 
     fn merge(&self, other: &Self) -> Self {
@@ -181,6 +184,7 @@ mod tests {
             fixed: false,
             streaks: BTreeMap::from([(Class::Quota, streak)]),
             detail: String::new(),
+            cause: None,
         }
     }
 
@@ -249,8 +253,10 @@ mod tests {
 
     fn any_rest() -> impl Strategy<Value = Rest> {
         let streaks = proptest::collection::btree_map(0..Class::ALL.len(), 0_u32..4, 0..3);
-        (any::<bool>(), 0_i64..4, 0_i64..4, 0..Class::ALL.len(), any::<bool>(), streaks, 0_u8..2).prop_map(
-            |(parked, until, set, class, fixed, streaks, detail)| Rest {
+        let cause = proptest::option::of(0..Class::ALL.len());
+        let said = (0_u8..2, cause);
+        (any::<bool>(), 0_i64..4, 0_i64..4, 0..Class::ALL.len(), any::<bool>(), streaks, said).prop_map(
+            |(parked, until, set, class, fixed, streaks, (detail, cause))| Rest {
                 parked,
                 until: at(until),
                 set: at(set),
@@ -259,6 +265,7 @@ mod tests {
                 fixed,
                 streaks: streaks.into_iter().map(|(class, n)| (Class::ALL[class], n)).collect(),
                 detail: detail.to_string(),
+                cause: cause.and_then(|class| Cause::of_class(Class::ALL[class])),
             },
         )
     }

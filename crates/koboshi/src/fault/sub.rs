@@ -62,6 +62,7 @@ subs! {
     Memory = "memory", "out of memory";
     Signal = "signal", "ended by a signal";
     Turns = "turns", "the turn limit of the agent";
+    Operator = "operator", "an operator decided it";
 }
 
 impl Sub {

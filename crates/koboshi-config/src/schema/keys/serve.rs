@@ -6,7 +6,7 @@ use super::build::{
     optional_count_at, secret, section, text, texts, word, word_at,
 };
 use super::forms::{HOST, LISTEN, NAME, ORIGIN, SHA256, URL};
-use crate::gateway::{ClientKey, KeepAlive, LogFormat};
+use crate::gateway::{ClientKey, ErrorDetail, KeepAlive, LogFormat};
 use crate::secret::Secret;
 
 const LEVELS: &[&str] = &["error", "warn", "info", "debug"];
@@ -163,6 +163,21 @@ pub(super) fn keys() -> Vec<Key> {
 
 pub(super) fn telling() -> Vec<Key> {
     vec![
+        section("errors", "What clients are told of errors"),
+        word(
+            "errors.detail",
+            ErrorDetail::NAMES,
+            Field {
+                get: |c, _| Some(c.errors.detail.name()),
+                set: |c, _, word| {
+                    if let Some(detail) = word.and_then(ErrorDetail::from_name) {
+                        c.errors.detail = detail;
+                    }
+                },
+            },
+            "Who gets the provider's own message, redacted, where the client can mend the request (invalid request, unknown model, context \
+             too large, content filter): every client, only clients on this machine, or none",
+        ),
         section("log", "What is written to the log"),
         word(
             "log.format",

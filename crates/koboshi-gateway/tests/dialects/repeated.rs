@@ -1,0 +1,203 @@
+//! The second error is the first one: a target that is out of use answers with the fault that put it there.
+
+use std::time::Duration;
+
+use koboshi_config::gateway::ErrorDetail;
+use koboshi_store::{Clock, SystemClock};
+use koboshi_testkit::{Answer, until};
+use koboshi_wire::Dialect;
+use serde_json::{Value, json};
+
+use crate::common::{Stage, route, start};
+use crate::speech::{ask, question, stage};
+
+/// What a client sees of an error: all but ids, times and the trail of attempts.
+fn seen(dialect: Dialect, answer: &Answer) -> Value {
+    let error = answer.json()["error"].clone();
+    let word = if dialect == Dialect::Gemini { &error["status"] } else { &error["type"] };
+    let without_digits = |text: &Value| {
+        text.as_str().unwrap().split(|c: char| c.is_ascii_digit()).collect::<Vec<_>>().concat()
+    };
+    json!({
+        "status": answer.status,
+        "word": word,
+        "code": error["code"],
+        "message": without_digits(&error["message"]),
+        "kind": error["koboshi"]["kind"],
+        "sub": error["koboshi"]["sub"],
+        "detail": error["koboshi"]["detail"],
+        "suggestion": error["koboshi"]["suggestion"],
+        "retryable": error["koboshi"]["retryable"],
+        "waits": !error["koboshi"]["retryAfterSeconds"].is_null(),
+    })
+}
+
+#[test]
+fn every_fault_is_the_same_the_second_time() {
+    for dialect in Dialect::ALL {
+        for (fall, status) in [
+            ("model-404", 404),
+            ("quota?retry_after=2h", 429),
+            ("billing", 429),
+            ("auth-401", 502),
+            ("rate-429?retry_after=30", 429),
+        ] {
+            let stage = stage(dialect, &[&format!("one/{fall}")], |_| {});
+            let first = ask(&stage, &question(dialect, "hello", false));
+            assert_eq!(first.status, status, "{dialect:?} {fall} {first:?}");
+            for stream in [false, true] {
+                let again = ask(&stage, &question(dialect, "hello", stream));
+                assert_eq!(seen(dialect, &again), seen(dialect, &first), "{dialect:?} {fall}");
+                assert_eq!(again.header("x-should-retry"), Some("false"), "{dialect:?} {fall}");
+                assert_eq!(again.header("retry-after"), None, "{dialect:?} {fall}: no SDK waits for it");
+            }
+            assert_eq!(stage.calls().0, 1, "{dialect:?} {fall}: it was asked once");
+        }
+    }
+}
+
+#[test]
+fn an_open_breaker_tells_the_fault_that_opened_it() {
+    for (fall, status) in [("fail-503", 503), ("overloaded", 503), ("fail-500", 500)] {
+        let stage = Stage::with(&[&format!("one/{fall}")], |config| {
+            config.remedy.backoff.attempts = 1;
+            config.breaker.consecutive = Some(1);
+            config.breaker.probe.last_target_every = None;
+        });
+        let first = ask(&stage, &question(Dialect::Chat, "hello", false));
+        assert_eq!(first.status, status, "{first:?}");
+        let again = ask(&stage, &question(Dialect::Chat, "hello", false));
+        let (first, again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
+        assert_eq!((&again["status"], &again["kind"]), (&first["status"], &first["kind"]), "{fall}");
+        assert_eq!(stage.calls().0, 1, "{fall}: it was not asked again");
+    }
+}
+
+#[test]
+fn a_restart_does_not_change_the_error() {
+    let stage = stage(Dialect::Chat, &["one/quota?retry_after=2h"], |_| {});
+    let first = ask(&stage, &question(Dialect::Chat, "hello", false));
+    let (store, config) = (stage.store.clone(), stage.config.clone());
+    stage.gateway.stop();
+    let gateway = start(config, &store).unwrap();
+    let stage = Stage { gateway, ..stage };
+    let again = ask(&stage, &question(Dialect::Chat, "hello", false));
+    assert_eq!(seen(Dialect::Chat, &again), seen(Dialect::Chat, &first));
+    assert_eq!(stage.calls().0, 1, "what was stated is remembered");
+}
+
+#[test]
+fn of_several_causes_the_one_that_ends_soonest_is_told_both_times() {
+    for (chain, status, kind) in [
+        (["one/model-404", "two/quota?retry_after=2h"], 429, "quota_exceeded"),
+        (["one/quota?retry_after=2h", "two/rate-429?retry_after=30"], 429, "rate_limited"),
+        (["one/rate-429?retry_after=30", "two/quota?retry_after=2h"], 429, "rate_limited"),
+        (["one/auth-401", "two/model-404"], 502, "unauthorized"),
+        (["one/model-404", "two/auth-401"], 404, "model_not_found"),
+    ] {
+        let stage = Stage::of(&chain);
+        for time in ["first", "second"] {
+            let answer = ask(&stage, &question(Dialect::Chat, "hello", false));
+            let told = seen(Dialect::Chat, &answer);
+            assert_eq!((&told["status"], &told["kind"]), (&json!(status), &json!(kind)), "{chain:?} {time}");
+        }
+        assert_eq!(stage.calls(), (1, 1), "{chain:?}");
+    }
+}
+
+#[test]
+fn what_an_operator_cooled_says_so_with_the_reason() {
+    let stage = Stage::of(&["one/ok"]);
+    let mut client = stage.client();
+    let ends = SystemClock.wall() + Duration::from_secs(7200);
+    let change = json!({"key": "provider:one", "action": "cool", "until": ends, "reason": "incident 4711"});
+    client.send("POST", "/koboshi/cooldowns", &[], change.to_string().as_bytes());
+    let done = client.read();
+    assert!(done.status < 300, "{done:?}");
+    let answer = until("the cooldown", || {
+        let answer = ask(&stage, &question(Dialect::Chat, "hello", false));
+        (answer.status != 200).then_some(answer)
+    });
+    assert_eq!(answer.status, 503, "{answer:?}");
+    let told = seen(Dialect::Chat, &answer);
+    assert_eq!((&told["kind"], &told["sub"]), (&json!("cooling_down"), &json!("operator")));
+    assert_eq!((&told["word"], &told["code"]), (&json!("server_error"), &json!("cooling_down")));
+    let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.contains("An operator has taken this target out of use. Reason: incident 4711."),
+        "{message}"
+    );
+    assert!(message.contains("Please try again after "), "{message}");
+    let (path, body) = question(Dialect::Chat, "hello", false);
+    let mut client = stage.client();
+    client.send("POST", &path, &[("accept-language", "ja")], body.to_string().as_bytes());
+    let answer = client.read();
+    let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.starts_with("運用担当者がこの接続先の使用を一時停止しています。理由: incident 4711。"),
+        "{message}"
+    );
+    assert!(message.contains("再開予定: ") && message.ends_with("（UTC）"), "{message}");
+    assert!(!message.contains(". ") && !message.contains("。."), "{message}");
+}
+
+#[test]
+fn the_providers_reason_is_handed_on_where_the_client_can_mend_the_request() {
+    for dialect in Dialect::ALL {
+        for (fall, status, kind) in [
+            ("model-404", 404, "model_not_found"),
+            ("context", 400, "context_too_large"),
+            ("filter-400", 400, "content_filtered"),
+        ] {
+            let stage = stage(dialect, &[&format!("one/{fall}")], |_| {});
+            let answer = ask(&stage, &question(dialect, "hello", false));
+            assert_eq!(answer.status, status, "{dialect:?} {fall} {answer:?}");
+            let error = answer.json()["error"].clone();
+            assert_eq!(error["koboshi"]["kind"], kind, "{error}");
+            // Google says that it blocked a prompt by a word alone.
+            if (dialect, fall) == (Dialect::Gemini, "filter-400") {
+                continue;
+            }
+            let detail = error["koboshi"]["detail"].as_str().unwrap_or_else(|| panic!("{dialect:?} {error}"));
+            assert!(error["message"].as_str().unwrap().ends_with(detail), "{error}");
+            assert!(!detail.is_empty() && detail.chars().count() <= 400, "{error}");
+        }
+        // What the client cannot mend keeps our sentence.
+        let stage = stage(dialect, &["one/auth-401"], |_| {});
+        let error = ask(&stage, &question(dialect, "hello", false)).json()["error"].clone();
+        assert_eq!(error["koboshi"]["detail"], Value::Null, "{error}");
+    }
+}
+
+#[test]
+fn the_reason_can_be_kept_back() {
+    for (detail, told) in
+        [(ErrorDetail::Always, true), (ErrorDetail::Loopback, true), (ErrorDetail::Never, false)]
+    {
+        let stage = Stage::with(&["one/ok"], |config| config.errors.detail = detail);
+        let empty = ("/v1/chat/completions".to_owned(), json!({"model": "m", "messages": []}));
+        let error = ask(&stage, &empty).json()["error"].clone();
+        assert_eq!(error["koboshi"]["kind"], "invalid_request", "{error}");
+        assert_eq!(error["koboshi"]["detail"].is_string(), told, "{detail:?} {error}");
+        assert_eq!(error["message"].as_str().unwrap().contains("empty array"), told, "{error}");
+        let own =
+            error["message"].as_str().unwrap().starts_with("The AI provider could not accept the request");
+        assert_eq!(own, !told, "{error}");
+    }
+}
+
+#[test]
+fn a_short_wait_is_left_to_the_sdk_and_a_long_one_is_final() {
+    for (wait, again) in [(4, true), (20, false)] {
+        let stage = Stage::with(&[&format!("one/rate-429?retry_after={wait}")], |config| {
+            config.routes.insert("other".to_owned(), route(&["one/ok"]));
+        });
+        ask(&stage, &question(Dialect::Chat, "hello", false));
+        let answer = ask(&stage, &question(Dialect::Chat, "hello", false));
+        assert_eq!(answer.status, 429, "{answer:?}");
+        assert_eq!(answer.header("x-should-retry"), Some(if again { "true" } else { "false" }));
+        let told = answer.number("retry-after");
+        assert_eq!(told.is_some(), again, "{answer:?}");
+        assert!(told.is_none_or(|seconds| (1..=wait).contains(&seconds)), "{told:?}");
+    }
+}

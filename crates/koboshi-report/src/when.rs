@@ -1,0 +1,95 @@
+//! Times as people read them: in their own zone, in their own form, and as part of a sentence.
+//!
+//! Nobody who reads an error wants to convert UTC. Whoever calls knows the reader's zone and hands it in; where it is not known, UTC is named
+//! as such. Times are rounded up to the minute: a minute too early would be a retry in vain.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::phrase::{Lang, Phrases};
+
+/// A wait of up to this is said as a length, a longer one as a time of day.
+const MAX_LENGTH: Duration = Duration::from_secs(90);
+
+/// A time of day with its date and zone: `2026-11-17 12:36 JST`, `2026-11-17 12:36（日本時間）`.
+#[must_use]
+pub fn local_time(lang: Lang, time: &Zoned) -> String {
+    let time = rounded_up(time);
+    let said = time.strftime("%Y-%m-%d %H:%M");
+    match lang {
+        Lang::En => format!("{said} {}", zone_name(&time)),
+        Lang::Ja if time.time_zone().iana_name() == Some("Asia/Tokyo") => format!("{said}（日本時間）"),
+        Lang::Ja => format!("{said}（{}）", zone_name(&time)),
+    }
+}
+
+/// When another try is worth it, as a sentence: `Please try again in 30s.`, `Please try again after 2026-11-17 12:36 JST.`
+#[must_use]
+pub fn try_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp, zone: TimeZone) -> String {
+    let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+    let said = if wait <= MAX_LENGTH {
+        let seconds = Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(ONE);
+        phrases.text(lang, "try-again-in", &[("length", &phrases.countdown(lang, seconds))])
+    } else {
+        phrases.text(lang, "try-again-after", &[("time", &local_time(lang, &until.to_zoned(zone)))])
+    };
+    said.unwrap_or_default()
+}
+
+const ONE: Duration = Duration::from_secs(1);
+
+fn rounded_up(time: &Zoned) -> Zoned {
+    let whole = time.second() == 0 && time.subsec_nanosecond() == 0;
+    let next = if whole { time.clone() } else { time.saturating_add(jiff::Span::new().minutes(1)) };
+    next.with().second(0).subsec_nanosecond(0).build().unwrap_or(next)
+}
+
+/// `JST`, `UTC`, `CET`; where a zone has no letters, its offset: `UTC+04`.
+fn zone_name(time: &Zoned) -> String {
+    let name = time.strftime("%Z").to_string();
+    if name.starts_with(['+', '-']) { format!("UTC{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::TimeZoneDatabase;
+
+    fn at(text: &str) -> Zoned {
+        jiff::fmt::temporal::DateTimeParser::new()
+            .parse_zoned_with(&TimeZoneDatabase::bundled(), text)
+            .unwrap()
+    }
+
+    #[test]
+    fn times_are_local_and_name_their_zone() {
+        for (time, en, ja) in [
+            ("2026-11-17T12:36:00[Asia/Tokyo]", "2026-11-17 12:36 JST", "2026-11-17 12:36（日本時間）"),
+            ("2026-11-17T12:35:01[Asia/Tokyo]", "2026-11-17 12:36 JST", "2026-11-17 12:36（日本時間）"),
+            ("2026-12-31T23:59:30[Europe/Paris]", "2027-01-01 00:00 CET", "2027-01-01 00:00（CET）"),
+            ("2026-11-17T03:36:00[UTC]", "2026-11-17 03:36 UTC", "2026-11-17 03:36（UTC）"),
+            ("2026-11-17T03:36:00[Asia/Dubai]", "2026-11-17 03:36 UTC+04", "2026-11-17 03:36（UTC+04）"),
+        ] {
+            assert_eq!(local_time(Lang::En, &at(time)), en);
+            assert_eq!(local_time(Lang::Ja, &at(time)), ja);
+        }
+    }
+
+    #[test]
+    fn a_short_wait_is_a_length_and_a_long_one_a_time() {
+        let phrases = Phrases::new().unwrap();
+        let now = at("2026-11-17T12:00:00[Asia/Tokyo]");
+        let zone = now.time_zone().clone();
+        let say = |lang, wait: u64| {
+            let until = now.timestamp() + Duration::from_millis(wait);
+            try_again(&phrases, lang, until, now.timestamp(), zone.clone())
+        };
+        assert_eq!(say(Lang::En, 29_500), "Please try again in 30s.");
+        assert_eq!(say(Lang::Ja, 29_500), "30秒後にもう一度お試しください。");
+        assert_eq!(say(Lang::En, 3_600_000), "Please try again after 2026-11-17 13:00 JST.");
+        assert_eq!(say(Lang::Ja, 3_600_000), "再開予定: 2026-11-17 13:00（日本時間）");
+        assert_eq!(say(Lang::En, 0), "Please try again in 1s.");
+    }
+}
