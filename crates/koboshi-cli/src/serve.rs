@@ -52,6 +52,9 @@ pub(crate) struct ServeArgs {
     /// The store: a file, or `redis://…` [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
     store: Option<String>,
+    /// Log everything: also each tool call that a model writes, with its check and what was repaired (secrets are taken out)
+    #[arg(long)]
+    debug: bool,
     #[command(flatten)]
     config: ConfigFileArgs,
     #[command(flatten)]
@@ -93,6 +96,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
 fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
     if let Some(listen) = args.listen {
         config.serve.listen = listen;
+    }
+    if args.debug {
+        config.log.level = "debug";
     }
     config
 }

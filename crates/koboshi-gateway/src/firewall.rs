@@ -251,7 +251,7 @@ impl Run<'_> {
             let called = call.clone();
             let step =
                 call.lineage.next_with(schema.as_ref(), &called.called(), &verdict, &self.plan.config.reask);
-            self.tell(&called, &step);
+            self.tell(&called, &verdict, &step);
             match &step {
                 Step::Run(json) => {
                     if *json != call.arguments {
@@ -270,15 +270,15 @@ impl Run<'_> {
     }
 
     /// The lines for user and debug log, where operators find them.
-    fn tell(&self, call: &ToolCall, step: &Step) {
+    fn tell(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
         let world = &self.core.world;
-        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
-        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
         if world.log.tells(Level::Debug) {
-            for line in debug_lines(&call.called(), step) {
-                world.log.line(Level::Debug, &line, &json!({}));
+            for line in debug_lines(&call.called(), verdict, step) {
+                world.log.line(Level::Debug, &line, &json!({"request": &*self.story.id}));
             }
         }
+        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
+        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
         let data = json!({"tool": call.name, "request": &*self.story.id});
         world.note(What::Remedy, "reask", None, said, data);
     }

@@ -167,6 +167,9 @@ impl<'j> Journey<'j> {
             let place = attempt.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let Some(body) = make(&target) else {
+                if self.attempts > 0 {
+                    self.note_unbuilt(&target);
+                }
                 self.untold.push(place);
                 self.call.bar(place);
                 continue;
@@ -279,6 +282,12 @@ impl<'j> Journey<'j> {
         Ended { retry_after: fault.wait.map(|wait| wait.after), fault, failed, untried: false }
     }
 
+    /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
+    fn note_unbuilt(&self, target: &Target) {
+        let text = format!("{}: the changed request cannot be built for it", target.name);
+        learn::own_fault(&self.core.world, self.plan, Kind::ContextBuildFailed, &text, &self.story.id);
+    }
+
     fn bar_the_resting(&mut self, now: Moment) {
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
@@ -360,7 +369,7 @@ impl<'j> Journey<'j> {
     fn ended(&mut self, end: End) -> Ended {
         let world = &self.core.world;
         let now = world.now();
-        if self.untold.len() == self.targets.len() {
+        if self.untold.len() == self.targets.len() && !matches!(end, End::Failed(_)) {
             let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
             fault.sub = Some(Sub::Capability);
             return Ended { fault, failed: Vec::new(), retry_after: None, untried: true };

@@ -15,6 +15,7 @@ use koboshi_store::What;
 use memchr::memmem;
 use serde_json::json;
 
+use crate::log::Level;
 use crate::plan::Plan;
 use crate::target::Target;
 use crate::unavailable::Unavailable;
@@ -93,6 +94,15 @@ pub(crate) fn tell_fault(
     let text = format!("{}: {}", target.name, fault.detail);
     world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
     world.log.fault(&target.name, fault, remedy_name(remedy), request_id, &code);
+}
+
+/// A fault of the gateway's own that operators must know of; the client is told another one.
+pub(crate) fn own_fault(world: &World, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
+    let code = kind.code(&plan.config.code_prefix);
+    let data = json!({"code": code, "origin": kind.row().origin.name(), "request": request_id});
+    world.note(What::Fault, kind.name(), None, text.to_owned(), data);
+    let facts = json!({"errorType": kind.name(), "errorCode": code, "request": request_id});
+    world.log.line(Level::Warn, text, &facts);
 }
 
 fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {

@@ -360,7 +360,11 @@ fn prepared_answers_go_by_mode_and_screen_in_body_and_headers() {
 fn where_no_prepared_answer_fits_the_error_is_told() {
     let file = answers(ANSWERS);
     let stage = prepared(&file);
-    assert_error(&stage.ask(&chat(false)), 503, "unavailable");
+    let mut other = chat(false);
+    other["metadata"] = json!({"mode": "context_help", "screenId": "studio/nowhere"});
+    assert_error(&stage.ask(&other), 503, "unavailable");
+    let entry = stage.journal("it is noted", |entry| entry.kind.as_deref() == Some("template_not_found"));
+    assert!(entry.text.contains("mode `context_help` and screen `studio/nowhere`"), "{entry:?}");
     let mut wrong = chat(false);
     wrong["metadata"] = json!({"mode": "context_help", "screenId": "studio/modeler"});
     wrong["model"] = "unheard-of".into();

@@ -3,10 +3,13 @@
 //! The sentences are phrases; this only puts them together. Model and user get different ones: the model is told what to
 //! write, the user only that it did not work yet.
 
-use koboshi::args::Defect;
+use koboshi::args::{Change, Defect, Verdict};
 use koboshi::reask::{Ask, Called, Step};
 
 use crate::phrase::{Lang, Phrases};
+
+/// Changes of one call that a debug line names.
+const MAX_CHANGES: usize = 20;
 
 /// What the model is told, as the result of its call.
 #[must_use]
@@ -71,11 +74,20 @@ pub fn for_user(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
     Some(say(phrases, lang, id, &[]))
 }
 
-/// What a debug log gets, in debug mode only.
+/// What a debug log gets, in debug mode only: every call, what its check found, and what was changed or asked for.
 #[must_use]
-pub fn debug_lines(called: &Called<'_>, step: &Step) -> Vec<String> {
+pub fn debug_lines(called: &Called<'_>, verdict: &Verdict, step: &Step) -> Vec<String> {
     let shown = koboshi::redact::Redactor::new().excerpt(called.text, 400);
     let mut lines = vec![format!("[KOBOSHI] Detected functionCall: {} {shown}", called.tool)];
+    match verdict {
+        Verdict::Valid => lines.push("[KOBOSHI] Check: valid".to_owned()),
+        Verdict::Repaired { changes, .. } => {
+            let change = |change: &Change| format!("{} at {}", change.what.name(), change.span.start);
+            let all: Vec<String> = changes.iter().take(MAX_CHANGES).map(change).collect();
+            lines.push(format!("[KOBOSHI] Check: repaired ({})", all.join(", ")));
+        }
+        Verdict::Refused(_) => {}
+    }
     let mut wrong = |ask: &Ask| {
         let what = if own_words(ask.refusal.defect).is_some() { "Refused arguments" } else { "Invalid JSON" };
         lines.push(format!("[KOBOSHI] {what}: {}", ask.text));
@@ -115,6 +127,26 @@ mod tests {
         lineage.next(&called(text), &verdict, &ReaskPolicy::default())
     }
 
+    fn refused(text: &str) -> Verdict {
+        check(text, None, Finish::Done, &ArgsPolicy::strict())
+    }
+
+    #[test]
+    fn a_debug_log_gets_every_call_with_its_check() {
+        let lines = |text: &str| {
+            let verdict = check(text, None, Finish::Done, &ArgsPolicy::default());
+            let step = Lineage::new().next(&called(text), &verdict, &ReaskPolicy::default());
+            debug_lines(&called(text), &verdict, &step)
+        };
+        let good = lines(r#"{"x": 1}"#);
+        assert_eq!(good, ["[KOBOSHI] Detected functionCall: move_to {\"x\": 1}", "[KOBOSHI] Check: valid"]);
+        let mended = lines(r#"{"x": 1,}"#);
+        assert!(
+            mended[1].starts_with("[KOBOSHI] Check: repaired (") && mended[1].contains(" at "),
+            "{mended:?}"
+        );
+    }
+
     fn called(text: &str) -> Called<'_> {
         Called { id: "call_7", tool: "move_to", text }
     }
@@ -146,7 +178,10 @@ mod tests {
         assert!(model.contains("不正なJSON: {x: 100, y: 200}"), "{model}");
         assert!(model.contains("正しいJSON形式でもう一度functionCallを送信してください。"), "{model}");
         assert!(model.contains("call_7") && model.contains("move_to"), "{model}");
-        assert!(debug_lines(&called(broken), &asked).contains(&"[KOBOSHI] Retry attempt 1/3".to_owned()));
+        assert!(
+            debug_lines(&called(broken), &refused(broken), &asked)
+                .contains(&"[KOBOSHI] Retry attempt 1/3".to_owned())
+        );
         assert!(matches!(step(&mut lineage, r#"{"x": 100, "y": 200}"#, Finish::Done), Step::Run(_)));
     }
 
@@ -166,7 +201,7 @@ mod tests {
             model.starts_with("JSON構文エラーが解決できませんでした。タスクを正しく実行できません。"),
             "{model}"
         );
-        let debug = debug_lines(&called("{x: 3}"), &last);
+        let debug = debug_lines(&called("{x: 3}"), &refused("{x: 3}"), &last);
         assert_eq!(debug.last().map(String::as_str), Some("[KOBOSHI] Maximum retry attempts (3) exceeded"));
     }
 
@@ -175,7 +210,7 @@ mod tests {
         let mut lineage = Lineage::new();
         step(&mut lineage, "{x: 1}", Finish::Done);
         let last = step(&mut lineage, "{x: 1}", Finish::Done);
-        let debug = debug_lines(&called("{x: 1}"), &last);
+        let debug = debug_lines(&called("{x: 1}"), &refused("{x: 1}"), &last);
         assert_eq!(
             debug.last().map(String::as_str),
             Some("[KOBOSHI] Stopped at attempt 2/3: the same defect again")
@@ -224,7 +259,7 @@ mod tests {
             let ja = for_model(&phrases, Lang::Ja, step).unwrap();
             assert!(ja.contains("スキーマ") && ja.contains("city"), "{ja}");
             assert!(!ja.contains("構文") && !ja.contains("不正なJSON"), "{ja}");
-            let debug = debug_lines(&called(texts[0]), step);
+            let debug = debug_lines(&called(texts[0]), &refused(texts[0]), step);
             assert!(!debug.iter().any(|line| line.contains("Invalid JSON")), "{debug:?}");
         }
     }

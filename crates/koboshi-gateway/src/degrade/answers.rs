@@ -104,10 +104,10 @@ impl Answers {
         self.notice.get(lang).map(String::as_str)
     }
 
-    /// The answer for a request, if one is prepared.
-    pub(crate) fn find(&self, hints: &Hints, request: &Request<'_>, lang: Lang) -> Option<String> {
+    /// The answer for a request.
+    pub(crate) fn find(&self, hints: &Hints, request: &Request<'_>, lang: Lang) -> Found {
         if self.answers.is_empty() {
-            return None;
+            return Found::NoFile;
         }
         let mode = hints.mode.clone().or_else(|| request.metadata("mode"));
         let screen = hints
@@ -116,17 +116,35 @@ impl Answers {
             .or_else(|| request.metadata("screenId"))
             .or_else(|| request.metadata("screen_id"));
         let agrees = |wanted: &Option<String>, said: &Option<String>| wanted.is_none() || same(wanted, said);
-        let prepared = self
-            .answers
-            .iter()
-            .find(|prepared| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen))?;
-        let filled = prepared
-            .text
-            .get(lang)?
-            .replace("{{model}}", request.model())
-            .replace("{{mode}}", mode.as_deref().unwrap_or_default())
-            .replace("{{screen}}", screen.as_deref().unwrap_or_default());
-        Some(filled)
+        let fits = |prepared: &&Prepared| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen);
+        match self.answers.iter().find(fits).and_then(|prepared| prepared.text.get(lang)) {
+            Some(text) => Found::Text(
+                text.replace("{{model}}", request.model())
+                    .replace("{{mode}}", mode.as_deref().unwrap_or_default())
+                    .replace("{{screen}}", screen.as_deref().unwrap_or_default()),
+            ),
+            None => Found::Missing { mode, screen },
+        }
+    }
+}
+
+/// What a file of prepared answers has for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// There is no file, or nothing in it.
+    NoFile,
+    /// This text.
+    Text(String),
+    /// Texts, but none for this mode and screen.
+    Missing { mode: Option<String>, screen: Option<String> },
+}
+
+impl Found {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
     }
 }
 
@@ -145,7 +163,7 @@ mod tests {
     fn find(metadata: &str, lang: Lang) -> Option<String> {
         let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
         let request = Request::parse(Dialect::Chat, body.as_bytes(), None).unwrap();
-        Answers::parse(FILE).unwrap().find(&Hints::default(), &request, lang)
+        Answers::parse(FILE).unwrap().find(&Hints::default(), &request, lang).text().map(str::to_owned)
     }
 
     #[test]

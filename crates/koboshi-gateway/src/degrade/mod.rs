@@ -9,6 +9,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use koboshi::fault::Kind;
+use koboshi::redact::Redactor;
 use koboshi_config::gateway::CacheMode;
 use koboshi_store::What;
 use koboshi_wire::any::{Request, answer};
@@ -21,6 +23,7 @@ use crate::chains::Chain;
 use crate::core::Core;
 use crate::flow::Tap;
 use crate::journey::Ended;
+use crate::learn;
 use crate::plan::Plan;
 use crate::relay::Stream;
 use crate::reply;
@@ -29,8 +32,11 @@ use crate::story::Story;
 use crate::target::Target;
 use crate::voice::{LateVoice, own_id};
 
-pub(crate) use answers::{Answers, AnswersError, Hints};
+pub(crate) use answers::{Answers, AnswersError, Found, Hints};
 pub(crate) use cache::{Cache, Kept};
+
+/// Characters of a client's mode or screen that are written down.
+const MAX_NAME: usize = 100;
 
 /// What is left for one request when the chain is spent.
 pub(crate) struct Lesser<'l> {
@@ -39,7 +45,7 @@ pub(crate) struct Lesser<'l> {
     key: Option<String>,
     mode: CacheMode,
     simple: Vec<Arc<Target>>,
-    prepared: Option<String>,
+    prepared: Found,
 }
 
 impl<'l> Lesser<'l> {
@@ -70,7 +76,7 @@ impl<'l> Lesser<'l> {
 
     /// Whether there is anything lesser to give. What the cache holds is only known when it is asked.
     pub(crate) fn is_there(&self) -> bool {
-        self.key.is_some() || !self.simple.is_empty() || self.prepared.is_some()
+        self.key.is_some() || !self.simple.is_empty() || self.prepared.text().is_some()
     }
 
     /// An answer that is still fresh, where the cache may answer before anybody is asked.
@@ -123,7 +129,10 @@ impl<'l> Lesser<'l> {
         if !self.simple.is_empty() && Box::pin(self.ask_simple(run, tap, ended)).await {
             return true;
         }
-        let Some(text) = &self.prepared else { return false };
+        let Some(text) = self.prepared.text() else {
+            self.note_missing(run);
+            return false;
+        };
         self.note(run, "static", ended);
         run.disclose(|facts| facts.degraded = Some("static"));
         let lang = run.story.lang;
@@ -163,7 +172,7 @@ impl<'l> Lesser<'l> {
             shape: run.shape,
             commit: run.commit,
             steer: Steer::clone(&run.steer),
-            lesser: self.prepared.is_some(),
+            lesser: self.prepared.text().is_some(),
             facts: RefCell::new(facts),
             voice: run.voice,
             noted: Cell::new(false),
@@ -190,6 +199,19 @@ impl<'l> Lesser<'l> {
             self.note(run, "simple", ended);
         }
         given
+    }
+
+    /// The file of prepared answers has none for this request: whoever wrote it wants to know.
+    fn note_missing(&self, run: &Run<'_>) {
+        let Found::Missing { mode, screen } = &self.prepared else { return };
+        let redactor = Redactor::new();
+        let named = |name: &Option<String>| match name {
+            Some(name) => format!("`{}`", redactor.excerpt(name, MAX_NAME)),
+            None => "none".to_owned(),
+        };
+        let text =
+            format!("degrade.answers has no text for mode {} and screen {}", named(mode), named(screen));
+        learn::own_fault(&run.core.world, run.plan, Kind::TemplateNotFound, &text, &run.story.id);
     }
 
     fn note(&self, run: &Run<'_>, source: &'static str, ended: &Ended) {

@@ -5,7 +5,7 @@ use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::common::{Stage, model};
-use crate::speech::{ask, heard, with_tool};
+use crate::speech::{ask, heard, stage, with_tool};
 
 /// A conversation with one very long result.
 fn long(dialect: Dialect, stream: bool) -> (String, Value) {
@@ -107,4 +107,17 @@ fn a_conversation_that_cannot_be_shorter_keeps_its_error() {
     let answer = ask(&stage, &crate::speech::question(Dialect::Messages, "hello", true));
     assert_eq!((answer.status, stage.calls().0), (400, 1), "{answer:?}");
     assert_eq!(answer.json()["error"]["koboshi"]["kind"], "context_too_large");
+}
+
+#[test]
+fn a_shortened_request_that_cannot_be_built_keeps_the_error_and_is_noted_for_operators() {
+    let stage = stage(Dialect::Responses, &["one/context"], |config| config.remedy.most_trims = 1);
+    let (path, mut body) = long(Dialect::Responses, false);
+    // Only the provider itself holds this item: the client's own bytes can name it, a request that is put together anew cannot.
+    body["input"].as_array_mut().unwrap().insert(0, json!({"type": "item_reference", "id": "item_1"}));
+    let answer = ask(&stage, &(path, body));
+    assert_eq!((answer.status, stage.calls().0), (400, 1), "{answer:?}");
+    assert_eq!(answer.json()["error"]["koboshi"]["kind"], "context_too_large", "{answer:?}");
+    let entry = stage.journal("the fault", |entry| entry.kind.as_deref() == Some("context_build_failed"));
+    assert_eq!(entry.data.unwrap()["code"], "KBS-4001");
 }
