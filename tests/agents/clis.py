@@ -9,7 +9,7 @@ import re
 class Claude:
     name, dialect = "claude", "messages"
     package = "@anthropic-ai/claude-code"
-    time = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    time = r"try again (in \d+|after \d{4}-\d\d-\d\d \d\d:\d\d)"
 
     def prepare(self, home, url, model, key):
         # As root it refuses to run without questions unless it is told that it is in a sandbox.

@@ -61,7 +61,7 @@ const sdk = {
   errors: {
     "fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", overloaded: "ServiceUnavailableError", "rate-429?retry_after=120": "RateLimitError",
     context: "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
-    "bad request": "BadRequestError", resting: "ServiceUnavailableError",
+    "bad request": "BadRequestError",
   },
   inStream: ["APIError"],
 
@@ -97,7 +97,7 @@ async function helpers(suite, model) {
 // Who must wait is told until when.
 async function times(suite, model) {
   const error = await suite.raised(() => sdk.ask(model.replace(".ok", ".only.rate-429-retry-after-120"), ASK));
-  suite.check(error.message.includes(" UTC") && error.requestID, `no time or no id: ${error.message}, ${error.requestID}`);
+  suite.check(error.message.includes("Please try again ") && error.requestID, `no time or no id: ${error.message}, ${error.requestID}`);
 }
 
 sdk.more = [helpers, times];

@@ -13,7 +13,7 @@ class Sdk:
     base = anthropic.APIError
     errors = {"fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", "overloaded": "ServiceUnavailableError", "rate-429?retry_after=120": "RateLimitError",
               "context": "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
-              "bad request": "BadRequestError", "resting": "ServiceUnavailableError"}
+              "bad request": "BadRequestError"}
     in_stream = {"APIStatusError", "InternalServerError"}
 
     def __init__(self):
@@ -132,7 +132,7 @@ def times(suite, model):
         suite.sdk.ask(model.replace(".ok", ".only.rate-429-retry-after-120"), ASK)
         suite.check(False, "no error though it rests")
     except anthropic.APIStatusError as error:
-        suite.check(" UTC" in error.message and error.request_id, f"no time or no id: {error.message}, {error.request_id}")
+        suite.check("Please try again " in error.message and error.request_id, f"no time or no id: {error.message}, {error.request_id}")
 
 
 Sdk.more = [helpers, times]

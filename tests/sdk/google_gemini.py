@@ -11,7 +11,7 @@ class Sdk:
     ends = {"stop": "STOP", "length": "MAX_TOKENS", "tools": "STOP"}
     base = errors.APIError
     errors = {"fail-500": "ServerError", "fail-503": "ServerError", "overloaded": "ServerError", "rate-429?retry_after=120": "ClientError", "context": "ClientError",
-              "filter-400": "ClientError", "auth-401": "ServerError", "no model": "ClientError", "no key": "ClientError", "bad request": "ClientError", "resting": "ClientError"}
+              "filter-400": "ClientError", "auth-401": "ServerError", "no model": "ClientError", "no key": "ClientError", "bad request": "ClientError"}
     in_stream = {"ServerError"}
 
     def __init__(self):

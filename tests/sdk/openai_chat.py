@@ -13,7 +13,7 @@ class Sdk:
     base = openai.APIError
     errors = {"fail-500": "InternalServerError", "fail-503": "InternalServerError", "overloaded": "InternalServerError", "rate-429?retry_after=120": "RateLimitError",
               "context": "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
-              "bad request": "BadRequestError", "resting": "InternalServerError"}
+              "bad request": "BadRequestError"}
     in_stream = {"APIError"}
 
     def __init__(self):

@@ -185,7 +185,9 @@ mod tests {
             let body = format!(r#"{{"model":"m1","messages":[],"metadata":{metadata}}}"#);
             shipped
                 .find(&Hints::default(), &Request::parse(Dialect::Chat, body.as_bytes(), None).unwrap(), lang)
+                .text()
                 .unwrap()
+                .to_owned()
         };
         let modeler = find(r#"{"mode":"CONTEXT_HELP","screenId":"studio/modeler"}"#, Lang::Ja);
         assert!(modeler.starts_with("## Modeler 画面について\n\nこの画面では、エンティティ"), "{modeler}");
