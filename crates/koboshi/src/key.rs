@@ -1,7 +1,7 @@
 //! What a piece of knowledge is about: one account, one model, one agent.
 //!
 //! Cooldowns, gates and breakers are kept per key, and everyone who shares a store finds the same key for the same
-//! thing. A key is a rung and a name, written `rung:name`: `account:main`, `model:openai/gpt-4o`,
+//! thing. A key is what it names and a name, written `kind:name`: `account:main`, `model:openai/gpt-4o`,
 //! `agent:reviewer/website`. People type it (`koboshi resume account:main`), so it is short, printable and has
 //! one spelling.
 
@@ -77,7 +77,7 @@ impl Rung {
 /// let key: ScopeKey = "account:main".parse()?;
 /// assert_eq!(key.to_string(), "account:main");
 /// let error = "acount:main".parse::<ScopeKey>().unwrap_err();
-/// assert!(error.to_string().contains("account"), "the rungs are named");
+/// assert!(error.to_string().contains("account"), "what is possible is listed");
 /// # Ok::<(), koboshi::key::KeyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,7 +92,8 @@ pub struct ScopeKey {
 pub enum KeyError {
     /// The part before the colon is missing or unknown.
     #[error(
-        "`{0}` is no key: write `rung:name` with one of agent, target, key, account, model, provider, network"
+        "`{0}` is not a valid key: write what it names, a colon and the name, such as `provider:openai`, \
+         `account:openai`, `model:gpt-4o` or `target:openai/gpt-4o` (also possible: key, agent, network)"
     )]
     Rung(String),
     /// The name is empty.
@@ -152,6 +153,14 @@ impl ScopeKey {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether a question about this key is also about that one: a target without the name of its API key
+    /// (`target:openai/gpt-4o`) stands for the targets of all keys (`target:openai/gpt-4o#1f2e3d`).
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        let keyed = || other.name.strip_prefix(&*self.name).is_some_and(|rest| rest.starts_with('#'));
+        self == other || (self.rung == Rung::Target && other.rung == Rung::Target && keyed())
     }
 
     /// Whether other machines may learn about it.
@@ -217,6 +226,16 @@ mod tests {
         for scope in Scope::ALL {
             assert_eq!(Rung::of(*scope).is_none(), *scope == Scope::Request);
         }
+    }
+
+    #[test]
+    fn a_target_stands_for_all_its_keys() {
+        let key = |text: &str| text.parse::<ScopeKey>().unwrap();
+        let target = key("target:openai/gpt-4o");
+        assert!(target.covers(&target) && target.covers(&key("target:openai/gpt-4o#1f2e")));
+        assert!(!target.covers(&key("target:openai/gpt-4o-mini#1f2e")));
+        assert!(!key("target:openai/gpt-4o#1f2e").covers(&target));
+        assert!(!key("account:main").covers(&key("account:main#2")), "only targets have such names");
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn any_step(good: u32) -> impl Strategy<Value = Step> {
 
 fn remote_opening() -> BreakerSnapshot {
     let at = Timestamp::UNIX_EPOCH;
-    BreakerSnapshot { at, mode: Mode::Open, since: at, until: None, openings: 1 }
+    BreakerSnapshot { at, mode: Mode::Open, since: at, until: None, openings: 1, why: None }
 }
 
 /// Plays the steps on both and compares every answer.

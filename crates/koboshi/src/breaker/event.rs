@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
 use crate::time::Moment;
 
-use super::Mode;
+use super::{BreakerSnapshot, Mode};
 
 /// Why a breaker changed its mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Why {
     /// So many failures in a row.
@@ -79,6 +83,23 @@ pub struct Transition {
     pub at: Moment,
     /// When an open breaker begins to probe.
     pub until: Option<Moment>,
+    /// How often it opened in a row without closing in between.
+    pub openings: u32,
+}
+
+impl Transition {
+    /// The breaker right after the change, as others may see it. `now` and `wall` are the same instant on both clocks.
+    #[must_use]
+    pub fn snapshot(&self, now: Moment, wall: Timestamp) -> BreakerSnapshot {
+        BreakerSnapshot {
+            at: wall,
+            mode: self.to,
+            since: wall.saturating_sub(now.since(self.at)).unwrap_or(Timestamp::MIN),
+            until: self.until.map(|until| wall.saturating_add(until.since(now)).unwrap_or(Timestamp::MAX)),
+            openings: self.openings,
+            why: Some(self.why),
+        }
+    }
 }
 
 /// The breaker does not let the call through.

@@ -5,7 +5,10 @@
 //! not stop a fleet.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::Why;
 
 /// What a breaker does with calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,14 +59,30 @@ pub struct BreakerSnapshot {
     /// How often it opened in a row without closing in between.
     #[serde(default)]
     pub openings: u32,
+    /// Why it is in this mode; none where nobody has changed it yet, or an older program took the snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    pub why: Option<Why>,
+}
+
+/// A reason that only a newer program knows is none: the rest of the snapshot still counts.
+fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Why>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Reason {
+        Known(Why),
+        Other(IgnoredAny),
+    }
+    Ok(match Option::<Reason>::deserialize(deserializer)? {
+        Some(Reason::Known(why)) => Some(why),
+        Some(Reason::Other(_)) | None => None,
+    })
 }
 
 impl BreakerSnapshot {
     /// The later of two snapshots of one breaker.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
-        let rank =
-            |snapshot: &Self| (snapshot.at, snapshot.since, snapshot.mode, snapshot.until, snapshot.openings);
+        let rank = |one: &Self| (one.at, one.since, one.mode, one.until, one.openings, one.why);
         if rank(self) >= rank(other) { self.clone() } else { other.clone() }
     }
 }

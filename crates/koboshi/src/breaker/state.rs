@@ -39,6 +39,8 @@ struct Large {
 pub(super) struct State {
     generation: u64,
     since: Moment,
+    /// Why it is in this mode.
+    why: Option<Why>,
     /// Openings in a row without a closing in between.
     openings: u32,
     /// When an open breaker begins to probe.
@@ -67,6 +69,7 @@ impl State {
         Self {
             generation: 0,
             since: now,
+            why: None,
             openings: 0,
             until: now,
             probes: Vec::new(),
@@ -359,9 +362,11 @@ impl State {
 
     fn tell(&mut self, breaker: &Breaker, from: Mode, to: Mode, why: Why, now: Moment) {
         self.since = now;
+        self.why = Some(why);
         if breaker.watcher.is_some() {
             let until = matches!(to, Mode::Open).then_some(self.until);
-            self.told.push(Transition { from, to, why, generation: self.generation, at: now, until });
+            let (generation, openings) = (self.generation, self.openings);
+            self.told.push(Transition { from, to, why, generation, at: now, until, openings });
         }
     }
 
@@ -378,6 +383,7 @@ impl State {
             since: wall.saturating_sub(ago).unwrap_or(Timestamp::MIN),
             until,
             openings: self.openings,
+            why: self.why,
         }
     }
 
@@ -398,6 +404,8 @@ impl State {
                 let from = self.mode(breaker.word());
                 self.forced = None;
                 self.open_until(breaker, from, Why::Restored, now, until);
+                // What opened it before the restart is still the reason.
+                self.why = snapshot.why.or(self.why);
             }
             Mode::ForcedOpen => self.force(breaker, Forced::Open, Why::Restored, now),
             Mode::ForcedClosed => self.force(breaker, Forced::Closed, Why::Restored, now),

@@ -396,3 +396,21 @@ fn a_shared_permit_moves_to_another_thread() {
     fail(&breaker, 4, at(1.0));
     assert_eq!(breaker.mode(), Mode::Open);
 }
+
+#[test]
+fn a_snapshot_says_why_and_the_transition_shows_the_same_one() {
+    let told: Arc<Mutex<Vec<Transition>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    let breaker = consecutive().watched(move |change| heard.lock().unwrap().push(*change));
+    assert_eq!(breaker.snapshot(at(0.0), wall(0)).why, None);
+    fail(&breaker, 5, at(0.0));
+    let snapshot = breaker.snapshot(at(0.0), wall(0));
+    assert_eq!(snapshot.why, Some(Why::Consecutive { failures: 5 }));
+    assert_eq!(told.lock().unwrap()[0].snapshot(at(0.0), wall(0)), snapshot);
+    let restored = consecutive();
+    restored.restore(&snapshot, at(0.0), wall(0));
+    assert_eq!(restored.snapshot(at(0.0), wall(0)).why, snapshot.why, "a restart changes no reason");
+    let newer = serde_json::to_string(&snapshot).unwrap().replace("consecutive", "moon_phase");
+    let read: BreakerSnapshot = serde_json::from_str(&newer).unwrap();
+    assert_eq!((read.mode, read.why), (Mode::Open, None), "a reason that only a newer program knows");
+}
