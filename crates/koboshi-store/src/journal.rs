@@ -143,7 +143,7 @@ pub struct Query {
     pub what: Option<What>,
     /// Of this kind.
     pub kind: Option<String>,
-    /// About this key.
+    /// About this key; a target without the name of its API key asks for all its keys ([`ScopeKey::covers`]).
     pub key: Option<ScopeKey>,
     /// About this agent.
     pub agent: Option<String>,
@@ -165,7 +165,7 @@ impl Query {
             && self.to.is_none_or(|to| entry.at < to)
             && self.what.is_none_or(|what| entry.what == what)
             && self.kind.as_deref().is_none_or(|kind| entry.kind.as_deref() == Some(kind))
-            && self.key.as_ref().is_none_or(|key| entry.key.as_ref() == Some(key))
+            && self.key.as_ref().is_none_or(|key| entry.key.as_ref().is_some_and(|of| key.covers(of)))
             && self.agent.as_deref().is_none_or(|agent| entry.agent.as_deref() == Some(agent))
     }
 }

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod record;
 pub mod redis;
 pub mod sqlite;
+pub mod standing;
 pub mod store;
 mod times;
 
@@ -24,4 +25,5 @@ pub use memory::{MemoryPolicy, MemoryStore};
 pub use record::{Node, Record, RecordKind, Slot};
 pub use redis::{RedisPolicy, RedisStore};
 pub use sqlite::{SqlitePolicy, SqliteStore};
+pub use standing::{Row, RowState};
 pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use koboshi::key::Rung;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, Transaction, params, params_from_iter};
 
@@ -48,8 +49,18 @@ pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<
     want("at_us < ?", query.to.map(|to| ceil_micros(to).into()));
     want("what = ?", query.what.map(|what| what.name().to_owned().into()));
     want("kind = ?", query.kind.map(Into::into));
-    want("key = ?", query.key.as_ref().map(|key| key.to_string().into()));
     want("agent = ?", query.agent.map(Into::into));
+    if let Some(key) = &query.key {
+        // As `ScopeKey::covers`: the names that begin with this target's and a `#`.
+        let (exact, from, to) = (key.to_string(), format!("{key}#"), format!("{key}$"));
+        if key.rung() == Rung::Target {
+            wanted.push("(key = ? OR (key >= ? AND key < ?))");
+            values.extend([exact.into(), from.into(), to.into()]);
+        } else {
+            wanted.push("key = ?");
+            values.push(exact.into());
+        }
+    }
     values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
     let filter = if wanted.is_empty() { String::new() } else { format!(" WHERE {}", wanted.join(" AND ")) };
     let mut select =

@@ -70,6 +70,10 @@ pub(super) fn open(
         doing: "open the file",
         why: why.to_string(),
     };
+    if path.is_dir() {
+        let why = "it is a folder: name a file in it, such as koboshi.db".to_owned();
+        return Err(StoreError::Setting { place: place.to_owned(), why });
+    }
     make(path).map_err(io)?;
     loop {
         match look(path, place, deadline).and_then(|()| set_up(path, place, policy, deadline)) {

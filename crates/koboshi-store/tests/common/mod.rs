@@ -65,7 +65,7 @@ pub(crate) fn held(limit: Limit, until: i64) -> Holds {
 }
 
 pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
-    BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0 }
+    BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0, why: None }
 }
 
 pub(crate) fn entry(second: i64, what: What, text: &str) -> Entry {

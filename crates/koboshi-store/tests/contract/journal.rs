@@ -44,11 +44,13 @@ pub(crate) fn entries_are_found_by_everything_they_say(subject: &Subject) {
             with(30, |entry| entry.key = Some(key("account:other"))),
             with(40, |entry| entry.agent = None),
             Entry { node: node("n2"), ..full(50) },
+            with(60, |entry| (entry.key, entry.agent) = (Some(key("target:a/b#k1")), None)),
+            with(70, |entry| (entry.key, entry.agent) = (Some(key("target:a/b-2#k1")), None)),
         ])
         .unwrap();
     let count = |query: Query| subject.store.query(&query).unwrap().len();
     let all = Query::default;
-    assert_eq!(count(all()), 6);
+    assert_eq!(count(all()), 8);
     assert_eq!(
         count(Query { from: Some(at(10)), to: Some(at(30)), ..all() }),
         2,
@@ -57,6 +59,9 @@ pub(crate) fn entries_are_found_by_everything_they_say(subject: &Subject) {
     assert_eq!(count(Query { what: Some(What::Remedy), ..all() }), 1);
     assert_eq!(count(Query { kind: Some("overloaded".to_owned()), ..all() }), 1);
     assert_eq!(count(Query { key: Some(key("account:other")), ..all() }), 1);
+    for (asked, found) in [("target:a/b", 1), ("target:a/b#k1", 1), ("target:a/b#k", 0), ("target:a", 0)] {
+        assert_eq!(count(Query { key: Some(key(asked)), ..all() }), found, "{asked}");
+    }
     assert_eq!(count(Query { agent: Some("reviewer/website".to_owned()), ..all() }), 5);
     assert_eq!(count(Query { agent: Some("nobody".to_owned()), ..all() }), 0);
     let both = Query { kind: Some("overloaded".to_owned()), key: Some(key("account:other")), ..all() };

@@ -1,0 +1,230 @@
+//! What cannot be used now: one row for each key that is in cooldown, parked, limited, or whose breaker is not closed.
+//!
+//! The rows are made here for everyone who shows them, so that the command line says the same of a file and of a running
+//! gateway. Words for people are not here: a row is data.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use koboshi::breaker::{Mode, Why};
+use koboshi::cooldown::Standing;
+use koboshi::key::ScopeKey;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::journal::{Query, What};
+use crate::record::{Node, Record};
+use crate::store::{Named, Store};
+
+/// What is the matter with a key, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RowState {
+    /// Stopped until a person resumes it.
+    Parked,
+    /// In cooldown until a time.
+    Cooling,
+    /// A limit of the provider is reached.
+    Held,
+    /// An operator keeps the breaker open.
+    ForcedOpen,
+    /// The breaker is open.
+    Open,
+    /// The breaker lets a few requests through to find out.
+    Probing,
+    /// The cooldown is over and nothing was tried since.
+    Due,
+    /// An operator switched the breaker off.
+    Disabled,
+    /// An operator keeps the breaker closed.
+    ForcedClosed,
+}
+
+impl RowState {
+    /// Stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parked => "parked",
+            Self::Cooling => "cooling",
+            Self::Held => "held",
+            Self::ForcedOpen => "forced_open",
+            Self::Open => "open",
+            Self::Probing => "probing",
+            Self::Due => "due",
+            Self::Disabled => "disabled",
+            Self::ForcedClosed => "forced_closed",
+        }
+    }
+
+    /// Whether nothing goes through.
+    #[must_use]
+    pub const fn stops(self) -> bool {
+        matches!(self, Self::Parked | Self::Cooling | Self::Held | Self::ForcedOpen | Self::Open)
+    }
+}
+
+/// One key that does not just work: why, since when and until when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// What it is about.
+    pub key: ScopeKey,
+    /// What is the matter.
+    pub state: RowState,
+    /// Nothing goes through.
+    pub stops: bool,
+    /// Name of the cooldown's class or of the limit; none for a breaker.
+    pub reason: Option<Cow<'static, str>>,
+    /// Failures, or openings of the breaker, in a row.
+    #[serde(rename = "consecutive")]
+    pub streak: u32,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// Until when; none if a person must decide, or where no time is known.
+    pub until: Option<Timestamp>,
+    /// What was said: the provider's message, the operator's reason, or the last fault before a breaker opened.
+    pub detail: String,
+    /// Whose breaker it is.
+    pub node: Option<Node>,
+    /// Why a breaker is as it is.
+    #[serde(default)]
+    pub why: Option<Why>,
+}
+
+impl Row {
+    /// What is the matter with this record now, if anything is.
+    #[must_use]
+    pub fn of((slot, record): &Named, now: Timestamp) -> Option<Self> {
+        let row = |state: RowState| Self {
+            key: slot.key().clone(),
+            state,
+            stops: state.stops(),
+            reason: None,
+            streak: 0,
+            since: None,
+            until: None,
+            detail: String::new(),
+            node: slot.node().cloned(),
+            why: None,
+        };
+        match record {
+            Record::Cooldown(cooldown) => {
+                let (state, rest, until) = match cooldown.standing(now) {
+                    Standing::Parked(rest) => (RowState::Parked, rest, None),
+                    Standing::Cooling { rest, until } => (RowState::Cooling, rest, Some(until)),
+                    Standing::Due(rest) => (RowState::Due, rest, Some(rest.ends(now))),
+                    _ => return None,
+                };
+                Some(Self {
+                    since: Some(rest.since),
+                    until,
+                    reason: Some(rest.class.name().into()),
+                    streak: rest.streak(),
+                    detail: rest.detail.clone(),
+                    ..row(state)
+                })
+            }
+            Record::Holds(holds) => {
+                let (limit, until) = holds.longest(now)?;
+                Some(Self { until: Some(until), reason: Some(limit.name().into()), ..row(RowState::Held) })
+            }
+            Record::Breaker(snapshot) => {
+                // When its time is over, the next request finds out. A node that is gone never says so.
+                let over = snapshot.until.is_some_and(|until| until <= now);
+                let state = match snapshot.mode {
+                    Mode::Open if over => RowState::Probing,
+                    Mode::Open => RowState::Open,
+                    Mode::Probing => RowState::Probing,
+                    Mode::ForcedOpen => RowState::ForcedOpen,
+                    Mode::ForcedClosed => RowState::ForcedClosed,
+                    Mode::Disabled => RowState::Disabled,
+                    _ => return None,
+                };
+                Some(Self {
+                    since: Some(snapshot.since),
+                    until: snapshot.until.filter(|_| !over),
+                    streak: snapshot.openings,
+                    why: snapshot.why,
+                    ..row(state)
+                })
+            }
+        }
+    }
+}
+
+/// Everything that is the matter, worst first, then by key.
+#[must_use]
+pub fn rows(records: &[Named], now: Timestamp) -> Vec<Row> {
+    let mut rows: Vec<Row> = records.iter().filter_map(|named| Row::of(named, now)).collect();
+    rows.sort_by(|a, b| (a.state, &a.key, &a.node).cmp(&(b.state, &b.key, &b.node)));
+    rows
+}
+
+/// Adds to the rows of breakers what the journal says: the last fault of that target.
+///
+/// # Errors
+/// The store cannot be read now.
+pub fn explain(store: &dyn Store, rows: &mut [Row]) -> Result<(), StoreError> {
+    for row in rows.iter_mut().filter(|row| matches!(row.state, RowState::Open | RowState::Probing)) {
+        let last =
+            Query { what: Some(What::Fault), key: Some(row.key.clone()), limit: 1, ..Query::default() };
+        if let Some(fault) = store.query(&last)?.pop() {
+            let kind = fault.kind.as_deref().unwrap_or_default();
+            row.detail = format!("{kind}: {}", fault.text);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryStore;
+    use crate::{Entry, Slot};
+    use koboshi::breaker::BreakerSnapshot;
+    use koboshi::cooldown::Cooldown;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn what_an_operator_cooled_says_who_and_why() {
+        let mut cooldown = Cooldown::default();
+        cooldown.cool(at(100), "incident 4711", at(10));
+        let named = (Slot::cooldown("provider:openai".parse().unwrap()), Record::Cooldown(cooldown));
+        let row = Row::of(&named, at(20)).unwrap();
+        assert_eq!((row.reason.as_deref(), row.detail.as_str()), (Some("operator"), "incident 4711"));
+        assert_eq!((row.since, row.until), (Some(at(10)), Some(at(100))));
+    }
+
+    #[test]
+    fn a_breaker_whose_time_is_over_names_no_time() {
+        let key: ScopeKey = "target:sim/ok#none".parse().unwrap();
+        let open = BreakerSnapshot {
+            at: at(1),
+            mode: Mode::Open,
+            since: at(1),
+            until: Some(at(10)),
+            openings: 1,
+            why: Some(Why::Consecutive { failures: 5 }),
+        };
+        let named = (Slot::breaker(key.clone(), "n1".parse().unwrap()), Record::Breaker(open));
+        let mut rows = rows(std::slice::from_ref(&named), at(5));
+        assert_eq!((rows[0].state, rows[0].until), (RowState::Open, Some(at(10))));
+        let store = MemoryStore::default();
+        let fault = |second, text: &str| Entry {
+            kind: Some("overloaded".into()),
+            key: Some(key.clone()),
+            ..Entry::new(at(second), &"n1".parse().unwrap(), What::Fault, text)
+        };
+        store.append(&[fault(0, "first"), fault(1, "last")]).unwrap();
+        explain(&store, &mut rows).unwrap();
+        assert_eq!(rows[0].detail, "overloaded: last");
+        let over = Row::of(&named, at(20)).unwrap();
+        assert_eq!((over.state, over.until, over.since), (RowState::Probing, None, Some(at(1))));
+        let read: Row = serde_json::from_str(&serde_json::to_string(&over).unwrap()).unwrap();
+        assert_eq!(read, over, "as a gateway sends it and the command line reads it");
+    }
+}
