@@ -20,12 +20,16 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 
 use crate::degrade::{Answers, AnswersError};
+use crate::known::Known;
 use crate::log::{Level, Log};
 use crate::plan::{Plan, PlanError};
+use crate::presence::Reports;
 use crate::server::{Cores, accept, keep_in_step};
 use crate::upstream::tls_config;
 use crate::world::World;
 
+/// How long a stop waits for its last line to be written.
+const LONGEST_LAST_WORD: Duration = Duration::from_secs(1);
 /// How long a start waits for the store to tell what it knows.
 const LONGEST_LOAD: Duration = Duration::from_secs(1);
 
@@ -59,7 +63,7 @@ pub struct Setup {
 #[non_exhaustive]
 pub enum StartError {
     /// The address is taken or not ours.
-    #[error("cannot listen on {0}: {1}")]
+    #[error("cannot listen on {0}: {1}{hint}", hint = listen_hint(.1))]
     Listen(SocketAddr, io::Error),
     /// Anybody could spend the keys.
     #[error(
@@ -84,6 +88,24 @@ pub enum StartError {
     /// The machine gives no threads.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
+}
+
+/// What to do about an address that cannot be had.
+fn listen_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            ". Another program uses this port, perhaps another Koboshi: choose another one with --listen 127.0.0.1:PORT \
+             (or `serve.listen` in the config)"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            ". This machine does not have this address: choose one that it has with --listen ADDRESS:PORT \
+             (or `serve.listen` in the config)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            ". Ports below 1024 are reserved: choose another one with --listen ADDRESS:PORT"
+        }
+        _ => "",
+    }
 }
 
 impl From<PlanError> for StartError {
@@ -111,6 +133,7 @@ pub struct Gateway {
     lookup: Lookup,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
+    reports: Reports,
 }
 
 impl Gateway {
@@ -166,6 +189,7 @@ impl Gateway {
         let serving = Arc::clone(&world);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
         let cores = Cores::start(&world, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
+        let reports = Reports::start(&world, address.to_string()).map_err(StartError::Threads)?;
         let thread = std::thread::Builder::new()
             .name("koboshi-accept".to_owned())
             .spawn(move || {
@@ -177,7 +201,7 @@ impl Gateway {
                 cores.join();
             })
             .map_err(StartError::Threads)?;
-        Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread) })
+        Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread), reports })
     }
 
     /// Where it listens.
@@ -218,9 +242,14 @@ impl Gateway {
         Ok(())
     }
 
-    /// Says something in the log.
+    /// Says in the log that something is wrong.
     pub fn note(&self, message: &str) {
         self.world.log.line(Level::Warn, message, &json!({}));
+    }
+
+    /// Says in the log what happens, with the facts beside it.
+    pub fn inform(&self, message: &str, facts: &serde_json::Value) {
+        self.world.log.line(Level::Info, message, facts);
     }
 
     /// Stops listening, lets streams end, and returns when all is done or the drain time is over.
@@ -229,13 +258,22 @@ impl Gateway {
     }
 
     fn end(&mut self) {
-        self.world.feed.close();
+        let Some(thread) = self.thread.take() else { return };
+        let (world, began) = (&self.world, self.world.now());
+        world.feed.close();
+        let open = world.meters.open.get();
+        let requests = if open == 1 { "1 request".to_owned() } else { format!("{open} requests") };
+        let at_most = world.plan().config.serve.drain.as_secs_f64();
+        let facts = json!({"requests": open, "at_most_seconds": at_most});
+        world.log.line(Level::Info, &format!("stopping: draining {requests}"), &facts);
         // Nobody listens any more if the thread is gone.
         let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-            self.world.end_traces();
-        }
+        let _ = thread.join();
+        world.end_traces();
+        self.reports.end();
+        let took = world.now().since(began).as_secs_f64();
+        world.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        world.log.flush(LONGEST_LAST_WORD);
     }
 }
 
@@ -247,6 +285,18 @@ impl Drop for Gateway {
 
 fn ledger_options(config: &Config, node: Node) -> LedgerOptions {
     LedgerOptions { keep: retention(&config.store), ..LedgerOptions::new(node) }
+}
+
+/// The keys that a config names, without anything being started.
+///
+/// # Errors
+/// The config cannot be served; the error says why.
+pub fn known_to(
+    config: Config,
+    zones: &TimeZoneDatabase,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Known, StartError> {
+    Ok(Known::of_plan(&plan(config, zones, lookup, None)?))
 }
 
 /// How long the journal is kept, as the config says.

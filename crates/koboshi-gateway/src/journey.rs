@@ -24,10 +24,12 @@ use crate::core::Core;
 use crate::credential::Credential;
 use crate::learn;
 use crate::plan::Plan;
+use crate::rescue;
 use crate::run::Run;
 use crate::stake::{Stake, Withdrawn};
 use crate::story::Story;
 use crate::target::Target;
+use crate::transition;
 use crate::unavailable::Unavailable;
 use crate::upstream::{Answered, Body};
 use koboshi_wire::http1::Fields;
@@ -240,15 +242,15 @@ impl<'j> Journey<'j> {
     pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
         let now = self.core.world.now();
         open.stake.served(usage, now);
-        let Open { target, attempt, began, wall, .. } = *open;
-        self.credit(&target, attempt, began, wall, now);
+        let Open { target, place, attempt, began, wall, .. } = *open;
+        self.credit(&target, place, attempt, began, wall, now);
     }
 
     /// The same, where what it cost may still come.
     pub(crate) fn whole(&self, open: Box<Open>) -> (Body, Stake) {
-        let Open { target, attempt, mut stake, began, wall, body, .. } = *open;
+        let Open { target, place, attempt, mut stake, began, wall, body, .. } = *open;
         stake.is_whole();
-        self.credit(&target, attempt, began, wall, self.core.world.now());
+        self.credit(&target, place, attempt, began, wall, self.core.world.now());
         (body, stake)
     }
 
@@ -256,6 +258,7 @@ impl<'j> Journey<'j> {
     fn credit(
         &self,
         target: &Target,
+        place: usize,
         attempt: Attempt<Arc<Breaker>>,
         began: Moment,
         wall: Timestamp,
@@ -264,6 +267,10 @@ impl<'j> Journey<'j> {
         attempt.succeeded(now);
         target.meters.duration.observe(now.since(began).as_secs_f64());
         learn::from_success(&self.core.world, target, wall);
+        let failed = self.call.failures();
+        if self.blames && (place > 0 || !failed.is_empty()) {
+            rescue::note(&self.core.world, self.story, self.targets, place, self.attempts, failed);
+        }
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
@@ -334,6 +341,8 @@ impl<'j> Journey<'j> {
         fault: Box<Fault>,
         wall: Timestamp,
     ) -> Remedy {
+        // The journal tells of the fault first, then of what it did to the breaker.
+        let _after = transition::hold();
         let world = &self.core.world;
         let now = world.now();
         let told = fault.clone();

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::fault::Fault;
@@ -46,10 +47,17 @@ impl Level {
     }
 }
 
+/// What waits to be written.
+enum Queued {
+    Line(String),
+    /// Somebody waits until everything before this is written.
+    Flush(SyncSender<()>),
+}
+
 /// Where lines go.
 #[derive(Clone)]
 pub(crate) struct Log {
-    queue: Option<SyncSender<String>>,
+    queue: Option<SyncSender<Queued>>,
     format: LogFormat,
     least: Level,
     dropped: Arc<AtomicU64>,
@@ -58,12 +66,15 @@ pub(crate) struct Log {
 impl Log {
     /// A log that writes to `out`.
     pub(crate) fn to(mut out: impl Write + Send + 'static, format: LogFormat, least: Level) -> Self {
-        let (queue, lines) = sync_channel::<String>(ROOM);
+        let (queue, lines) = sync_channel::<Queued>(ROOM);
         let dropped = Arc::new(AtomicU64::new(0));
         let writer = std::thread::Builder::new().name("koboshi-log".to_owned()).spawn(move || {
-            for line in lines {
-                // Nobody is left to tell that the log cannot be written.
-                let _ = out.write_all(line.as_bytes());
+            for queued in lines {
+                // Nobody is left to tell that the log cannot be written, and whoever waited may have given up.
+                match queued {
+                    Queued::Line(line) => drop(out.write_all(line.as_bytes())),
+                    Queued::Flush(done) => drop(done.try_send(())),
+                }
             }
         });
         Self { queue: writer.is_ok().then_some(queue), format, least, dropped }
@@ -89,6 +100,17 @@ impl Log {
             self.send(self.render(Level::Warn, "lines were dropped", &json!({"dropped": dropped})));
         }
         self.send(self.render(level, message, facts));
+    }
+
+    /// Waits until what was said so far is written, at most this long: a process that ends takes its log along.
+    pub(crate) fn flush(&self, patience: Duration) {
+        let (done, written) = sync_channel(1);
+        if let Some(queue) = &self.queue
+            && queue.try_send(Queued::Flush(done)).is_ok()
+        {
+            // A terminal that stands still stops nobody.
+            let _ = written.recv_timeout(patience);
+        }
     }
 
     /// A fault of a target, with the fields that operators search for.
@@ -139,7 +161,7 @@ impl Log {
 
     fn send(&self, line: String) {
         if let Some(queue) = &self.queue
-            && let Err(TrySendError::Full(_)) = queue.try_send(line)
+            && let Err(TrySendError::Full(_)) = queue.try_send(Queued::Line(line))
         {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
@@ -22,6 +23,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use crate::core::Core;
 use crate::h1::serve::connection;
 use crate::line::LOOK;
+use crate::log::Level;
 use crate::upstream::{Upstream, sim};
 use crate::world::World;
 
@@ -120,7 +122,11 @@ pub(crate) async fn accept(
             sleep(Duration::from_millis(10)).await;
         }
     };
-    let _ = timeout_at(limit, drained).await;
+    if timeout_at(limit, drained).await.is_err() {
+        let left = world.meters.open.get();
+        let facts = json!({"requests": left});
+        world.log.line(Level::Warn, &format!("the drain time is over: {left} requests are cut off"), &facts);
+    }
 }
 
 /// The next connection, when there is room for it.

@@ -18,6 +18,7 @@ use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::To;
+use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, told_of};
 use crate::credential::Credential;
@@ -62,9 +63,36 @@ pub(crate) struct Target {
     learned: AtomicU64,
     /// What keeps it from being asked, for those who come meanwhile.
     pub(crate) causes: Causes,
+    /// How often it answered in place of one that was not asked.
+    pub(crate) rescued: Repeated,
+}
+
+/// Something that happens again and again and is told once in a while.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    told: AtomicU64,
+    since: AtomicU64,
+}
+
+impl Repeated {
+    /// Whether it is told now, and then how often it happened untold.
+    pub(crate) fn may_tell(&self, now: Moment, every: Duration) -> Option<u64> {
+        let told = self.told.load(Ordering::Relaxed);
+        let due = told == 0 || now.since(Moment::from_nanos(told)) >= every;
+        let won = || {
+            let (now, relaxed) = (now.nanos().max(1), Ordering::Relaxed);
+            self.told.compare_exchange(told, now, relaxed, relaxed).is_ok()
+        };
+        if due && won() {
+            return Some(self.since.swap(0, Ordering::Relaxed));
+        }
+        self.since.fetch_add(1, Ordering::Relaxed);
+        None
+    }
 }
 
 /// What knowledge about a target is filed under.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scopes {
     /// Provider, model and key together: the breaker's.
     pub(crate) target: Option<ScopeKey>,
@@ -77,6 +105,29 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
+    /// Of one key for one model of a provider.
+    pub(crate) fn of_target(provider: &Provider, model: &str, key: &KeyUse) -> Self {
+        let mut scopes = Self::of(&provider.name, model, key);
+        if provider.kind == ProviderKind::Sim {
+            scopes.stand_alone(&format!("{}/{model}", provider.name));
+        }
+        scopes
+    }
+
+    /// Of a provider and one of its keys, whatever the model.
+    pub(crate) fn of_key(provider: &Provider, key: &KeyUse) -> Self {
+        let all = Self::of(&provider.name, "", key);
+        let own = provider.kind != ProviderKind::Sim;
+        Self {
+            target: None,
+            model: None,
+            limits: None,
+            key: all.key.filter(|_| own),
+            account: all.account.filter(|_| own),
+            provider: all.provider,
+        }
+    }
+
     fn of(provider: &str, model: &str, key: &KeyUse) -> Self {
         let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
         Self {
@@ -111,6 +162,17 @@ impl Scopes {
     /// What a target rests for, the widest first.
     pub(crate) fn resting(&self) -> impl Iterator<Item = &ScopeKey> {
         [&self.provider, &self.account, &self.key, &self.model, &self.target].into_iter().flatten()
+    }
+
+    /// The model's name without its provider.
+    pub(crate) fn model_name(&self) -> Option<&str> {
+        let (model, provider) = (self.model.as_ref()?, self.provider.as_ref()?);
+        model.name().strip_prefix(provider.name())?.strip_prefix('/')
+    }
+
+    /// An order in which equal ones stand together.
+    pub(crate) fn order(&self) -> [&Option<ScopeKey>; 6] {
+        [&self.provider, &self.model, &self.target, &self.account, &self.key, &self.limits]
     }
 
     /// Whether anything about the target is filed under this key.
@@ -250,6 +312,11 @@ impl Targets {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// How many are remembered.
+    pub(crate) fn count(&self) -> usize {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// Every target that is remembered.
     pub(crate) fn all(&self) -> Vec<Arc<Target>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -280,10 +347,7 @@ impl Targets {
         {
             return Arc::clone(before);
         }
-        let mut scopes = Scopes::of(&provider.name, model, key);
-        if provider.kind == ProviderKind::Sim {
-            scopes.stand_alone(&format!("{}/{model}", provider.name));
-        }
+        let scopes = Scopes::of_target(provider, model, key);
         let made = make(world, plan, provider, model, key.credential.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
         if known.len() < MOST_TARGETS || before.is_some() {
@@ -329,6 +393,7 @@ fn make(
         absent_until: AtomicU64::new(0),
         learned: AtomicU64::new(0),
         causes: before.map(|before| before.causes.taken_over()).unwrap_or_default(),
+        rescued: Repeated::default(),
     }
 }
 

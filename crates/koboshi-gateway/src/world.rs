@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use jiff::{Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use koboshi::args::Schemas;
-use koboshi::breaker::{Breaker, Mode, Transition};
+use koboshi::breaker::{Breaker, BreakerSnapshot, Mode, Transition};
 use koboshi::budget::RetryShare;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
@@ -28,6 +28,7 @@ use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::{Scopes, Targets, seed_of};
 use crate::trace::{Sink, Trace};
+use crate::transition;
 use koboshi_wire::http1::Fields;
 
 /// Schemas of tools that are kept compiled.
@@ -211,14 +212,22 @@ impl World {
                 Mode::Probing => 1,
                 _ => 2,
             });
-            let (from, to, why) = (change.from.name(), change.to.name(), change.why.name());
-            let text = format!("{name}: breaker {from} → {to} ({why})");
-            let mut entry = Entry::new(clock.wall(), ledger.node(), What::Breaker, text);
-            entry.kind = Some(to.into());
-            entry.key.clone_from(&key);
-            entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
-            feed.tell(&entry);
-            ledger.journal(entry);
+            let (ledger, feed) = (Arc::clone(&ledger), feed.clone());
+            let (name, key, change) = (Arc::clone(&name), key.clone(), *change);
+            transition::tell(move || {
+                let (from, to, why) = (change.from.name(), change.to.name(), change.why.name());
+                let text = format!("{name}: breaker {from} → {to} ({why})");
+                let mut entry = Entry::new(clock.wall(), ledger.node(), What::Breaker, text);
+                entry.kind = Some(to.into());
+                entry.key.clone_from(&key);
+                entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
+                feed.tell(&entry);
+                ledger.journal(entry);
+                // At once: whoever looks at the store must not find an open breaker closed.
+                if let Some(key) = &key {
+                    ledger.show_breaker(key, &change.snapshot(clock.moment(), clock.wall()));
+                }
+            });
         }
     }
 
@@ -242,11 +251,19 @@ impl World {
             let Some(key) = &target.scopes.target else { continue };
             let snapshot = target.breaker.snapshot(now, wall);
             let shown = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
-            let known = shown.map(|(_, shown)| (shown.mode, shown.until));
-            let fresh = snapshot.mode == Mode::Closed && known.is_none();
-            if !fresh && known != Some((snapshot.mode, snapshot.until)) {
+            let fresh = snapshot.mode == Mode::Closed && shown.is_none();
+            if !fresh && !shown.is_some_and(|(_, shown)| is_same(&shown, &snapshot)) {
                 self.ledger.show_breaker(key, &snapshot);
             }
         }
     }
+}
+
+/// Whether two snapshots of a breaker show the same. Their instants were read from two clocks, so they differ by a little.
+fn is_same(shown: &BreakerSnapshot, now: &BreakerSnapshot) -> bool {
+    let near = match (shown.until, now.until) {
+        (Some(shown), Some(now)) => shown.duration_since(now).abs() < SignedDuration::from_secs(1),
+        (shown, now) => shown == now,
+    };
+    near && shown.mode == now.mode && shown.openings == now.openings
 }

@@ -47,7 +47,7 @@ fn targets_show_their_health_and_why() {
     assert_eq!((&rest["state"], &rest["reason"]), (&json!("cooling"), &json!("quota")));
     assert!(rest["until"].as_str().is_some_and(|until| until.ends_with('Z')), "{rest}");
     assert!(rest["said"].as_str().is_some_and(|said| !said.is_empty()), "what the provider said: {rest}");
-    assert!(resting["why"].as_str().unwrap().contains("rests until"), "{resting}");
+    assert!(resting["why"].as_str().unwrap().contains("is in cooldown until"), "{resting}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A person's word: breakers are forced and let go, rests begin and end. It beats everything that was learned.
+//! An operator's orders: breakers are forced and let go, cooldowns begin and end. They beat everything that was learned.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use super::targets::{RestView, TargetList, known, rest_view, view};
 use super::{Desk, REDACTOR, Refusal};
+use crate::known::Meaning;
 use crate::target::Target;
 
 /// The longest reason that is kept.
@@ -84,7 +85,7 @@ pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetLi
     }
     for target in &meant {
         order.action.apply(&target.breaker, world.now());
-        let text = format!("{}: {} by a person", target.name, order.action.name());
+        let text = format!("{}: {} by an operator", target.name, order.action.name());
         let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": &*desk.story.id});
         world.note(What::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
     }
@@ -96,62 +97,127 @@ fn is(target: &Target, asked: &str) -> bool {
     *target.name == *asked || target.scopes.target.as_ref().is_some_and(|key| key.to_string() == asked)
 }
 
-/// What is to happen to a rest.
+/// What is to happen to the cooldown of a key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RestOrder {
-    /// What it is about, such as `account:openai`, `provider:gemini` or the `key` of a target.
+pub(super) struct CooldownOrder {
+    /// What it is about: `provider:openai`, `account:openai`, `model:gpt-4o` (at every provider), `target:openai/gpt-4o` (with every API key),
+    /// or a key that `GET /koboshi/keys` lists.
     key: String,
-    action: RestAction,
+    action: CooldownAction,
     /// For `cool`: until when.
     until: Option<Timestamp>,
-    /// For `cool`: why, for those who look later.
+    /// For `cool`: why, for clients and for those who look later.
     reason: Option<String>,
+    /// Do it although no target has this key.
+    #[serde(default)]
+    force: bool,
 }
 
-/// What an operator may do with a rest.
+/// What an operator may do with a cooldown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum RestAction {
+pub(super) enum CooldownAction {
     /// End it, whatever was learned; limits that close gates under the key too.
     Clear,
-    /// Let it rest until then.
+    /// Keep it in cooldown until then.
     Cool,
 }
 
-/// A key after an operator's word.
+/// What came of an order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Rested {
+pub(super) struct Changed {
+    /// The key as it was asked for.
     key: String,
-    /// There was something to end, or the rest began.
+    /// There was something to end, or a cooldown began.
     changed: bool,
-    /// What it rests for now.
+    /// The cooldown of the first of the keys now.
+    rest: Option<RestView>,
+    /// Every key that was meant.
+    keys: Vec<ChangedKey>,
+}
+
+/// A key after an operator's order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ChangedKey {
+    key: String,
+    /// There was something to end, or a cooldown began.
+    changed: bool,
+    /// The cooldown now.
     rest: Option<RestView>,
 }
 
-/// Ends the rest of a key, or lets it rest.
-#[utoipa::path(post, path = "/koboshi/cooldowns", tag = "targets", request_body = RestOrder,
-    responses((status = 200, description = "The key as it is now", body = Rested),
-              (status = 400, description = "No key, or no time in the future")))]
-pub(super) fn cooldowns(desk: &Desk<'_>, order: &RestOrder) -> Result<Rested, Refusal> {
-    let key: ScopeKey =
+/// Ends the cooldown of a key, or begins one.
+#[utoipa::path(post, path = "/koboshi/cooldowns", tag = "targets", request_body = CooldownOrder,
+    responses((status = 200, description = "The keys as they are now", body = Changed),
+              (status = 400, description = "Not a valid key, or no time in the future"),
+              (status = 404, description = "No target has this key")))]
+pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
+    let asked: ScopeKey =
         order.key.parse().map_err(|error: koboshi::key::KeyError| Refusal::bad("key", error.to_string()))?;
     let world = &desk.core.world;
     let wall = world.wall();
-    let changed = match order.action {
-        RestAction::Clear => clear(desk, &key, wall),
-        RestAction::Cool => {
-            let until = order.until.filter(|until| *until > wall).ok_or_else(|| {
+    let until = match order.action {
+        CooldownAction::Clear => None,
+        CooldownAction::Cool => {
+            let until = order.until.filter(|until| *until > wall);
+            Some(until.ok_or_else(|| {
                 Refusal::bad("until", "say until when, in the future, such as 2030-01-31T12:00:00Z")
-            })?;
-            let reason = REDACTOR.excerpt(order.reason.as_deref().unwrap_or_default(), LONGEST_REASON);
-            world.ledger.update_cooldown(&key, |cooldown| cooldown.cool(until, &reason, wall));
-            note(desk, &key, "cool", format!("{key} was told to rest until {until} by a person"));
-            true
+            })?)
         }
     };
-    let rest = world.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
-    Ok(Rested { key: key.to_string(), changed, rest })
+    let keys = meant(desk, &asked, order)?;
+    let mut changes = Vec::new();
+    for key in keys {
+        let changed = match until {
+            None => clear(desk, &key, wall),
+            Some(until) => {
+                cool(desk, &key, until, order.reason.as_deref().unwrap_or_default(), wall);
+                true
+            }
+        };
+        let rest = world.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
+        changes.push(ChangedKey { key: key.to_string(), changed, rest });
+    }
+    Ok(Changed {
+        key: asked.to_string(),
+        changed: changes.iter().any(|one| one.changed),
+        rest: changes.first().and_then(|one| one.rest.clone()),
+        keys: changes,
+    })
+}
+
+/// The keys that an order is about.
+fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec<ScopeKey>, Refusal> {
+    let world = &desk.core.world;
+    // What is there can be ended, whatever it is.
+    let is_there = || world.ledger.cooldown(asked).is_some() || world.ledger.holds(asked).is_some();
+    if order.action == CooldownAction::Clear && is_there() {
+        return Ok(vec![asked.clone()]);
+    }
+    match super::status::known(desk).meaning(asked) {
+        Meaning::Keys(keys) => Ok(keys),
+        _ if order.force => Ok(vec![asked.clone()]),
+        Meaning::Unknown(near) => {
+            let near =
+                if near.is_empty() { String::new() } else { format!("; near are {}", near.join(", ")) };
+            let message = format!(
+                "no target has the key `{asked}`{near}. GET /koboshi/keys lists all of them; with `force` it is done all the same"
+            );
+            Err(Refusal { kind: Kind::InvalidRequest, status: 404, message, param: Some("key") })
+        }
+        Meaning::Unknowable => {
+            let message = format!("nothing is known about `{asked}`; with `force` it is done all the same");
+            Err(Refusal { kind: Kind::InvalidRequest, status: 404, message, param: Some("key") })
+        }
+    }
+}
+
+fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: Timestamp) {
+    let reason = REDACTOR.excerpt(reason, LONGEST_REASON);
+    desk.core.world.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
+    let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    note(desk, key, "cool", format!("{key} was put into cooldown until {until} by an operator{why}"));
 }
 
 /// Ends everything that is known against a key, here and wherever the store is shared.
@@ -160,6 +226,10 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
     let now = world.now();
     let mut changed = world.ledger.cooldown(key).is_some()
         && world.ledger.update_cooldown(key, |cooldown| cooldown.resume(wall));
+    if world.ledger.holds(key).is_some_and(|holds| holds.longest(wall).is_some()) {
+        world.ledger.update_holds(key, Holds::clear);
+        changed = true;
+    }
     for target in known(desk).iter().filter(|target| target.scopes.has(key)) {
         changed |= target.gate.snapshot(now).held_by.is_some() || target.is_absent(now);
         target.is_there_again();
@@ -171,7 +241,7 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
         }
     }
     if changed {
-        note(desk, key, "resume", format!("{key} was resumed by a person"));
+        note(desk, key, "resume", format!("{key} was resumed by an operator"));
     }
     changed
 }

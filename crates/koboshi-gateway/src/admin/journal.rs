@@ -10,14 +10,15 @@ use jiff::Timestamp;
 use koboshi::fault::Kind;
 use koboshi::wait::parse_duration;
 use koboshi_store::{Entry, Query, What};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Desk, Refusal};
+use crate::gateway::retention;
 
 /// Entries of one answer, and the most that may be asked for.
 const USUAL: usize = 100;
-const MOST: usize = 1000;
+const MOST: usize = 10_000;
 /// So long an answer waits for what is not yet written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -56,7 +57,7 @@ pub(super) struct EntryView {
            ("agent" = Option<String>, Query, description = "Which agent it happened to"),
            ("since" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
            ("until" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
-           ("limit" = Option<u32>, Query, description = "At most so many, the newest; 100 unless told, 1000 at most")),
+           ("limit" = Option<u32>, Query, description = "At most so many, the newest; 100 unless told, 10000 at most")),
     responses((status = 200, description = "Entries, newest last", body = Journal),
               (status = 503, description = "The store cannot be read now")))]
 pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusal> {
@@ -72,6 +73,47 @@ pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusa
         Ok(Ok(entries)) => Ok(Journal { entries }),
         Ok(Err(error)) => Err(Refusal::of(Kind::Unavailable, 503, &error.to_string())),
         Err(_) => Err(Refusal::of(Kind::Internal, 500, "the journal could not be read")),
+    }
+}
+
+/// What is to happen to the journal.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JournalOrder {
+    #[expect(dead_code, reason = "there is one, and it must be named")]
+    action: JournalAction,
+}
+
+/// What an operator may do with the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum JournalAction {
+    /// Forget what is older than the config keeps it (`store.journal`).
+    Prune,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Pruned {
+    forgotten: u64,
+}
+
+/// Forgets entries beyond what the config keeps.
+#[utoipa::path(post, path = "/koboshi/journal", tag = "journal", request_body = JournalOrder,
+    responses((status = 200, description = "How many were forgotten", body = Pruned),
+              (status = 503, description = "The store cannot be written now")))]
+pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
+    let world = &desk.core.world;
+    let (keep, now) = (retention(&desk.plan.config.store), world.wall());
+    let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
+    let pruned = tokio::task::spawn_blocking(move || {
+        let _ = ledger.flush(PATIENCE);
+        store.prune(&keep, now)
+    });
+    match pruned.await {
+        Ok(Ok(forgotten)) => Ok(Pruned { forgotten }),
+        Ok(Err(error)) => Err(Refusal::of(Kind::Unavailable, 503, &error.to_string())),
+        Err(_) => Err(Refusal::of(Kind::Internal, 500, "the journal could not be pruned")),
     }
 }
 
@@ -100,7 +142,7 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
             "limit" => {
                 let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
                 query.limit =
-                    limit.ok_or_else(|| Refusal::bad("limit", "`limit` is a number from 1 to 1000"))?;
+                    limit.ok_or_else(|| Refusal::bad("limit", "`limit` is a number from 1 to 10000"))?;
             }
             _ => {
                 let said = "known here: what, kind, key, agent, since, until, limit";

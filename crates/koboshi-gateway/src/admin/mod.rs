@@ -10,6 +10,7 @@ mod change;
 mod feed;
 mod journal;
 mod openapi;
+mod status;
 mod targets;
 
 use std::net::{IpAddr, SocketAddr};
@@ -104,13 +105,21 @@ async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
             let order = desk.order(request).await?;
             desk.say(&change::cooldowns(desk, &order)?)
         }
+        "/koboshi/status" if get => desk.say(&status::read(desk).await?),
+        "/koboshi/keys" if get => desk.say(&status::keys(desk)),
         "/koboshi/journal" if get => desk.say(&journal::read(desk, &query).await?),
+        "/koboshi/journal" if post => {
+            let order = desk.order(request).await?;
+            desk.say(&journal::prune(desk, &order).await?)
+        }
         "/koboshi/feed" if get => feed::watch(desk, &query),
         "/koboshi/config" if get => desk.say(&config(desk.plan)),
         "/koboshi/openapi.json" if get => desk.say(&openapi::document()),
         "/koboshi/targets"
         | "/koboshi/breakers"
         | "/koboshi/cooldowns"
+        | "/koboshi/status"
+        | "/koboshi/keys"
         | "/koboshi/journal"
         | "/koboshi/feed"
         | "/koboshi/config"

@@ -9,9 +9,9 @@ use utoipa::{Modify, OpenApi};
     info(title = "Koboshi admin", description = "What operators ask and change. Without an admin key only callers on the loopback address are let in."),
     paths(
         super::targets::list, super::change::breakers, super::change::cooldowns, super::journal::read,
-        super::feed::watch, super::config, document,
+        super::journal::prune, super::status::read, super::status::keys, super::feed::watch, super::config, document,
     ),
-    components(schemas(super::journal::EntryView)),
+    components(schemas(super::journal::EntryView, super::status::RowView, super::status::GatewayView)),
     modifiers(&AdminKey),
     security(("admin_key" = [])),
 )]

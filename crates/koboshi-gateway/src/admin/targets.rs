@@ -87,8 +87,8 @@ struct BreakerView {
     openings: u32,
 }
 
-/// A rest.
-#[derive(Debug, Serialize, ToSchema)]
+/// A cooldown.
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct RestView {
     key: String,
     /// `cooling`, `parked`, or `due`: it is over and nobody has tried since.
@@ -222,9 +222,9 @@ fn judge(
     now: Moment,
 ) -> (Health, Option<String>) {
     let told = |rest: &RestView| {
-        let until = rest.until.map_or_else(|| "a person resumes it".to_owned(), |until| until.to_string());
+        let until = rest.until.map_or_else(|| "an operator resumes it".to_owned(), |until| until.to_string());
         let said = if rest.said.is_empty() { String::new() } else { format!(": {}", rest.said) };
-        Some(format!("{} rests until {until} ({}){said}", rest.key, rest.reason))
+        Some(format!("{} is in cooldown until {until} ({}){said}", rest.key, rest.reason))
     };
     let of_state = |state: &str| rests.iter().find(|rest| rest.state == state);
     if mode == Mode::ForcedOpen {

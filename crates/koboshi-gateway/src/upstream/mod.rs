@@ -7,6 +7,7 @@ mod body;
 mod connect;
 mod errand;
 mod link;
+mod once;
 mod origin;
 mod pool;
 mod shared;
@@ -27,6 +28,7 @@ use rustls::ClientConfig;
 
 pub(crate) use body::Body;
 pub(crate) use errand::Errand;
+pub(crate) use once::Once;
 pub(crate) use origin::{Origin, OriginError};
 pub(crate) use trust::{Trust, tls_config};
 

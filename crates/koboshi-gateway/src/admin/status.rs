@@ -1,0 +1,167 @@
+//! What cannot be used now and which keys there are: what the command line shows and needs, for a gateway that is asked over the network.
+//!
+//! The rows are those of the store, as the command line reads them from a file. If the store is away, they are those that this process knows,
+//! and the answer says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi::fault::Kind;
+use koboshi_store::{Ledger, Loaded, Named, Record, Row, Slot, Store, standing};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Desk, Refusal};
+use crate::known::Known;
+use crate::presence::{self, Presence};
+
+/// An answer waits no longer for what is not yet written.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What cannot be used now.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Status {
+    /// Where it is kept.
+    store: String,
+    /// When this was read.
+    #[schema(value_type = String)]
+    now: Timestamp,
+    /// The process that answers.
+    node: String,
+    /// Worst first.
+    #[schema(value_type = Vec<RowView>)]
+    rows: Vec<Row>,
+    /// Records that this Koboshi cannot read.
+    unreadable: Vec<UnreadableView>,
+    /// The processes that share the store, as far as they reported.
+    #[schema(value_type = Vec<GatewayView>)]
+    gateways: Vec<Presence>,
+    /// Why the store cannot be read; the rows are then what this process knows.
+    trouble: Option<String>,
+}
+
+/// One key that does not just work.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RowView {
+    key: String,
+    /// `parked`, `cooling`, `held`, `forced_open`, `open`, `probing`, `due`, `disabled` or `forced_closed`.
+    state: String,
+    /// Nothing goes through.
+    stops: bool,
+    /// Class of the cooldown, or the limit; none for a breaker.
+    reason: Option<String>,
+    /// Failures, or openings of the breaker, in a row.
+    consecutive: u32,
+    since: Option<String>,
+    until: Option<String>,
+    /// What was said: the provider's message, the operator's reason, the last fault before a breaker opened.
+    detail: String,
+    /// Whose breaker it is.
+    node: Option<String>,
+    /// Why a breaker is as it is, such as `{"consecutive": {"failures": 5}}`.
+    why: Option<serde_json::Value>,
+}
+
+/// A record that this Koboshi cannot read.
+#[derive(Debug, Serialize, ToSchema)]
+struct UnreadableView {
+    slot: String,
+    why: String,
+}
+
+/// A gateway that shares the store.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct GatewayView {
+    node: String,
+    address: String,
+    version: String,
+    started: String,
+    /// When it reported last.
+    at: String,
+    stopped: bool,
+}
+
+/// What is in cooldown, parked, limited or open: since when, until when, why.
+#[utoipa::path(get, path = "/koboshi/status", tag = "targets",
+    responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
+pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
+    let world = &desk.core.world;
+    world.keep_in_step();
+    let (ledger, store, now) = (Arc::clone(&world.ledger), Arc::clone(&world.store), world.wall());
+    let read = tokio::task::spawn_blocking(move || look(&ledger, &*store, now));
+    read.await.map_err(|_| Refusal::of(Kind::Internal, 500, "the store could not be read"))
+}
+
+fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {
+    // A store that is away says so in its own answer.
+    let _ = ledger.flush(PATIENCE);
+    let (loaded, mut trouble) = match store.load() {
+        Ok(loaded) => (loaded, None),
+        Err(error) => {
+            (Loaded { records: in_memory(ledger), unreadable: Vec::new() }, Some(error.to_string()))
+        }
+    };
+    let mut rows = standing::rows(&loaded.records, now);
+    let mut gateways = Vec::new();
+    if trouble.is_none() {
+        let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
+        match more {
+            Ok(found) => gateways = found,
+            Err(error) => trouble = Some(error.to_string()),
+        }
+    }
+    let unreadable = loaded.unreadable.into_iter();
+    Status {
+        store: store.place().to_owned(),
+        now,
+        node: ledger.node().to_string(),
+        rows,
+        unreadable: unreadable.map(|one| UnreadableView { slot: one.slot, why: one.why }).collect(),
+        gateways,
+        trouble,
+    }
+}
+
+/// What this process knows without its store.
+fn in_memory(ledger: &Ledger) -> Vec<Named> {
+    let mut records = Vec::new();
+    for key in ledger.keys() {
+        if let Some(cooldown) = ledger.cooldown(&key) {
+            records.push((Slot::cooldown(key.clone()), Record::Cooldown((*cooldown).clone())));
+        }
+        if let Some(holds) = ledger.holds(&key) {
+            records.push((Slot::holds(key.clone()), Record::Holds((*holds).clone())));
+        }
+        for (node, breaker) in ledger.breakers(&key) {
+            records.push((Slot::breaker(key.clone(), node), Record::Breaker((*breaker).clone())));
+        }
+    }
+    records
+}
+
+/// The keys that exist.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct KeyList {
+    /// One for each target and for each API key of a provider: what knowledge about it is filed under (`target`, `key`, `account`, `model`,
+    /// `provider`, `limits`).
+    targets: Vec<serde_json::Value>,
+    /// Names that clients ask for, each with its chain.
+    routes: Vec<serde_json::Value>,
+    /// Other keys of which something was learned.
+    learned: Vec<String>,
+}
+
+/// Every key that an order can be about.
+#[utoipa::path(get, path = "/koboshi/keys", tag = "targets",
+    responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
+pub(super) fn keys(desk: &Desk<'_>) -> Known {
+    known(desk)
+}
+
+/// Every key that this gateway knows of.
+pub(super) fn known(desk: &Desk<'_>) -> Known {
+    let mut known = Known::of_world(&desk.core.world, desk.plan);
+    known.add_ledger(&desk.core.world.ledger);
+    known
+}

@@ -1,0 +1,71 @@
+//! One question to one server over a connection of its own, answered whole: for batches of traces and for operators, who ask rarely.
+//!
+//! The connection is made like those to providers: TLS, proxies and time limits are the same. HTTP/1.1 only: one question needs no streams.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+
+use super::connect::Connector;
+use super::origin::{Origin, OriginError};
+use super::trust::tls_config;
+
+/// Until a connection stands.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Why a question was not answered, in words.
+pub(crate) type Unanswered = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// A server that is asked now and then.
+pub(crate) struct Once {
+    pub(crate) origin: Origin,
+    connector: Connector,
+    /// No answer is longer.
+    most: usize,
+}
+
+impl Once {
+    /// The server at this address.
+    pub(crate) fn at(address: &str, most: usize) -> Result<Self, OriginError> {
+        let origin = Origin::parse(address)?;
+        let tls = if origin.is_secure() { tls_config([]).ok().map(|tls| one_dialect(&tls)) } else { None };
+        Ok(Self { origin, connector: Connector::new(tls, Arc::new(Matcher::from_env())), most })
+    }
+
+    /// Sends a request, whose address is a whole one, and reads the answer.
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Unanswered> {
+        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(|fault| fault.detail)?;
+        let (parts, body) = request.into_parts();
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = parts.method;
+        *request.headers_mut() = parts.headers;
+        request.headers_mut().insert(HOST, self.origin.authority().clone());
+        let path = parts.uri.path_and_query().cloned();
+        *request.uri_mut() =
+            if connected.via.is_some() { parts.uri } else { path.map(Uri::from).unwrap_or_default() };
+        if let Some(auth) = connected.via.as_ref().and_then(|via| via.auth()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, auth.clone());
+        }
+        let (mut sender, connection) = http1::handshake(TokioIo::new(connected.wire)).await?;
+        // It ends when the sender is dropped and the answer was read.
+        tokio::spawn(connection);
+        let (parts, body) = sender.send_request(request).await?.into_parts();
+        let body = Limited::new(body, self.most).collect().await?.to_bytes();
+        Ok(Response::from_parts(parts, body))
+    }
+}
+
+/// The usual TLS settings, for HTTP/1.1 only.
+fn one_dialect(tls: &ClientConfig) -> Arc<ClientConfig> {
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(tls)
+}
