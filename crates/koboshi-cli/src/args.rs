@@ -82,13 +82,13 @@ pub(crate) enum Command {
     /// Check the config and say what is wrong at which line
     #[command(after_help = CHECK_EXAMPLES)]
     Check(ConfigArgs),
-    /// Show what is open, cooling or parked: since when, until when, why
+    /// Show what is in cooldown, parked or open: since when, until when, why
     #[command(after_help = state::STATUS_EXAMPLES)]
     Status(StatusArgs),
-    /// End the rest of a key, whatever was learned
+    /// End the cooldown of a provider, account, model or target
     #[command(after_help = state::RESUME_EXAMPLES)]
     Resume(ResumeArgs),
-    /// Let a key rest until a time of your choice
+    /// Put a provider, account, model or target into cooldown until a time of your choice
     #[command(after_help = state::COOL_EXAMPLES)]
     Cool(CoolArgs),
     /// Show what happened, newest last

@@ -18,7 +18,8 @@ use koboshi_config::gateway::LogFormat;
 use koboshi_config::reload::{Reload, Reloader};
 use koboshi_gateway::{Gateway, Setup};
 use koboshi_report::phrase::Phrases;
-use tokio::signal::unix::{SignalKind, signal};
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
@@ -86,11 +87,46 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     };
     let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
     greet(args, &config, &gateway, file.as_ref(), &place)?;
+    let facts = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "address": gateway.address().to_string(),
+        "config": file.as_ref().map(|path| path.display().to_string()),
+        "store": place,
+        "providers": gateway.providers(),
+        "pid": std::process::id(),
+    });
+    gateway.inform("started", &facts);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
-    runtime.block_on(until_stopped(followed))?;
-    gateway.stop();
-    Ok(Exit::Good)
+    let mut signals = runtime.block_on(until_stopped(followed))?;
+    runtime.block_on(async {
+        let stopping = tokio::task::spawn_blocking(move || gateway.stop());
+        tokio::select! {
+            _ = stopping => Ok(Exit::Good),
+            // A second signal does not wait for streams.
+            () = signals.stop() => std::process::exit(130),
+        }
+    })
+}
+
+/// The signals that stop it.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<Self> {
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { terminate, interrupt })
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
@@ -120,8 +156,18 @@ struct Followed<'f> {
 }
 
 impl Followed<'_> {
-    /// Looks whether there is something new, and takes it. `now`: somebody says that it is complete.
-    fn look(&mut self, now: bool) {
+    /// Somebody says that there is a new config.
+    fn hang_up(&mut self) {
+        if self.reloader.is_none() {
+            self.gateway.note("SIGHUP: there is no config file to read again, everything stays as it is");
+        }
+        if !self.look(true) && self.reloader.is_some() {
+            self.gateway.inform("SIGHUP: nothing has changed, the config in use stays", &json!({}));
+        }
+    }
+
+    /// Looks whether there is something new, and takes it; says whether there was. `now`: somebody says that it is complete.
+    fn look(&mut self, now: bool) -> bool {
         let look = if now { Reloader::check_now } else { Reloader::poll };
         match self.reloader.as_ref().map(look) {
             Some(Reload::Changed(config)) => {
@@ -131,8 +177,9 @@ impl Followed<'_> {
             }
             Some(Reload::Bad(problems)) => self.complain(&problems.to_string()),
             _ if self.files.changed(now) => self.take(self.config.clone()),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn take(&mut self, config: Config) {
@@ -148,29 +195,18 @@ impl Followed<'_> {
 }
 
 /// Waits for a signal to stop; takes new configs meanwhile.
-async fn until_stopped(mut followed: Followed<'_>) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+async fn until_stopped(mut followed: Followed<'_>) -> std::io::Result<StopSignals> {
+    let mut stop = StopSignals::new()?;
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hang_up.recv() => followed.look(true),
-            _ = look.tick() => followed.look(false),
+            () = stop.stop() => return Ok(stop),
+            _ = hang_up.recv() => followed.hang_up(),
+            _ = look.tick() => { followed.look(false); }
         }
     }
-    // A second signal does not wait for streams.
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        std::process::exit(130);
-    });
-    Ok(())
 }
 
 /// Says where it is and what answers, in the reader's language.
@@ -202,9 +238,10 @@ fn greet(
         writeln!(out, "{LOUD}{}{LOUD:#}", say("serve-simulated", &[]))?;
     }
     writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
+    let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
     writeln!(
         out,
-        "  curl -s {url}/chat/completions -H 'content-type: application/json' \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"
+        "  curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"
     )?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use common::{Out, json, run_with};
 use jiff::Timestamp;
-use koboshi::breaker::{BreakerSnapshot, Mode};
+use koboshi::breaker::{BreakerSnapshot, Mode, Why};
 use koboshi::chance::Seed;
 use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Failure};
 use koboshi::gate::{Holds, Limit};
@@ -23,6 +23,9 @@ const NOW: &str = "2026-11-15T12:00:00Z";
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(NOON + second).unwrap()
 }
+
+/// A provider with an account of this name.
+const PROVIDER: &str = "providers: {openai: {kind: openai, account: main}}\n";
 
 /// A home of its own, so that nothing of the machine's user is read.
 struct Home {
@@ -76,8 +79,14 @@ fn failed(class: Class, times: u32) -> Cooldown {
 fn fill(store: &dyn Store) {
     let mut holds = Holds::default();
     holds.hold(Limit::Tokens, at(30));
-    let open =
-        BreakerSnapshot { at: at(-5), mode: Mode::Open, since: at(-10), until: Some(at(20)), openings: 2 };
+    let open = BreakerSnapshot {
+        at: at(-5),
+        mode: Mode::Open,
+        since: at(-10),
+        until: Some(at(20)),
+        openings: 2,
+        why: Some(Why::ProbeFailed),
+    };
     let records = [
         (
             Slot::cooldown("agent:reviewer/website".parse().unwrap()),
@@ -138,8 +147,8 @@ fn a_free_key_is_told_as_such_while_others_rest() {
     let home = Home::new();
     fill(&home.store());
     let out = home.run(&["status", "agent:somebody/else", "--lang", "en"]);
-    assert!(out.text.contains("agent:somebody/else may be used"), "{}", out.text);
-    assert!(!out.text.contains("everything"), "{}", out.text);
+    assert!(out.text.contains("agent:somebody/else is available"), "{}", out.text);
+    assert!(!out.text.contains("All targets"), "{}", out.text);
 }
 
 #[test]
@@ -150,7 +159,7 @@ fn looking_creates_nothing() {
         assert_eq!(out.status, 0, "{}", out.error);
     }
     assert!(!home.file().exists());
-    assert!(home.run(&["status"]).text.contains("Nothing is remembered yet"));
+    assert!(home.run(&["status"]).text.contains("Nothing has been recorded yet"));
 }
 
 #[test]
@@ -161,10 +170,11 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     assert_eq!(out.status, 1);
     let expected = [
         "✗ parked  agent:reviewer/website\n    another error · failures in a row: 5 · since 11:58:20 UTC\n    │ it broke\n    Remove the cause, then resume it with: koboshi resume agent:reviewer/website",
-        "● resting  account:main  12:28:20 UTC (28m 20s left)\n    allowance used up · failures in a row: 1",
-        "● closed  model:openai/gpt-4o  12:00:30 UTC (30s left)\n    the limit of tokens",
-        "● breaker open  target:openai/gpt-4o/main  12:00:20 UTC (20s left)\n    openings in a row: 2 · since 11:59:50 UTC · seen by gateway-1",
-        "○ rest is over, one goes first  provider:calm\n",
+        "● in cooldown  account:main  until 12:28:20 UTC (28m 20s left)\n    allowance used up · failures in a row: 1",
+        "● limit reached  model:openai/gpt-4o  until 12:00:30 UTC (30s left)\n    the limit of tokens",
+        "● breaker open  target:openai/gpt-4o/main  until 12:00:20 UTC (20s left)\n    a test request failed · opened 2 times in a row · since 11:59:50 UTC · seen by gateway-1",
+        "○ cooldown over  provider:calm\n    the next request tests whether it works again",
+        "No gateway has used this store yet.",
     ];
     let mut rest = out.text.as_str();
     for part in expected {
@@ -173,7 +183,10 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
         rest = &rest[place..];
     }
     let japanese = home.run(&["status", "--lang", "ja"]).text;
-    assert!(japanese.contains("休止中  account:main  12:28:20 UTC まで（あと 28分20秒）"), "{japanese}");
+    assert!(
+        japanese.contains("クールダウン中  account:main  12:28:20 UTC まで（あと 28分20秒）"),
+        "{japanese}"
+    );
 }
 
 #[test]
@@ -194,13 +207,14 @@ fn resume_ends_a_rest_and_says_so_in_the_journal() {
     let home = Home::new();
     fill(&home.store());
     let out = home.run(&["resume", "agent:reviewer/website", "--lang", "en"]);
-    assert_eq!((out.status, out.text.as_str()), (0, "agent:reviewer/website may be used again.\n"));
+    assert_eq!((out.status, out.text.as_str()), (0, "agent:reviewer/website is available again.\n"));
     assert_eq!(home.run(&["status", "agent:reviewer/website"]).status, 0);
     let journal = home.run(&["journal", "--what", "operator"]).text;
-    assert!(journal.contains("agent:reviewer/website was resumed by a person"), "{journal}");
+    assert!(journal.contains("agent:reviewer/website was resumed by an operator"), "{journal}");
     let wrong = home.run(&["resume", "account:mian", "--lang", "en"]);
     assert_eq!(wrong.status, 1);
-    assert!(wrong.text.contains("Did you mean account:main?"), "{}", wrong.text);
+    assert!(wrong.error.contains("No target has the key account:mian"), "{}", wrong.error);
+    assert!(wrong.error.contains("account:main"), "{}", wrong.error);
     assert_eq!(home.run(&["status", "account:main"]).status, 1, "a near miss resumes nothing");
     assert_eq!(home.run(&["resume", "--all"]).status, 0);
     let left = json(&home.run(&["status", "--format", "json"]));
@@ -209,10 +223,14 @@ fn resume_ends_a_rest_and_says_so_in_the_journal() {
 }
 
 #[test]
-fn cool_lets_a_key_rest_as_long_as_a_person_says() {
+fn cool_lasts_as_long_as_a_person_says() {
     let home = Home::new();
+    std::fs::write(home.folder.path().join("koboshi.yaml"), PROVIDER).unwrap();
     let out = home.run(&["cool", "account:main", "--for", "2h", "--reason", "incident", "--lang", "en"]);
-    assert_eq!((out.status, out.text.as_str()), (0, "account:main rests until 14:00:00 UTC (2h left).\n"));
+    assert_eq!(
+        (out.status, out.text.as_str()),
+        (0, "account:main is in cooldown until 14:00:00 UTC (2h left).\n")
+    );
     let row = &json(&home.run(&["status", "--format", "json"]))["rows"][0];
     assert_eq!((&row["reason"], &row["detail"]), (&"operator".into(), &"incident".into()));
     let out = home.run(&["cool", "account:main", "--until", "2026-11-15T12:10:00Z", "--format", "json"]);
@@ -227,7 +245,7 @@ fn cool_lets_a_key_rest_as_long_as_a_person_says() {
 fn a_secret_in_a_reason_is_not_kept() {
     let home = Home::new();
     let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-    home.run(&["cool", "key:main", "--for", "1h", "--reason", &format!("leaked: {key}")]);
+    home.run(&["cool", "key:main", "--force", "--for", "1h", "--reason", &format!("leaked: {key}")]);
     let all = home.run(&["status"]).text + &home.run(&["journal", "--format", "json"]).text;
     assert!(all.contains("leaked") && !all.contains(key), "{all}");
 }
@@ -286,12 +304,12 @@ fn the_journal_is_asked_by_time_kind_target_and_agent() {
 fn the_config_says_where_the_store_is_and_how_long_the_journal() {
     let home = Home::new();
     let file = home.folder.path().join("elsewhere.db");
-    let config = "store:\n  path: elsewhere.db\n  journal:\n    keep_entries: 1\nlanguage: ja\n";
+    let config = "providers: {one: {kind: openai, account: main}, two: {kind: openai, account: other}}\nstore:\n  path: elsewhere.db\n  journal:\n    keep_entries: 1\nlanguage: ja\n";
     std::fs::write(home.folder.path().join("koboshi.yaml"), config).unwrap();
     home.run(&["cool", "account:main", "--for", "1h"]);
     home.run(&["cool", "account:other", "--for", "1h"]);
     assert!(file.exists() && !home.file().exists());
-    assert!(home.run(&["status"]).text.contains("休止中"), "the language of the config");
+    assert!(home.run(&["status"]).text.contains("クールダウン中"), "the language of the config");
     assert_eq!(home.run(&["journal", "--format", "json"]).text.lines().count(), 2, "looking forgets nothing");
     let pruned = home.run(&["journal", "--prune", "--format", "json"]);
     assert_eq!(json(&pruned)["forgotten"], 1);
@@ -299,7 +317,7 @@ fn the_config_says_where_the_store_is_and_how_long_the_journal() {
     std::fs::write(home.folder.path().join("koboshi.yaml"), "store: memory\n").unwrap();
     let out = home.run(&["status"]);
     assert_eq!(out.status, 2);
-    assert!(out.error.contains("store.path"), "{}", out.error);
+    assert!(out.error.contains("--url"), "{}", out.error);
 }
 
 #[test]

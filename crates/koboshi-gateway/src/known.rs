@@ -8,7 +8,8 @@
 //! What exists is known from a config (providers and the links of routes), from a running gateway (also what clients asked for), and from
 //! what the store has learned about. Nothing here reads a file or asks anybody.
 
-use koboshi::cooldown::{Cleared, Cooldown};
+use jiff::Timestamp;
+use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::{Rung, ScopeKey};
 use koboshi_store::{Ledger, Named, Record};
@@ -85,21 +86,24 @@ impl Known {
         self.targets.dedup();
     }
 
-    /// Takes in of what a store has learned. What an operator alone wrote there proves nothing: that is how a wrong name gets in.
-    pub fn add_records(&mut self, records: &[Named]) {
-        let learned = |record: &Record| match record {
-            Record::Cooldown(cooldown) => is_learned(cooldown),
+    /// Takes in of what a store has learned. A cooldown that only an operator wrote and that is over proves nothing: that is how a wrong name
+    /// gets in.
+    pub fn add_records(&mut self, records: &[Named], now: Timestamp) {
+        let learned = |(slot, record): &&Named| match record {
+            // No config names agents: a record is all that there is.
+            _ if slot.key().rung() == Rung::Agent => true,
+            Record::Cooldown(cooldown) => is_learned(cooldown, now),
             Record::Holds(holds) => *holds != Holds::default(),
             _ => true,
         };
-        let keys = records.iter().filter(|(_, record)| learned(record)).map(|(slot, _)| slot.key());
-        self.learn(keys.cloned());
+        self.learn(records.iter().filter(learned).map(|(slot, _)| slot.key().clone()));
     }
 
     /// The same of a ledger, which has it in memory.
-    pub(crate) fn add_ledger(&mut self, ledger: &Ledger) {
+    pub(crate) fn add_ledger(&mut self, ledger: &Ledger, now: Timestamp) {
         let learned = |key: &ScopeKey| {
-            ledger.cooldown(key).is_some_and(|cooldown| is_learned(&cooldown))
+            let agent = key.rung() == Rung::Agent;
+            ledger.cooldown(key).is_some_and(|cooldown| agent || is_learned(&cooldown, now))
                 || ledger.holds(key).is_some_and(|holds| *holds != Holds::default())
                 || !ledger.breakers(key).is_empty()
         };
@@ -127,12 +131,7 @@ impl Known {
         if !keys.is_empty() {
             return Meaning::Keys(keys);
         }
-        // Agents are no target's business: only what was learned tells that there is one.
-        let about_targets = asked.rung() != Rung::Agent;
-        if (about_targets && self.is_empty()) || (!about_targets && self.learned.is_empty()) {
-            return Meaning::Unknowable;
-        }
-        Meaning::Unknown(self.near(asked))
+        if self.is_empty() { Meaning::Unknowable } else { Meaning::Unknown(self.near(asked)) }
     }
 
     fn meant<'k>(&'k self, asked: &'k ScopeKey) -> Box<dyn Iterator<Item = ScopeKey> + 'k> {
@@ -184,24 +183,24 @@ impl Known {
             let fixed = chain.iter().filter(|link| !link.contains("{model}"));
             return fixed.map(|link| format!("target:{link}")).take(MOST_NEAR).collect();
         }
-        let (wrong, name) = (asked.to_string(), asked.name().to_lowercase());
-        let mut all: Vec<(usize, String)> = self
-            .keys()
-            .map(written)
-            .filter_map(|key| {
-                let bare = key.split_once(':').map_or(key.as_str(), |(_, bare)| bare).to_lowercase();
-                let far =
-                    strsim::damerau_levenshtein(&key, &wrong).min(strsim::damerau_levenshtein(&bare, &name));
-                let part = name.len() > 2 && (bare.contains(&name) || name.contains(&bare));
-                (part || far <= name.len().div_ceil(3)).then_some((far, key))
-            })
-            .collect();
-        all.sort();
-        let mut near: Vec<String> = all.into_iter().map(|(_, key)| key).collect();
-        if near.is_empty() {
-            near = self.keys().filter(|key| key.rung() == asked.rung()).map(written).collect();
-            near.sort();
+        let name = asked.name().to_lowercase();
+        let mut all: Vec<(bool, usize, String)> = Vec::new();
+        for key in self.keys() {
+            let (text, bare) = (written(key), key.name().to_lowercase());
+            let bare = bare.split('#').next().unwrap_or_default();
+            let last = bare.rsplit('/').next().unwrap_or_default();
+            let far = strsim::damerau_levenshtein(bare, &name).min(strsim::damerau_levenshtein(last, &name));
+            let part = name.len() > 2 && last.len() > 2 && (bare.contains(&name) || name.contains(last));
+            if part || far <= name.len() / 3 {
+                all.push((key.rung() != asked.rung(), far, text));
+            }
         }
+        if all.is_empty() {
+            let of_kind = self.keys().filter(|key| key.rung() == asked.rung());
+            all.extend(of_kind.map(|key| (false, 0, written(key))));
+        }
+        all.sort();
+        let mut near: Vec<String> = all.into_iter().map(|(_, _, key)| key).collect();
         near.dedup();
         near.truncate(MOST_NEAR);
         near
@@ -217,10 +216,10 @@ fn written(key: &ScopeKey) -> String {
     }
 }
 
-/// Whether more is known about a key than what an operator said.
-fn is_learned(cooldown: &Cooldown) -> bool {
-    let by_success = |cleared: Cleared| !cleared.by_person;
-    cooldown.rest.is_some() || cooldown.cleared.is_some_and(by_success)
+/// Whether more is known about a key than that an operator once put it into cooldown.
+fn is_learned(cooldown: &Cooldown, now: Timestamp) -> bool {
+    let told = cooldown.told.as_ref();
+    cooldown.rest.is_some() || told.is_none_or(|told| now < told.ends(now))
 }
 
 #[cfg(test)]
@@ -295,28 +294,32 @@ mod tests {
             assert!(names.len() <= MOST_NEAR && !names.iter().any(|name| name.contains("#aa")), "{names:?}");
         }
         assert_eq!(Known::default().meaning(&key("provider:openai")), Meaning::Unknowable);
-        assert_eq!(known().meaning(&key("agent:a/b")), Meaning::Unknowable, "a gateway knows no agents");
+        assert_eq!(
+            known().meaning(&key("agent:a/b")),
+            Meaning::Unknown(Vec::new()),
+            "a gateway knows no agents"
+        );
     }
 
     #[test]
-    fn what_only_an_operator_wrote_proves_nothing() {
+    fn what_an_operator_wrote_and_is_over_proves_nothing() {
+        let at = |second| Timestamp::from_second(second).unwrap();
         let mut told = Cooldown::default();
-        told.cool(jiff::Timestamp::MAX, "", jiff::Timestamp::UNIX_EPOCH);
-        let mut failed = Cooldown::default();
-        let failure = Failure::of_class(Class::Quota);
-        failed.fail(
-            &failure,
-            &CooldownPolicy::default(),
-            jiff::Timestamp::UNIX_EPOCH,
-            koboshi::chance::Seed::new(1),
-        );
-        let mut known = known();
-        known.add_records(&[
+        told.cool(at(100), "", at(0));
+        let (mut failed, seed) = (Cooldown::default(), koboshi::chance::Seed::new(1));
+        failed.fail(&Failure::of_class(Class::Quota), &CooldownPolicy::default(), at(0), seed);
+        let records = [
             (Slot::cooldown(key("account:told")), Record::Cooldown(told)),
-            (Slot::cooldown(key("agent:a/b")), Record::Cooldown(failed)),
-        ]);
-        assert!(matches!(known.meaning(&key("account:told")), Meaning::Unknown(_)));
-        assert_eq!(known.meaning(&key("agent:a/b")), Meaning::Keys(vec![key("agent:a/b")]));
+            (Slot::cooldown(key("account:failed")), Record::Cooldown(failed)),
+        ];
+        let knows = |asked: &str, now| {
+            let mut known = known();
+            known.add_records(&records, at(now));
+            known.meaning(&key(asked)) == Meaning::Keys(vec![key(asked)])
+        };
+        assert!(knows("account:failed", 1_000_000));
+        assert!(knows("account:told", 50), "it may be made longer");
+        assert!(!knows("account:told", 200));
     }
 
     #[test]

@@ -110,6 +110,49 @@ fn a_rest_begins_and_ends_at_an_operators_word() {
 }
 
 #[test]
+fn an_order_means_what_a_person_expects_or_is_refused_with_near_names() {
+    let gateway = start(config(CHAIN));
+    let at = address(&gateway);
+    let cool = |key: &str, force: bool| {
+        let order = json!({"key": key, "action": "cool", "until": "2100-01-01T00:00:00Z", "reason": "incident 4711", "force": force});
+        post(at, "/koboshi/cooldowns", &order)
+    };
+    for (key, meant) in [
+        ("model:ok", "model:sim/ok"),
+        ("account:sim", "account:sim/ok"),
+        ("target:sim/ok", "target:sim/ok#none"),
+    ] {
+        let told = cool(key, false).json();
+        assert_eq!((&told["key"], &told["keys"][0]["key"]), (&json!(key), &json!(meant)), "{told}");
+        assert_eq!(
+            (&told["rest"]["reason"], &told["rest"]["said"]),
+            (&json!("operator"), &json!("incident 4711"))
+        );
+        assert_ne!(chat(at, "steady").status, 200, "{key}");
+        let row = get(at, "/koboshi/status").json()["rows"][0].clone();
+        assert_eq!(
+            (&row["key"], &row["state"], &row["detail"]),
+            (&json!(meant), &json!("cooling"), &json!("incident 4711"))
+        );
+        assert_eq!(
+            post(at, "/koboshi/cooldowns", &json!({"key": key, "action": "clear"})).json()["changed"],
+            true
+        );
+        assert_eq!(chat(at, "steady").status, 200, "{key}");
+    }
+    let refused = cool("model:okk", false);
+    assert_eq!((refused.status, &refused.json()["error"]["param"]), (404, &json!("key")));
+    let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("no target has the key `model:okk`") && said.contains("model:sim/ok"), "{said}");
+    assert_eq!(cool("model:okk", true).json()["changed"], true, "forced");
+    let keys = get(at, "/koboshi/keys").json();
+    assert!(
+        keys["targets"].as_array().unwrap().iter().any(|one| one["target"] == "target:shaky/quota#none"),
+        "{keys}"
+    );
+}
+
+#[test]
 fn what_a_provider_stated_can_be_cleared() {
     let gateway = start(config("routes: {talk: ['sim/rate-429?retry_after=3600', sim/ok]}\n"));
     let at = address(&gateway);
@@ -231,7 +274,8 @@ fn the_description_names_what_is_served() {
     let paths = document["paths"].as_object().unwrap();
     let mut names: Vec<_> = paths.keys().map(String::as_str).collect();
     names.sort_unstable();
-    let wanted = ["breakers", "config", "cooldowns", "feed", "journal", "openapi.json", "targets"];
+    let wanted =
+        ["breakers", "config", "cooldowns", "feed", "journal", "keys", "openapi.json", "status", "targets"];
     assert_eq!(names, wanted.map(|name| format!("/koboshi/{name}")));
     for (path, methods) in paths {
         for method in methods.as_object().unwrap().keys() {

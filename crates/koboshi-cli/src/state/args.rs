@@ -12,36 +12,54 @@ use super::person::parse_length;
 pub(crate) const STATUS_EXAMPLES: &str = "\
 Examples:
   koboshi status
-  koboshi status account:main                     one key; the exit status tells a script
+  koboshi status provider:openai                  one key; the exit status is for scripts
   koboshi status --format json --store redis://localhost
+  koboshi status --url http://gateway.internal:4141    a gateway on another machine, or one with `store: memory`
 
-Exit status: 0 nothing stands still, 1 something rests, is parked or open, 2 the store cannot be read.";
+Exit status: 0 available, 1 something is in cooldown, parked or open, 2 the store or the gateway cannot be read,
+or no target has this key.";
 
 pub(crate) const RESUME_EXAMPLES: &str = "\
 Examples:
+  koboshi resume provider:openai
   koboshi resume agent:reviewer/website           start again what was parked
   koboshi resume --all
 
-Exit status: 0 resumed, 1 there was nothing to resume, 2 the store cannot be written.";
+Exit status: 0 resumed, 1 nothing to resume, or no target has this key, 2 the store or the gateway cannot be used.";
 
 pub(crate) const COOL_EXAMPLES: &str = "\
 Examples:
-  koboshi cool account:main --for 2h
-  koboshi cool provider:openai --until 2026-11-15T18:00:00+09:00 --reason \"incident 4711\"";
+  koboshi cool provider:openai --for 2h --reason \"incident 4711\"
+  koboshi cool model:gpt-4o --for 30m             this model, at every provider
+  koboshi cool target:openai/gpt-4o --for 30m     this model at this provider, with every API key
+  koboshi cool account:openai --until 2026-11-15T18:00:00+09:00
+
+A key is what it names, a colon and the name: provider, account, model, target, key (an API key) or agent.
+Targets under it get no requests until then, and clients are told the reason.
+
+Exit status: 0 in cooldown, 1 no target has this key and nothing was changed, 2 the store or the gateway cannot be used.";
 
 pub(crate) const JOURNAL_EXAMPLES: &str = "\
 Examples:
   koboshi journal --since 2h
   koboshi journal --what operator --format json   one JSON object a line
-  koboshi journal --target account:main --kind quota_exceeded
-  koboshi journal --prune                         forget what the config says is too old";
+  koboshi journal --target target:openai/gpt-4o --kind rate_limited
+  koboshi journal --kind rescued                  requests that another target or a retry answered
+  koboshi journal --prune                         delete what is older than the config keeps it";
 
 /// What all of these commands take.
 #[derive(Debug, Args)]
 pub(crate) struct StateArgs {
-    /// The store: a file, or `redis://…` [default: from the config, else the file of this user]
-    #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
+    /// The store: a file, or `redis://…` [default: from the config, else the file of this user] [env: KOBOSHI_STORE]
+    #[arg(long, value_name = "PLACE", conflicts_with = "url")]
     pub(crate) store: Option<String>,
+    /// Ask a running gateway instead of the store, such as http://127.0.0.1:4141 [env: KOBOSHI_URL]. Its admin key is read from
+    /// KOBOSHI_ADMIN_KEY or --admin-key-file
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A file with the gateway's admin key [default: the variable KOBOSHI_ADMIN_KEY]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_key_file: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) config: ConfigFileArgs,
     /// How to print
@@ -56,7 +74,7 @@ pub(crate) struct StateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// One key, such as `account:main`
+    /// One key, such as `provider:openai`
     pub(crate) key: Option<ScopeKey>,
     #[command(flatten)]
     pub(crate) state: StateArgs,
@@ -64,10 +82,10 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The key, such as `account:main`
+    /// The key, such as `provider:openai`
     #[arg(required_unless_present = "all")]
     pub(crate) key: Option<ScopeKey>,
-    /// Everything that rests or is parked
+    /// Everything that is in cooldown or parked
     #[arg(long, conflicts_with = "key")]
     all: bool,
     #[command(flatten)]
@@ -76,7 +94,7 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CoolArgs {
-    /// The key, such as `account:main`
+    /// The key, such as `provider:openai`, `model:gpt-4o` or `target:openai/gpt-4o`
     pub(crate) key: ScopeKey,
     /// For how long: 30s, 45m, 2h, 1d
     #[arg(long = "for", value_name = "LENGTH", value_parser = parse_length, required_unless_present = "until")]
@@ -84,9 +102,12 @@ pub(crate) struct CoolArgs {
     /// Until when
     #[arg(long, value_name = "TIME", value_parser = crate::clock::parse, conflicts_with = "length")]
     pub(crate) until: Option<jiff::Zoned>,
-    /// Why, for whoever looks at the status
-    #[arg(long, value_name = "TEXT")]
+    /// Why: it is shown by `koboshi status` and told to clients
+    #[arg(long, value_name = "TEXT", visible_alias = "why")]
     pub(crate) reason: Option<String>,
+    /// Do it although no target is known to have this key
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) state: StateArgs,
 }
@@ -99,19 +120,19 @@ pub(crate) struct JournalArgs {
     /// Before then: a length of time ago, or an instant
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     pub(crate) until: Option<Since>,
-    /// What it tells of: fault, remedy, breaker, gate, cooldown, lease, store, operator
+    /// What it is about: fault, remedy, breaker, gate, cooldown, lease, store, operator
     #[arg(long, value_name = "WHAT", value_parser = parse_what)]
     pub(crate) what: Option<What>,
     /// The kind of fault or step, such as `rate_limited`
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// What it happened to, such as `account:main`
+    /// What it happened to, such as `target:openai/gpt-4o` or `account:openai`
     #[arg(long, value_name = "KEY")]
     pub(crate) target: Option<ScopeKey>,
     /// Which agent it happened to
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Forget entries beyond what the config keeps (`store.journal`), and show nothing
+    /// Delete entries beyond what the config keeps (`store.journal`), and show nothing
     #[arg(long)]
     pub(crate) prune: bool,
     /// At most so many entries, the newest

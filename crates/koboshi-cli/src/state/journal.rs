@@ -44,8 +44,7 @@ impl Since {
 }
 
 pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
-    let found = Found::look(&args.state)?;
-    let say = &found.say;
+    let Found { source, say } = &Found::look(&args.state)?;
     let now = say.now.timestamp();
     let query = Query {
         from: args.since.as_ref().map(|since| since.instant(now)),
@@ -58,14 +57,14 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
     };
     let mut out = stdout().lock();
     if args.prune {
-        let gone = found.store.as_ref().map_or(Ok(0), |store| store.prune(&found.keep, now))?;
+        let gone = source.prune(now)?;
         match args.state.format {
             Format::Json => writeln!(out, "{}", serde_json::json!({"forgotten": gone}))?,
             Format::Text => writeln!(out, "{}", say.text("journal-pruned", &[("count", &gone.to_string())]))?,
         }
         return Ok(Exit::Good);
     }
-    let entries = found.store.as_ref().map_or_else(|| Ok(Vec::new()), |store| store.query(&query))?;
+    let entries = source.entries(&query)?;
     if args.state.format == Format::Json {
         // One object a line: a long journal is read as it comes.
         for entry in &entries {

@@ -1,13 +1,14 @@
 //! The commands around what is remembered: `status`, `resume`, `cool`, `journal`.
 //!
-//! They talk to the store itself, synchronously: a person waits for the answer and wants to know that it is written.
-//! All work on a file and on Redis alike. What a person does is noted in the journal.
+//! They work on the store itself, a file or Redis, or ask a running gateway (`--url`); what they print is the same. They block: a person
+//! waits for the answer and wants to know that it is written. What an operator does is noted in the journal.
 
 pub(crate) mod args;
 mod journal;
 mod person;
-mod row;
+mod remote;
 mod say;
+mod source;
 mod status;
 
 use std::path::{Path, PathBuf};
@@ -15,16 +16,16 @@ use std::sync::Arc;
 
 use koboshi_config::Config;
 use koboshi_config::config::{StoreConfig, StorePlace};
-use koboshi_gateway::retention;
+use koboshi_config::file::locate;
 use koboshi_store::{
-    Loaded, MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, Retention, SqlitePolicy, SqliteStore,
-    Store, StoreError,
+    MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, StoreError,
 };
 
 use crate::{Failure, settings};
 
 use args::StateArgs;
 use say::Say;
+use source::Source;
 
 pub(crate) use journal::run as journal;
 pub(crate) use person::{cool, resume};
@@ -36,49 +37,56 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// The name under which people's doings are noted.
+/// The name under which an operator's orders are noted.
 fn node() -> Result<Node, Failure> {
     format!("cli/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
 }
 
-/// A store that was looked for.
+/// What a command works on.
 pub(crate) struct Found {
-    /// None where nothing has been remembered yet: looking must not create a file.
-    store: Option<Box<dyn Store>>,
-    /// What to call it.
-    place: String,
-    /// How long the journal is kept.
-    keep: Retention,
+    source: Source,
     /// The words for the reader.
     say: Say,
 }
 
 impl Found {
     fn look(args: &StateArgs) -> Result<Self, Failure> {
-        let (place, config) = place(args)?;
-        let store = match &place {
-            Where::File(path) if !exists(path)? => None,
-            place => Some(open(place, &config.store)?),
-        };
-        let name = match (&store, &place) {
-            (_, Where::File(path)) => path.display().to_string(),
-            (Some(store), Where::Redis { .. }) => store.place().to_owned(),
-            (None, Where::Redis { .. }) => "Redis".to_owned(),
-        };
+        if let Some(url) = asked_url(args)? {
+            // Of the config only the language is of use, and the gateway may have another one.
+            let config = settings::load(args.config.file.as_deref()).unwrap_or_default();
+            let source = Source::Remote(remote::Gateway::at(&url, args.admin_key_file.as_deref())?);
+            return Ok(Self { source, say: Say::new(args, &config)? });
+        }
+        let config = settings::load(args.config.file.as_deref())?;
+        let has_config = locate(args.config.file.as_deref(), &|name| std::env::var(name).ok()).is_some();
+        let place = find(asked_store(args).as_deref(), &config.store.place)?;
         let say = Say::new(args, &config)?;
-        Ok(Self { store, place: name, keep: retention(&config.store), say })
-    }
-
-    /// Everything that is remembered.
-    fn load(&self) -> Result<Loaded, Failure> {
-        Ok(self.store.as_ref().map_or_else(|| Ok(Loaded::default()), |store| store.load())?)
+        Ok(Self { source: Source::Store(Box::new(source::Shared::look(place, config, has_config)?)), say })
     }
 }
 
-/// The store, made if need be, and the words for the reader.
-fn make(args: &StateArgs) -> Result<(Box<dyn Store>, Say), Failure> {
-    let (place, config) = place(args)?;
-    Ok((open(&place, &config.store)?, Say::new(args, &config)?))
+/// The gateway that is to be asked: a flag beats the environment, and a flag for the store beats a gateway of the environment.
+fn asked_url(args: &StateArgs) -> Result<Option<String>, Failure> {
+    if let Some(url) = &args.url {
+        return Ok(Some(url.clone()));
+    }
+    let url = variable("KOBOSHI_URL").filter(|_| args.store.is_none());
+    if url.is_some() && variable("KOBOSHI_STORE").is_some() {
+        return Err(Failure::new(
+            "KOBOSHI_URL and KOBOSHI_STORE are both set: say with --url or --store which one is meant",
+        ));
+    }
+    Ok(url)
+}
+
+/// The store that is asked for, by flag or environment.
+fn asked_store(args: &StateArgs) -> Option<String> {
+    args.store.clone().filter(|asked| !asked.is_empty()).or_else(|| variable("KOBOSHI_STORE"))
+}
+
+/// A variable that says something: an empty one is none.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The store of a gateway: what the flag, the config or the user's folder says.
@@ -111,14 +119,6 @@ enum Where {
     Redis { url: String, prefix: String },
 }
 
-/// Flag or `KOBOSHI_STORE`, else the config, else the usual file.
-fn place(args: &StateArgs) -> Result<(Where, Config), Failure> {
-    let config = settings::load(args.config.file.as_deref())?;
-    // An empty variable is none.
-    let asked = args.store.as_deref().filter(|asked| !asked.is_empty());
-    Ok((find(asked, &config.store.place)?, config))
-}
-
 fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> {
     Ok(match (asked, configured) {
         (Some(asked), configured) if is_redis(asked) => {
@@ -131,7 +131,7 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::Memory) => {
             return Err(Failure::new(
-                "the config says `store: memory`: what was learned stays in the process that learned it, and cannot be seen from here. Set `store.path` or `store.redis`, or name a store with --store",
+                "the config says `store: memory`: only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
             ));
         }
         (None, StorePlace::File(path)) => Where::File(path.clone()),

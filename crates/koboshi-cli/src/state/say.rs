@@ -26,6 +26,11 @@ impl Say {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
 
+    /// Sentences one after the other.
+    pub(super) fn sentences(&self, sentences: &[String]) -> String {
+        sentences.join(if self.lang == Lang::Ja { "" } else { " " })
+    }
+
     /// An instant in the reader's zone, with the day where it is another.
     pub(super) fn time(&self, at: Timestamp) -> String {
         let at = at.to_zoned(self.now.time_zone().clone());
@@ -35,12 +40,23 @@ impl Say {
 
     /// Until when, and how much is left.
     pub(super) fn until(&self, until: Timestamp) -> String {
+        self.left("wait-until", until)
+    }
+
+    /// The same in a phrase of one's own.
+    pub(super) fn left(&self, id: &str, until: Timestamp) -> String {
         let left = Duration::try_from(until.duration_since(self.now.timestamp())).unwrap_or(Duration::ZERO);
         if left.is_zero() {
             return self.time(until);
         }
         let left = self.phrases.countdown(self.lang, left);
-        self.text("wait-until", &[("time", &self.time(until)), ("left", &left)])
+        self.text(id, &[("time", &self.time(until)), ("left", &left)])
+    }
+
+    /// How long ago it was.
+    pub(super) fn ago(&self, at: Timestamp) -> String {
+        let ago = Duration::try_from(self.now.timestamp().duration_since(at)).unwrap_or(Duration::ZERO);
+        self.phrases.countdown(self.lang, Duration::from_secs(ago.as_secs()))
     }
 }
 

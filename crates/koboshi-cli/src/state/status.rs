@@ -1,17 +1,20 @@
-//! `koboshi status`: what is open, cooling or parked, since when, until when, why.
+//! `koboshi status`: what is in cooldown, parked or open, since when, until when, why.
 
 use std::io::{self, Write};
 
-use anstream::stdout;
+use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
-use koboshi::key::ScopeKey;
-use koboshi_store::Unreadable;
+use koboshi::breaker::Why;
+use koboshi::key::{Rung, ScopeKey};
+use koboshi_gateway::{Meaning, Presence};
+use koboshi_store::{Row, RowState};
 use serde_json::{Value, json};
 
 use super::Found;
 use super::args::StatusArgs;
-use super::row::{Row, State, rows};
+use super::person::write_near;
 use super::say::{Say, plain, resume_command};
+use super::source::{Source, Status};
 use crate::args::Format;
 use crate::{Exit, Failure};
 
@@ -22,41 +25,67 @@ const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
 pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let found = Found::look(&args.state)?;
-    let say = &found.say;
-    let loaded = found.load()?;
-    let mut rows = rows(&loaded.records, say.now.timestamp());
-    let mut unreadable = loaded.unreadable;
+    let Found { source, say } = &Found::look(&args.state)?;
+    let now = say.now.timestamp();
+    let mut status = source.status(now)?;
     if let Some(key) = &args.key {
-        rows.retain(|row| row.key == *key);
+        let known = source.known(now)?;
+        let keys = match known.meaning(key) {
+            Meaning::Keys(keys) => known.above(&keys),
+            // Of an agent that nothing was recorded about, nothing is known against it.
+            Meaning::Unknown(near)
+                if key.rung() != Rung::Agent && !status.rows.iter().any(|row| row.key == *key) =>
+            {
+                return unknown(say, args.state.format, key, &near);
+            }
+            _ => vec![key.clone()],
+        };
+        status.rows.retain(|row| keys.contains(&row.key));
         let name = key.to_string();
-        unreadable.retain(|one| one.slot.ends_with(&name));
+        status.unreadable.retain(|one| one.slot.ends_with(&name));
     }
     match args.state.format {
-        Format::Text => text(&found, args.key.as_ref(), &rows, &unreadable)?,
+        Format::Text => text(source, say, args.key.as_ref(), &status)?,
         Format::Json => {
+            let unreadable = status.unreadable.iter();
             let document = json!({
-                "store": found.place,
-                "exists": found.store.is_some(),
-                "now": say.now.timestamp(),
-                "rows": rows.iter().map(Row::json).collect::<Vec<Value>>(),
-                "unreadable": unreadable.iter().map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
+                "store": status.kept_in.as_deref().unwrap_or(source.place()),
+                "gateway": matches!(source, Source::Remote(_)).then(|| source.place()),
+                "exists": source.exists(),
+                "now": now,
+                "rows": status.rows,
+                "unreadable": unreadable.map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
+                "gateways": status.gateways,
+                "trouble": status.trouble,
             });
             let mut out = stdout().lock();
             serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
             writeln!(out)?;
         }
     }
-    // What cannot be read may well be a rest.
-    let stands = rows.iter().any(|row| row.state.stops()) || !unreadable.is_empty();
+    // What cannot be read may well be a cooldown.
+    let stands = status.rows.iter().any(|row| row.stops) || !status.unreadable.is_empty();
     Ok(if stands { Exit::Found } else { Exit::Good })
 }
 
-fn text(found: &Found, key: Option<&ScopeKey>, rows: &[Row], unreadable: &[Unreadable]) -> io::Result<()> {
+/// No target has this key.
+fn unknown(say: &Say, format: Format, key: &ScopeKey, near: &[String]) -> Result<Exit, Failure> {
+    if format == Format::Json {
+        writeln!(stdout().lock(), "{}", json!({"error": "unknown_key", "key": key, "near": near}))?;
+    } else {
+        let mut out = stderr().lock();
+        writeln!(out, "koboshi: {}", say.text("key-unknown", &[("key", &key.to_string())]))?;
+        write_near(&mut out, say, near)?;
+    }
+    Ok(Exit::Refused)
+}
+
+fn text(source: &Source, say: &Say, key: Option<&ScopeKey>, status: &Status) -> io::Result<()> {
     let mut out = stdout().lock();
-    let (say, place) = (&found.say, found.place.as_str());
-    if found.store.is_none() {
-        writeln!(out, "{GOOD}✓{GOOD:#} {}", say.text("status-nothing-known", &[("place", place)]))?;
+    let Status { rows, unreadable, gateways, kept_in, trouble } = status;
+    if !source.exists() {
+        let words = say.text("status-nothing-known", &[("place", source.place())]);
+        writeln!(out, "{GOOD}✓{GOOD:#} {words}")?;
         return Ok(());
     }
     if rows.is_empty() && unreadable.is_empty() {
@@ -73,29 +102,70 @@ fn text(found: &Found, key: Option<&ScopeKey>, rows: &[Row], unreadable: &[Unrea
         let words = say.text("status-unreadable", &[("slot", &plain(&one.slot)), ("why", &plain(&one.why))]);
         writeln!(out, "{WARN}!{WARN:#} {words}")?;
     }
-    writeln!(out, "\n{QUIET}{}{QUIET:#}", say.text("status-store", &[("place", place)]))
+    if let Some(why) = trouble {
+        writeln!(out, "{WARN}!{WARN:#} {}", say.text("status-trouble", &[("why", &plain(why))]))?;
+    }
+    let read = match kept_in {
+        Some(store) => say.text("status-remote", &[("place", source.place()), ("store", &plain(store))]),
+        None => {
+            let mut said = vec![say.text("status-store", &[("place", source.place())])];
+            said.extend(age(say, gateways));
+            say.sentences(&said)
+        }
+    };
+    writeln!(out, "\n{QUIET}{read}{QUIET:#}")
+}
+
+/// How old it is what a store says: when those reported who write it.
+fn age(say: &Say, gateways: &[Presence]) -> Vec<String> {
+    let now = say.now.timestamp();
+    let running: Vec<String> = gateways
+        .iter()
+        .filter(|gateway| gateway.is_running(now))
+        .map(|gateway| {
+            let (address, ago) = (plain(&gateway.address), say.ago(gateway.at));
+            say.text("status-gateway-running", &[("address", &address), ("ago", &ago)])
+        })
+        .collect();
+    if !running.is_empty() {
+        return running;
+    }
+    vec![match gateways.last() {
+        Some(last) => {
+            let id = if last.stopped { "status-gateway-stopped" } else { "status-gateway-silent" };
+            say.text(id, &[("address", &plain(&last.address)), ("time", &say.time(last.at))])
+        }
+        None => say.text("status-no-gateway", &[]),
+    }]
 }
 
 fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     let (mark, style) = match row.state {
-        State::Parked | State::ForcedOpen => ("✗", BAD),
-        state if state.stops() => ("●", WARN),
+        RowState::Parked | RowState::ForcedOpen => ("✗", BAD),
+        _ if row.stops => ("●", WARN),
         _ => ("○", GOOD),
     };
     let state = say.text(&format!("state-{}", row.state.name()), &[]);
     let until = match (row.state, row.until) {
-        (State::Due, _) | (_, None) => String::new(),
-        (_, Some(until)) => format!("  {}", say.until(until)),
+        (RowState::Due, _) | (_, None) => String::new(),
+        (_, Some(until)) => format!("  {}", say.left("status-until", until)),
     };
     writeln!(out, "{style}{mark} {state}{style:#}  {STRONG}{}{STRONG:#}{until}", row.key)?;
     let mut why = Vec::new();
-    if let Some(reason) = row.reason {
-        let family = if row.state == State::Held { "limit" } else { "reason" };
+    match row.state {
+        RowState::Probing => why.push(say.text("status-probing", &[])),
+        RowState::Due => why.push(say.text("status-due", &[])),
+        _ => {}
+    }
+    if let Some(reason) = &row.reason {
+        let family = if row.state == RowState::Held { "limit" } else { "reason" };
         why.push(say.text(&format!("{family}-{reason}"), &[]));
     }
-    if row.streak > 0 {
-        let id = if row.reason.is_some() { "status-streak" } else { "status-openings" };
-        why.push(say.text(id, &[("count", &row.streak.to_string())]));
+    why.extend(row.why.map(|why| of_breaker(say, why)));
+    if row.reason.is_some() && row.streak > 0 {
+        why.push(say.text("status-streak", &[("count", &row.streak.to_string())]));
+    } else if row.streak > 1 {
+        why.push(say.text("status-openings", &[("count", &row.streak.to_string())]));
     }
     if let Some(since) = row.since {
         why.push(say.text("status-since", &[("time", &say.time(since))]));
@@ -109,8 +179,20 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     if !row.detail.is_empty() {
         writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(&row.detail))?;
     }
-    if row.state == State::Parked {
+    if row.state == RowState::Parked {
         writeln!(out, "    {}", say.text("status-resume", &[("command", &resume_command(&row.key))]))?;
     }
     Ok(())
+}
+
+/// Why a breaker is as it is.
+fn of_breaker(say: &Say, why: Why) -> String {
+    let (failed, calls) = match why {
+        Why::Consecutive { failures } => (failures, failures),
+        Why::FailureRate { failed, calls } => (failed, calls),
+        Why::SlowRate { slow, calls } => (slow, calls),
+        _ => (0, 0),
+    };
+    let (failed, calls) = (failed.to_string(), calls.to_string());
+    say.text(&format!("breaker-{}", why.name()), &[("failed", &failed), ("calls", &calls)])
 }

@@ -21,7 +21,10 @@ pub(crate) struct Out {
 /// The command, with no language, rules, config or store from the environment of the test.
 pub(crate) fn koboshi(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koboshi"));
-    for name in ["LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES", "KOBOSHI_CONFIG", "KOBOSHI_STORE"] {
+    for name in [
+        "LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES", "KOBOSHI_CONFIG", "KOBOSHI_STORE", "KOBOSHI_URL",
+        "KOBOSHI_ADMIN_KEY",
+    ] {
         command.env_remove(name);
     }
     command.env("XDG_CONFIG_HOME", "/there/is/none").args(args);

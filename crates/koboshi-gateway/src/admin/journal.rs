@@ -188,7 +188,7 @@ mod tests {
             ("key=nothing", "key"),
             ("since=soon", "since"),
             ("limit=0", "limit"),
-            ("limit=1001", "limit"),
+            ("limit=10001", "limit"),
             ("wat=fault", "query"),
         ] {
             assert_eq!(parsed(text), Err(param), "{text}");

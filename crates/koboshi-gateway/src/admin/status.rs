@@ -162,6 +162,6 @@ pub(super) fn keys(desk: &Desk<'_>) -> Known {
 /// Every key that this gateway knows of.
 pub(super) fn known(desk: &Desk<'_>) -> Known {
     let mut known = Known::of_world(&desk.core.world, desk.plan);
-    known.add_ledger(&desk.core.world.ledger);
+    known.add_ledger(&desk.core.world.ledger, desk.core.world.wall());
     known
 }

@@ -38,10 +38,13 @@ const TEXTS: &str = "init-done init-next serve-listens serve-label-providers ser
     confidence-low confidence-medium confidence-high answer-yes answer-no nothing-wrong wait-none wait-until wait-over \
     reason-quota reason-billing reason-rate_limit reason-overloaded reason-auth reason-context reason-network \
     reason-error reason-operator reason-none \
-    status-clear status-key-clear status-nothing-known status-store status-since status-streak status-openings status-node \
-    status-resume status-unreadable state-parked state-cooling state-held state-forced_open state-open state-probing \
+    status-clear status-key-clear status-nothing-known status-store status-remote status-trouble status-gateway-running \
+    status-gateway-silent status-gateway-stopped status-no-gateway status-until status-since status-streak status-openings \
+    status-node status-probing status-due status-resume status-unreadable breaker-consecutive breaker-failure_rate \
+    breaker-slow_rate breaker-warned breaker-wait_over breaker-probe_failed breaker-probes_succeeded breaker-forced \
+    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-near cool-done journal-empty journal-pruned \
+    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above cool-done journal-empty journal-pruned \
     guard-what-similar-errors guard-what-alternating-errors guard-what-any-errors guard-what-same-call \
     guard-what-cycle guard-what-stagnation guard-what-depth guard-what-width guard-label-example \
     guard-label-steps guard-step-use-installed guard-step-other-place guard-step-free-room \
@@ -172,7 +175,7 @@ fn no_entry_is_left_over() {
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left key near until place count node command slot why id tool tools limit \
-        calls responses pattern what form length reason";
+        calls responses pattern what form length reason store address ago failed";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

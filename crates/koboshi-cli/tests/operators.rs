@@ -1,0 +1,520 @@
+//! What an operator meets: a running gateway, its store file, and the commands on the file and over the network.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+use common::{Out, json, koboshi, run_with};
+use koboshi_testkit::{Answer, Authority, Client, RedisServer, Speaks, Upstream, signal, until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// SHA-256 of `test`.
+const HASH_OF_TEST: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+/// The first target fails, the second one answers.
+const CHAIN: &str = "routes: {talk: [sim/fail-503, sim/ok], steady: [sim/ok]}\nserve: {threads: 1}\n";
+
+/// A gateway as a process, with what it says.
+struct Gateway {
+    child: Child,
+    address: SocketAddr,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Gateway {
+    fn start(args: &[&str]) -> Self {
+        let args: Vec<&str> =
+            ["serve", "--lang", "en", "--listen", "127.0.0.1:0"].iter().chain(args).copied().collect();
+        let mut child = koboshi(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let place = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
+        let address = place.trim_end_matches("/v1").parse().unwrap();
+        let said = Arc::new(Mutex::new(vec![first]));
+        let kept = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                kept.lock().unwrap().push(line);
+            }
+        });
+        Self { child, address, said }
+    }
+
+    /// What it has said so far.
+    fn said(&self) -> String {
+        self.said.lock().unwrap().join("\n")
+    }
+
+    /// Waits until it has said this.
+    fn says(&self, words: &str) {
+        until(&format!("{words:?} in:\n{}", self.said()), || self.said().contains(words).then_some(()));
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn chat(&self, model: &str) -> Answer {
+        let body = json!({"model": model, "messages": [{"role": "user", "content": "hello"}]});
+        let mut client = Client::to(self.address);
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        client.read()
+    }
+
+    /// A client whose stream has begun and never ends.
+    fn open_stream(&self) -> Client {
+        let mut client = Client::to(self.address);
+        let body =
+            json!({"model": "slow", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        until("the stream is open", || {
+            let mut other = Client::to(self.address);
+            other.send("GET", "/metrics", &[], b"");
+            // The question itself is one of those that are open.
+            let metrics = other.read().body;
+            String::from_utf8_lossy(&metrics)
+                .lines()
+                .any(|line| line == "koboshi_open_requests 2")
+                .then_some(())
+        });
+        client
+    }
+
+    fn ended(&mut self) -> Option<i32> {
+        until("the gateway ends", || self.child.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder with a config and a store, and the gateway that uses them.
+struct Scene {
+    folder: TempDir,
+    gateway: Gateway,
+}
+
+impl Scene {
+    fn start(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, store) = (folder.path().join("koboshi.yaml"), folder.path().join("store.db"));
+        std::fs::write(&file, config).unwrap();
+        let gateway = Gateway::start(&["--config", text(&file), "--store", text(&store)]);
+        Self { folder, gateway }
+    }
+
+    /// A command on the store file, without the gateway's config.
+    fn on_file(&self, args: &[&str]) -> Out {
+        let store = self.folder.path().join("store.db");
+        let args: Vec<&str> =
+            args.iter().chain(&["--store", text(&store), "--lang", "en"]).copied().collect();
+        run_with(&args, &[], "")
+    }
+
+    /// A command to the gateway.
+    fn on_url(&self, args: &[&str]) -> Out {
+        let url = self.gateway.url();
+        let args: Vec<&str> = args.iter().chain(&["--url", &url, "--lang", "en"]).copied().collect();
+        run_with(&args, &[], "")
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Opens the breaker of `sim/fail-503`.
+fn open_the_breaker(scene: &Scene) {
+    until("the breaker opens", || {
+        let answer = scene.gateway.chat("talk");
+        assert_eq!(answer.status, 200);
+        (answer.header("x-koboshi-attempts") == Some("1")).then_some(())
+    });
+}
+
+#[test]
+fn a_key_means_what_a_person_expects_and_the_target_really_gets_no_requests() {
+    let scene = Scene::start(CHAIN);
+    for on in [Scene::on_file, Scene::on_url] {
+        for key in
+            ["model:ok", "model:sim/ok", "account:sim", "account:sim/ok", "target:sim/ok", "provider:sim"]
+        {
+            let cooled = on(&scene, &["cool", key, "--for", "2m", "--reason", "incident 4711"]);
+            assert_eq!(cooled.status, 0, "{key}: {}", cooled.error);
+            assert!(cooled.text.contains("is in cooldown until"), "{}", cooled.text);
+            until(&format!("{key} keeps requests away"), || {
+                (scene.gateway.chat("steady").status != 200).then_some(())
+            });
+            let status = on(&scene, &["status", key]);
+            assert_eq!(status.status, 1, "{key}: {}", status.text);
+            assert!(
+                status.text.contains("incident 4711") && status.text.contains("set by an operator"),
+                "{}",
+                status.text
+            );
+            let resumed = on(&scene, &["resume", key]);
+            assert_eq!(resumed.status, 0, "{key}: {}", resumed.text);
+            until(&format!("{key} is used again"), || {
+                (scene.gateway.chat("steady").status == 200).then_some(())
+            });
+            assert_eq!(on(&scene, &["status", key]).status, 0, "{key}");
+            assert_eq!(on(&scene, &["resume", key]).status, 1, "{key}: nothing is left to resume");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_no_target_has_is_refused_with_near_ones() {
+    let scene = Scene::start(CHAIN);
+    for on in [Scene::on_file, Scene::on_url] {
+        for (key, near) in [
+            ("model:okk", "model:sim/ok"),
+            ("account:main", "account:sim/ok"),
+            ("provider:smi", "provider:sim"),
+            ("target:simm/ok", "target:sim/ok"),
+            ("model:talk", "target:sim/fail-503"),
+        ] {
+            let refused = on(&scene, &["cool", key, "--for", "2m"]);
+            assert_eq!((refused.status, refused.text.as_str()), (1, ""), "{key}");
+            let said = refused.error;
+            assert!(
+                said.contains("No target has the key") && said.contains(near) && said.contains("--force"),
+                "{said}"
+            );
+            let refused = on(&scene, &["resume", key]);
+            assert_eq!(refused.status, 1, "{key}");
+            assert!(refused.error.contains(near), "{}", refused.error);
+            assert_eq!(on(&scene, &["status", key]).status, 2, "{key}");
+        }
+        let machine = on(&scene, &["cool", "model:okk", "--for", "2m", "--format", "json"]);
+        assert_eq!((machine.status, &json(&machine)["error"]), (1, &json!("unknown_key")));
+        assert_eq!(on(&scene, &["status"]).status, 0, "nothing was changed");
+        let wrong = on(&scene, &["cool", "sim/ok", "--for", "2m"]);
+        assert!(wrong.error.contains("target:") && !wrong.error.contains("rung"), "{}", wrong.error);
+    }
+    let forced = scene.on_url(&["cool", "model:sim/later", "--for", "2m", "--force"]);
+    assert_eq!(forced.status, 0, "{}", forced.error);
+    assert_ne!(scene.gateway.chat("sim/later").status, 200);
+    assert_eq!(scene.on_url(&["resume", "model:sim/later"]).status, 0);
+    // A name that only an operator wrote, and whose cooldown is over, stays unknown.
+    let past = ["cool", "model:sim/never", "--for", "1m", "--force", "--now", "2020-01-01T00:00:00Z"];
+    assert_eq!(scene.on_file(&past).status, 0);
+    assert_eq!(scene.on_file(&["cool", "model:sim/never", "--for", "2m"]).status, 1);
+    // One that a client asked for is known.
+    scene.gateway.chat("sim/fail-500");
+    until("the gateway has reported it", || {
+        (scene.on_file(&["cool", "target:sim/fail-500", "--for", "2m"]).status == 0).then_some(())
+    });
+}
+
+#[test]
+fn what_exists_is_known_from_the_config_before_any_gateway_ran() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, store) = (folder.path().join("koboshi.yaml"), folder.path().join("store.db"));
+    let yaml = "providers: {openai: {kind: openai, keys: [first-key, second-key]}, azure: {kind: azure, base_url: \"https://a.example\", keys: [k], account: work}}\nroutes: {talk: [openai/gpt-4o, azure/gpt-4o]}\n";
+    std::fs::write(&config, yaml).unwrap();
+    let cool = |key: &str, config: Option<&Path>, force: bool| {
+        let mut args =
+            vec!["cool", key, "--for", "1h", "--store", text(&store), "--lang", "en", "--format", "json"];
+        args.extend(config.iter().flat_map(|config| ["--config", text(config)]));
+        args.extend(force.then_some("--force"));
+        run_with(&args, &[], "")
+    };
+    let keys = |key: &str| json(&cool(key, Some(&config), false))["keys"].clone();
+    assert_eq!(keys("model:gpt-4o"), json!(["model:azure/gpt-4o", "model:openai/gpt-4o"]));
+    assert_eq!(keys("account:openai"), json!(["account:openai#1", "account:openai#2"]));
+    assert_eq!(keys("account:work"), json!(["account:work"]));
+    assert_eq!(keys("target:openai/gpt-4o").as_array().map(Vec::len), Some(2), "one for each API key");
+    assert_eq!(cool("provider:openia", Some(&config), false).status, 1);
+
+    std::fs::remove_file(&store).unwrap();
+    let unknowable = run_with(&["cool", "provider:openai", "--for", "1h", "--store", text(&store)], &[], "");
+    assert_eq!(unknowable.status, 1);
+    assert!(
+        unknowable.error.contains("cannot be checked") && unknowable.error.contains("--force"),
+        "{}",
+        unknowable.error
+    );
+    assert!(!store.exists(), "nothing was written");
+    assert_eq!(cool("provider:openai", None, true).status, 0);
+    assert!(store.exists());
+}
+
+#[test]
+fn status_shows_an_open_breaker_since_when_until_when_and_why() {
+    let scene = Scene::start(CHAIN);
+    let clear = scene.on_file(&["status"]);
+    assert_eq!(clear.status, 0);
+    assert!(clear.text.contains("All targets are available."), "{}", clear.text);
+    assert!(
+        clear.text.contains(&format!("The gateway at {} reported", scene.gateway.address)),
+        "{}",
+        clear.text
+    );
+    open_the_breaker(&scene);
+    // The gateway itself knows it at once; in the file it is as soon as it is written.
+    let asked = scene.on_url(&["status"]);
+    assert_eq!(asked.status, 1, "{}", asked.text);
+    let of_file =
+        until("the file shows it", || Some(scene.on_file(&["status"])).filter(|out| out.status == 1));
+    for out in [&asked, &of_file] {
+        let text = &out.text;
+        assert!(text.contains("● breaker open  target:sim/fail-503#none  until "), "{text}");
+        assert!(text.contains("failures in a row") || text.contains("requests failed"), "{text}");
+        assert!(text.contains(" · since ") && text.contains("│ unavailable: sim/fail-503"), "{text}");
+    }
+    let rows = |text: &str| text.split("\n\n").next().unwrap().replace(|c: char| c.is_ascii_digit(), "");
+    assert_eq!(rows(&asked.text), rows(&of_file.text), "the same from both");
+    assert!(of_file.text.contains("Read from the store") && asked.text.contains("Read from the gateway at"));
+    let japanese = run_with(&["status", "--url", &scene.gateway.url(), "--lang", "ja"], &[], "").text;
+    assert!(japanese.contains("ブレーカーがオープン") && japanese.contains("から · "), "{japanese}");
+    let of_target = scene.on_url(&["status", "target:sim/fail-503", "--format", "json"]);
+    assert_eq!((of_target.status, &json(&of_target)["rows"][0]["state"]), (1, &json!("open")));
+    assert_eq!(scene.on_url(&["status", "target:sim/ok"]).status, 0);
+}
+
+#[test]
+fn the_journal_says_in_order_what_happened_rescues_included() {
+    let scene = Scene::start(CHAIN);
+    open_the_breaker(&scene);
+    let entries = |on: fn(&Scene, &[&str]) -> Out| -> Vec<Value> {
+        let out = on(&scene, &["journal", "--format", "json"]);
+        assert_eq!(out.status, 0, "{}", out.error);
+        out.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let asked = entries(Scene::on_url);
+    let opened = asked.iter().position(|entry| entry["kind"] == "open").unwrap();
+    let before: Vec<_> = asked[..opened].iter().filter(|entry| entry["what"] == "fault").collect();
+    assert_eq!(before.len(), 5, "the fault that opened it stands before it: {asked:#?}");
+    assert!(!asked[opened..].iter().any(|entry| entry["what"] == "fault"), "{asked:#?}");
+    let rescued = asked.iter().find(|entry| entry["kind"] == "rescued").unwrap();
+    assert_eq!((&rescued["what"], &rescued["key"]), (&json!("remedy"), &json!("target:sim/ok#none")));
+    let text = rescued["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("sim/ok answered as the second target after ") && text.contains(" ms and "),
+        "{text}"
+    );
+    assert_eq!((&rescued["data"]["place"], &rescued["data"]["first"]), (&json!(2), &json!("sim/fail-503")));
+    let passed = asked.iter().rfind(|entry| entry["kind"] == "rescued").unwrap();
+    assert!(passed["text"].as_str().unwrap().contains("sim/fail-503 was not asked"), "{passed}");
+    until("the file has the same", || (entries(Scene::on_file) == asked).then_some(()));
+    let of_target = |on: fn(&Scene, &[&str]) -> Out| {
+        on(&scene, &["journal", "--target", "target:sim/fail-503", "--what", "fault", "--format", "json"])
+            .text
+            .lines()
+            .count()
+    };
+    assert_eq!((of_target(Scene::on_file), of_target(Scene::on_url)), (5, 5));
+    let pruned = scene.on_url(&["journal", "--prune", "--format", "json"]);
+    assert_eq!((pruned.status, &json(&pruned)["forgotten"]), (0, &json!(0)));
+}
+
+#[test]
+fn a_retry_that_succeeds_is_told_too() {
+    let scene = Scene::start("routes: {talk: ['sim/fail-503?times=1']}\nserve: {threads: 1}\n");
+    assert_eq!(scene.gateway.chat("talk").status, 200);
+    let out = scene.on_url(&["journal", "--kind", "rescued"]);
+    assert!(out.text.contains("answered after ") && out.text.contains(" ms and 2 attempts"), "{}", out.text);
+}
+
+#[test]
+fn a_gateway_that_keeps_everything_in_memory_is_asked_over_the_network_with_its_admin_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("koboshi.yaml");
+    let yaml = format!("{CHAIN}store: memory\nadmin: {{sha256: {HASH_OF_TEST}}}\n");
+    std::fs::write(&config, yaml).unwrap();
+    let gateway = Gateway::start(&["--config", text(&config)]);
+    let url = gateway.url();
+    let run = |args: &[&str], environment: &[(&str, &str)]| {
+        let args: Vec<&str> = args.iter().chain(&["--lang", "en"]).copied().collect();
+        run_with(&args, environment, "")
+    };
+    let refused = run(&["status", "--config", text(&config)], &[]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.error.contains("store: memory") && refused.error.contains("--url"), "{}", refused.error);
+
+    let without = run(&["status", "--url", &url], &[]);
+    assert_eq!(without.status, 2);
+    assert!(
+        without.error.contains("KOBOSHI_ADMIN_KEY") && without.error.contains("--admin-key-file"),
+        "{}",
+        without.error
+    );
+    let wrong = run(&["status", "--url", &url], &[("KOBOSHI_ADMIN_KEY", "hunter2")]);
+    assert_eq!(wrong.status, 2);
+    assert!(wrong.error.contains("does not accept") && !wrong.error.contains("hunter2"), "{}", wrong.error);
+
+    let key = folder.path().join("key");
+    std::fs::write(&key, "test\n").unwrap();
+    let by_file = run(&["status", "--url", &format!("{url}/v1/"), "--admin-key-file", text(&key)], &[]);
+    assert_eq!((by_file.status, by_file.error.as_str()), (0, ""));
+    assert!(by_file.text.contains("Read from the gateway at"), "{}", by_file.text);
+    let environment = [("KOBOSHI_URL", url.as_str()), ("KOBOSHI_ADMIN_KEY", "test")];
+    let cooled = run(&["cool", "model:ok", "--for", "1h", "--why", "incident 4711"], &environment);
+    assert_eq!(cooled.status, 0, "{}", cooled.error);
+    assert_ne!(gateway.chat("steady").status, 200);
+    let status = run(&["status"], &environment);
+    assert!(status.status == 1 && status.text.contains("incident 4711"), "{}", status.text);
+    let journal = run(&["journal", "--what", "operator"], &environment);
+    assert!(journal.text.contains("incident 4711"), "{}", journal.text);
+    assert_eq!(run(&["resume", "--all"], &environment).status, 0);
+    assert_eq!(gateway.chat("steady").status, 200);
+}
+
+#[test]
+fn a_gateway_and_a_store_exclude_each_other_and_what_is_no_gateway_is_said_to_be_none() {
+    let both = run_with(&["status", "--url", "http://127.0.0.1:1", "--store", "x.db"], &[], "");
+    assert!(both.status == 2 && both.error.contains("--store"), "{}", both.error);
+    let variables = [("KOBOSHI_URL", "http://127.0.0.1:1"), ("KOBOSHI_STORE", "/none/x.db")];
+    let both = run_with(&["status"], &variables, "");
+    assert!(both.status == 2 && both.error.contains("KOBOSHI_STORE"), "{}", both.error);
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    assert_eq!(run_with(&["status", "--store", text(&store)], &variables, "").status, 0, "a flag beats both");
+
+    let away = run_with(&["status", "--url", "http://127.0.0.1:1"], &[], "");
+    assert!(
+        away.status == 2 && away.error.contains("cannot reach the gateway at http://127.0.0.1:1"),
+        "{}",
+        away.error
+    );
+    let no_address = run_with(&["journal", "--url", "ftp://nowhere"], &[], "");
+    assert!(
+        no_address.status == 2 && no_address.error.contains("http://127.0.0.1:4141"),
+        "{}",
+        no_address.error
+    );
+    let missing =
+        run_with(&["status", "--url", "http://127.0.0.1:1", "--admin-key-file", "/none/key"], &[], "");
+    assert!(missing.status == 2 && missing.error.contains("/none/key"), "{}", missing.error);
+
+    // Something that speaks HTTP and is no gateway.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ =
+            stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno");
+    });
+    let other = run_with(&["status", "--url", &url], &[], "");
+    assert!(other.status == 2 && other.error.contains("is not a Koboshi gateway"), "{}", other.error);
+}
+
+#[test]
+fn a_gateway_behind_tls_is_asked_where_its_authority_is_trusted() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    // A server behind TLS that is no gateway: that it says so was read through the TLS connection.
+    let server = Upstream::start_secure(&authority, Speaks::Http1);
+    let file = authority.write_to(folder.path()).display().to_string();
+    let asked = run_with(&["status", "--url", &server.url()], &[("SSL_CERT_FILE", &file)], "");
+    assert!(asked.status == 2 && asked.error.contains("is not a Koboshi gateway"), "{}", asked.error);
+    let stranger = Authority::new().write_to(folder.path()).display().to_string();
+    let refused = run_with(&["status", "--url", &server.url()], &[("SSL_CERT_FILE", &stranger)], "");
+    assert!(refused.status == 2 && refused.error.contains("cannot reach the gateway"), "{}", refused.error);
+}
+
+#[test]
+fn what_a_gateway_knows_is_found_in_redis_too() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("koboshi.yaml");
+    std::fs::write(&config, CHAIN).unwrap();
+    let gateway = Gateway::start(&["--config", text(&config), "--store", &url]);
+    let run = |args: &[&str]| {
+        let args: Vec<&str> = args.iter().chain(&["--store", &url, "--lang", "en"]).copied().collect();
+        run_with(&args, &[], "")
+    };
+    assert_eq!(run(&["cool", "model:okk", "--for", "1h"]).status, 1);
+    assert_eq!(run(&["cool", "model:ok", "--for", "1h"]).status, 0);
+    until("it is in cooldown", || (gateway.chat("steady").status != 200).then_some(()));
+    let status = run(&["status", "target:sim/ok"]);
+    assert!(status.status == 1 && status.text.contains(&gateway.address.to_string()), "{}", status.text);
+}
+
+#[test]
+fn start_drain_and_stop_are_logged() {
+    let mut scene =
+        Scene::start("routes: {slow: [\"sim/stall?after=3\"]}\nserve: {threads: 1, drain: 30s}\n");
+    let gateway = &mut scene.gateway;
+    gateway.says("\"message\":\"started\"");
+    let started = gateway.said();
+    let started = started.lines().find(|line| line.contains("\"started\"")).unwrap();
+    let line: Value = serde_json::from_str(started).unwrap();
+    assert_eq!(line["address"], gateway.address.to_string());
+    assert!(line["config"].as_str().unwrap().ends_with("koboshi.yaml"), "{line}");
+    assert!(line["store"].as_str().unwrap().ends_with("store.db") && line["version"].is_string(), "{line}");
+
+    let client = gateway.open_stream();
+    signal(&gateway.child, "-TERM");
+    gateway.says("stopping: draining 1 request");
+    drop(client);
+    assert_eq!(gateway.ended(), Some(0));
+    gateway.says("stopped after ");
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_streams() {
+    let mut scene =
+        Scene::start("routes: {slow: [\"sim/stall?after=3\"]}\nserve: {threads: 1, drain: 10m}\n");
+    let gateway = &mut scene.gateway;
+    let client = gateway.open_stream();
+    signal(&gateway.child, "-TERM");
+    gateway.says("stopping: draining 1 request");
+    signal(&gateway.child, "-TERM");
+    assert_eq!(gateway.ended(), Some(130));
+    drop(client);
+}
+
+#[test]
+fn sighup_without_a_config_file_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let gateway = Gateway::start(&["--store", text(&store)]);
+    gateway.says("\"message\":\"started\"");
+    signal(&gateway.child, "-HUP");
+    gateway.says("there is no config file to read again");
+    let scene = Scene::start(CHAIN);
+    scene.gateway.says("\"message\":\"started\"");
+    signal(&scene.gateway.child, "-HUP");
+    scene.gateway.says("nothing has changed");
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_said_with_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (place, store) = (taken.local_addr().unwrap().to_string(), folder.path().join("store.db"));
+    let out = run_with(&["serve", "--listen", &place, "--store", text(&store)], &[], "");
+    assert!(
+        out.status == 2 && out.error.contains("cannot listen") && out.error.contains("--listen"),
+        "{}",
+        out.error
+    );
+    for args in [["serve", "--listen", "127.0.0.1:0"].as_slice(), &["status"], &["journal"]] {
+        let args: Vec<&str> = args.iter().chain(&["--store", text(folder.path())]).copied().collect();
+        let out = run_with(&args, &[], "");
+        assert!(out.status == 2 && out.error.contains("it is a folder"), "{args:?}: {}", out.error);
+    }
+}
+
+#[test]
+fn the_command_to_try_it_has_a_place_for_the_key_where_keys_are_needed() {
+    let with = Scene::start(&format!("{CHAIN}keys: {{me: {{sha256: {HASH_OF_TEST}}}}}\n"));
+    with.gateway.says("-H 'authorization: Bearer YOUR_KEY'");
+    let without = Scene::start(CHAIN);
+    without.gateway.says("curl -s");
+    assert!(!without.gateway.said().contains("authorization"), "{}", without.gateway.said());
+}
