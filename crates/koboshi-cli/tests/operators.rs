@@ -152,9 +152,10 @@ fn a_key_means_what_a_person_expects_and_the_target_really_gets_no_requests() {
             let cooled = on(&scene, &["cool", key, "--for", "2m", "--reason", "incident 4711"]);
             assert_eq!(cooled.status, 0, "{key}: {}", cooled.error);
             assert!(cooled.text.contains("is in cooldown until"), "{}", cooled.text);
-            until(&format!("{key} keeps requests away"), || {
-                (scene.gateway.chat("steady").status != 200).then_some(())
+            let refused = until(&format!("{key} keeps requests away"), || {
+                Some(scene.gateway.chat("steady")).filter(|answer| answer.status != 200)
             });
+            assert!(String::from_utf8_lossy(&refused.body).contains("incident 4711"), "{refused:?}");
             let status = on(&scene, &["status", key]);
             assert_eq!(status.status, 1, "{key}: {}", status.text);
             assert!(
