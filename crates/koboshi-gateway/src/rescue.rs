@@ -6,9 +6,11 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use koboshi::call::Failed;
+use koboshi::time::Moment;
 use koboshi_store::What;
 use serde_json::json;
 
@@ -17,7 +19,31 @@ use crate::target::Target;
 use crate::world::World;
 
 /// While the first target is passed over, a target is told of once in this time.
-pub(crate) const TELL_EVERY: Duration = Duration::from_secs(5);
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Something that happens again and again and is told once in a while.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    told: AtomicU64,
+    since: AtomicU64,
+}
+
+impl Repeated {
+    /// Whether it is told now, and then how often it happened untold.
+    pub(crate) fn may_tell(&self, now: Moment, every: Duration) -> Option<u64> {
+        let told = self.told.load(Ordering::Relaxed);
+        let due = told == 0 || now.since(Moment::from_nanos(told)) >= every;
+        let won = || {
+            let (now, relaxed) = (now.nanos().max(1), Ordering::Relaxed);
+            self.told.compare_exchange(told, now, relaxed, relaxed).is_ok()
+        };
+        if due && won() {
+            return Some(self.since.swap(0, Ordering::Relaxed));
+        }
+        self.since.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
 
 /// The target at this place of the chain has answered.
 pub(crate) fn note(

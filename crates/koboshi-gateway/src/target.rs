@@ -25,6 +25,7 @@ use crate::credential::Credential;
 use crate::interface::{Interface, Paths};
 use crate::meters::TargetMeters;
 use crate::plan::{KeyUse, Plan, Provider};
+use crate::rescue::Repeated;
 use crate::timers::Timers;
 use crate::unavailable::Causes;
 use crate::world::World;
@@ -65,30 +66,6 @@ pub(crate) struct Target {
     pub(crate) causes: Causes,
     /// How often it answered in place of one that was not asked.
     pub(crate) rescued: Repeated,
-}
-
-/// Something that happens again and again and is told once in a while.
-#[derive(Debug, Default)]
-pub(crate) struct Repeated {
-    told: AtomicU64,
-    since: AtomicU64,
-}
-
-impl Repeated {
-    /// Whether it is told now, and then how often it happened untold.
-    pub(crate) fn may_tell(&self, now: Moment, every: Duration) -> Option<u64> {
-        let told = self.told.load(Ordering::Relaxed);
-        let due = told == 0 || now.since(Moment::from_nanos(told)) >= every;
-        let won = || {
-            let (now, relaxed) = (now.nanos().max(1), Ordering::Relaxed);
-            self.told.compare_exchange(told, now, relaxed, relaxed).is_ok()
-        };
-        if due && won() {
-            return Some(self.since.swap(0, Ordering::Relaxed));
-        }
-        self.since.fetch_add(1, Ordering::Relaxed);
-        None
-    }
 }
 
 /// What knowledge about a target is filed under.
