@@ -407,7 +407,7 @@ impl<'j> Journey<'j> {
         let world = &self.core.world;
         let unavailable = |target: &Arc<Target>| Unavailable::of(world, target, now);
         let all: Option<Vec<Unavailable>> = self.targets.iter().map(unavailable).collect();
-        if let Some(all) = all.filter(|_| self.blames && self.targets.len() > 1) {
+        if let Some(all) = all.filter(|_| self.blames) {
             self.soonest = None;
             all.into_iter().enumerate().for_each(|(place, one)| self.remember(place, one));
             return self.all_unavailable(failed);

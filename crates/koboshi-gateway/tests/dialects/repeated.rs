@@ -52,6 +52,12 @@ fn every_fault_is_the_same_the_second_time() {
                 assert_eq!(again.header("retry-after"), None, "{dialect:?} {fall}: no SDK waits for it");
             }
             assert_eq!(stage.calls().0, 1, "{dialect:?} {fall}: it was asked once");
+            // The time does not move either: the first client is told when Koboshi will ask again, margin included.
+            let wait = |answer: &Answer| answer.json()["error"]["koboshi"]["retryAfterSeconds"].as_u64();
+            let again = ask(&stage, &question(dialect, "hello", false));
+            let moved = wait(&first).zip(wait(&again)).map(|(first, again)| first.saturating_sub(again));
+            assert!(moved.is_none_or(|seconds| seconds <= 20), "{dialect:?} {fall}: {moved:?}");
+            assert!(wait(&again) <= wait(&first), "{dialect:?} {fall}");
         }
     }
 }
