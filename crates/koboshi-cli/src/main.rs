@@ -13,6 +13,8 @@ mod explain;
 mod follow;
 mod init;
 mod input;
+#[cfg(test)]
+mod pages;
 mod repair;
 mod rules;
 mod serve;

@@ -1,10 +1,14 @@
-//! Every primitive has a page with its defaults, its events and how not to use it.
+//! What the documentation shows is true: its configs load, its commands exist, every primitive has its page.
+//!
+//! That the commands also parse is checked in `src/pages.rs`, where the command line is at hand. The programs of docs/agents are run by
+//! tests/agents/snippets.py.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod common;
 
-use common::repository;
+use common::pages::{Block, pages};
+use common::{koboshi, repository, run};
 
 #[test]
 fn every_primitive_has_defaults_events_and_anti_patterns() {
@@ -21,20 +25,80 @@ fn every_primitive_has_defaults_events_and_anti_patterns() {
     }
 }
 
-/// The commands that the documentation shows are commands.
+/// The commands that the prose names are commands.
 #[test]
 fn every_command_in_the_documentation_exists() {
-    let help = common::run(&["--help"]).text;
-    for page in ["README.md", "docs/store.md", "docs/config.md", "docs/gateway.md"] {
-        let text = std::fs::read_to_string(repository(page)).unwrap();
-        let words = text
-            .split("koboshi ")
-            .skip(1)
-            .filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next());
-        for word in words.filter(|word| !word.is_empty() && word.len() > 3) {
-            let prose = ["decides", "finds", "keeps", "reads", "turns", "says", "works"];
+    let help = run(&["--help"]).text;
+    let mut count = 0;
+    for page in pages() {
+        for span in page.spans().filter_map(|span| span.strip_prefix("koboshi ")) {
+            let word = span.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
             let is_command = help.lines().any(|line| line.trim_start().starts_with(&format!("{word} ")));
-            assert!(is_command || prose.contains(&word), "{page} speaks of `koboshi {word}`");
+            assert!(is_command || word.is_empty(), "{} names `koboshi {span}`", page.name);
+            count += 1;
         }
     }
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// Every `yaml` block, and every koboshi.yaml that a shell block writes, is accepted by the program. A block of another kind says so after
+/// the language: `yaml rules` is a rule file, `yaml other` is no file of ours.
+#[test]
+fn every_config_in_the_documentation_is_accepted() {
+    let mut count = 0;
+    for page in pages() {
+        for block in page.blocks() {
+            match block.language() {
+                ("yaml", "") => check(&block, &block.text),
+                ("yaml", "rules") => check_rules(&block),
+                ("yaml", "other") => continue,
+                ("yaml" | "yml", more) => panic!("{}: what is a yaml of the kind `{more}`?", block.place),
+                _ if block.is_shell() => {
+                    let files = block.files();
+                    let ours = files.iter().filter(|(name, _)| name.ends_with("koboshi.yaml"));
+                    ours.for_each(|(_, text)| check(&block, text));
+                }
+                _ => continue,
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 6, "only {count} blocks were checked");
+}
+
+/// `tests/agents/snippets.py` runs what is marked: a block without a mark would be one that no test sees.
+#[test]
+fn every_program_of_docs_agents_is_marked_to_be_run() {
+    let blocks = pages().into_iter().filter(|page| page.name.starts_with("docs/agents/"));
+    let blocks: Vec<Block> = blocks.flat_map(|page| page.blocks()).collect();
+    for block in blocks.iter().filter(|block| block.language().0 != "yaml") {
+        let is_marked = block.mark.starts_with("<!-- run: ") || block.mark.starts_with("<!-- file: ");
+        assert!(is_marked, "{}: this block is run by no test", block.place);
+    }
+    assert!(blocks.len() > 15, "only {} blocks were found", blocks.len());
+}
+
+fn check(block: &Block, text: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), text).unwrap();
+    // The files that the pages name.
+    for name in ["answers.yaml", "my-rules.yaml"] {
+        std::fs::copy(repository(&format!("examples/{name}")), folder.path().join(name)).unwrap();
+    }
+    let variables = text.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next());
+    let output = koboshi(&["check", "koboshi.yaml"])
+        .envs(variables.map(|name| (name, "a-value")))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}: the program refuses this config:\n{text}\n{said}", block.place);
+}
+
+fn check_rules(block: &Block) {
+    let folder = tempfile::tempdir().unwrap();
+    let (rules, log) = (folder.path().join("rules.yaml"), repository("examples/gemini-quota.log"));
+    std::fs::write(&rules, &block.text).unwrap();
+    let out = run(&["explain", &log.display().to_string(), "--rules", &rules.display().to_string()]);
+    assert_eq!(out.status, 1, "{}: the program refuses these rules: {}", block.place, out.error);
 }
