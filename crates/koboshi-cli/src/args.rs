@@ -102,11 +102,19 @@ pub(crate) enum Command {
     Corpus(CorpusCommand),
     /// Print shell completions
     #[command(
-        after_help = "Example:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi"
+        after_help = "Examples:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi\n  \
+                      koboshi completions fish > ~/.config/fish/completions/koboshi.fish\n\n\
+                      The packages bring the completions of bash, zsh and fish."
     )]
     Completions {
         /// The shell to print them for
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command, into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder; it is made if it is not there
+        folder: PathBuf,
     },
 }
 

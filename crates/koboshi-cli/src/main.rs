@@ -13,6 +13,7 @@ mod explain;
 mod follow;
 mod init;
 mod input;
+mod manual;
 #[cfg(test)]
 mod pages;
 mod repair;
@@ -24,7 +25,7 @@ mod state;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use args::{Cli, Command, CorpusCommand};
 
@@ -87,11 +88,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Cool(args) => state::cool(args),
         Command::Journal(args) => state::journal(args),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "koboshi", &mut script);
-            anstream::stdout().lock().write_all(&script)?;
-            Ok(Exit::Good)
-        }
+        Command::Completions { shell } => manual::completions(*shell),
+        Command::Man { folder } => manual::pages(folder),
     }
 }

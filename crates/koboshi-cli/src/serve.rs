@@ -30,6 +30,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   koboshi serve                              with koboshi.yaml, or with the keys in the environment
   koboshi serve --listen 127.0.0.1:8080      elsewhere
+  koboshi serve --store memory               no file is written, for a read-only container
   OPENAI_BASE_URL=http://127.0.0.1:4141/v1 my-agent
 
 Without a config the providers come from the usual variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …);
@@ -50,7 +51,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen [default: from the config, else 127.0.0.1:4141]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The store: a file, or `redis://…` [default: from the config, else the file of this user]
+    /// The store: a file, `redis://…`, or `memory`, which a restart forgets [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
     store: Option<String>,
     /// Log everything: also each tool call that a model writes, with its check and what was repaired (secrets are taken out)

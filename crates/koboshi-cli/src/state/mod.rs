@@ -37,6 +37,15 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// What `--store` is called where there is none to share.
+const MEMORY: &str = "memory";
+
+/// What a gateway can do without the usual file.
+const GATEWAY_HINT: &str = "
+  hint: choose a store
+    --store PATH      a file that this user can write (or `store: {path: PATH}` in koboshi.yaml)
+    --store memory    no file, for a read-only container: a restart forgets what was learned (or `store: memory`)";
+
 /// The name under which an operator's orders are noted.
 fn node() -> Result<Node, Failure> {
     format!("cli/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
@@ -90,12 +99,20 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// The store of a gateway: what the flag, the config or the user's folder says.
+///
+/// A file that cannot be opened ends the start: a gateway that went on in memory would lose what an operator told it.
 pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dyn Store>, Failure> {
     let asked = asked.filter(|asked| !asked.is_empty());
-    if asked.is_none() && config.store.place == StorePlace::Memory {
+    let in_memory = asked.map_or(config.store.place == StorePlace::Memory, |asked| asked == MEMORY);
+    if in_memory {
         return Ok(Arc::new(MemoryStore::new(MemoryPolicy::default())));
     }
-    Ok(Arc::from(open(&find(asked, &config.store.place)?, &config.store)?))
+    let place = find(asked, &config.store.place).map_err(|Failure(why)| Failure(why + GATEWAY_HINT))?;
+    let store = open(&place, &config.store).map_err(|error| match (&error, &place) {
+        (StoreError::Failed { .. }, Where::File(_)) => Failure::new(format!("{error}{GATEWAY_HINT}")),
+        _ => error.into(),
+    })?;
+    Ok(Arc::from(store))
 }
 
 /// The name of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
@@ -128,12 +145,12 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
             };
             Where::Redis { url: asked.to_owned(), prefix: prefix.to_owned() }
         }
-        (Some(asked), _) => Where::File(PathBuf::from(asked)),
-        (None, StorePlace::Memory) => {
+        (Some(MEMORY), _) | (None, StorePlace::Memory) => {
             return Err(Failure::new(
-                "the config says `store: memory`: only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
+                "the store is `memory`: only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
             ));
         }
+        (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::File(path)) => Where::File(path.clone()),
         (None, StorePlace::Redis { url, prefix }) => {
             Where::Redis { url: url.expose().to_owned(), prefix: prefix.clone() }
@@ -153,12 +170,12 @@ fn usual_file() -> Result<PathBuf, Failure> {
     let state = folder("XDG_STATE_HOME").filter(|path| path.is_absolute());
     let state = state.or_else(|| folder("HOME").map(|home| home.join(".local").join("state")));
     let state = state.ok_or_else(|| {
-        Failure::new("there is no home folder to keep the store in: name a file with --store or set HOME")
+        Failure::new("there is no home folder to keep the store in: name a file with --store, or set HOME")
     })?;
     Ok(state.join("koboshi").join("koboshi.db"))
 }
 
-fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, Failure> {
+fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, StoreError> {
     let cache_bytes = config.cache.most_bytes;
     Ok(match place {
         Where::File(path) => {
