@@ -30,3 +30,7 @@ def test(archive, folder):
         check("SIGTERM ends it with status 0", until(lambda: process.poll() is not None) and process.returncode == 0, process.returncode)
     finally:
         process.kill()
+    # As docs/install.md says.
+    must("sh", "-c", "tar -tzf \"$0\" | grep -v '/$' | cut -d/ -f2- | (cd \"$1\" && xargs rm -f)", archive, prefix)
+    left = [path for path in prefix.rglob("*") if path.is_file()]
+    check("what it unpacked can be taken away again", not left, left)

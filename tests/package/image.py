@@ -1,9 +1,10 @@
 """The container: read-only, without rights and without a home it starts and answers. Where no container can run, the root that the image is made of is entered instead."""
+import hashlib
 import shutil
 import subprocess
 import tarfile
 
-from kit import Podman, chat, check, free_port, is_healthy, left_out, limits, must, step, until
+from kit import Podman, ask, chat, check, free_port, is_healthy, left_out, limits, must, step, until
 
 STRICT = ["--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--network", "host"]
 
@@ -73,6 +74,17 @@ def in_podman(podman, image, folder):
     start(*mounted, listen=("serve", "--listen", f"127.0.0.1:{port}", "--store", "memory"))
     check("and `--store memory` does without", is_healthy(port) and chat(port, "talk"), logs())
     end()
+
+    config.write_text(f"serve: {{listen: '0.0.0.0:4141'}}\nstore: memory\nkeys: {{alice: {{sha256: {hashlib.sha256(b'secret').hexdigest()}}}}}\n")
+    published = ["run", "--detach", "--name", name, "--read-only", "--cap-drop", "all", *limits(), *mounted, "--publish", f"127.0.0.1:{port}:4141", image]
+    started = podman(*published)
+    if started.returncode:
+        left_out("a published port", started.stderr.strip()[-200:])
+    else:
+        body = {"model": "sim/ok", "messages": [{"role": "user", "content": "hello"}]}
+        asked = [ask(port, "/v1/chat/completions", body, headers)[0] for headers in ((), {"authorization": "Bearer secret"})] if is_healthy(port) else []
+        check("at a published port it answers who has a key, and nobody else", asked == [401, 200], f"{asked} {logs()}")
+    podman("rm", "--force", "--time", "5", name)
 
 
 def in_root(tar, folder):

@@ -63,15 +63,17 @@ fn where_no_store_file_can_be_made_the_error_names_the_ways_out() {
     let bare = Bare::new();
     let home = bare.home().display().to_string();
     let missing = format!("{home}/data/koboshi.db");
-    let cases: [(&[&str], &[(&str, &str)], &str); 4] = [
-        (&[], &[], "no home folder"),
-        (&[], &[("HOME", &home)], &home),
-        // A read-only file system refuses root too.
-        (&[], &[("HOME", "/proc")], "/proc"),
-        (&["--store", &missing], &[], &missing),
+    let cases = [
+        (None, None, "no home folder"),
+        (None, Some(home.as_str()), home.as_str()),
+        // A file system that cannot be written refuses root too.
+        (None, Some("/proc"), "/proc"),
+        (Some(missing.as_str()), None, missing.as_str()),
     ];
-    for (args, environment, cause) in cases {
-        let mut child = bare.serve(args, environment);
+    for (store, home, cause) in cases {
+        let args: Vec<&str> = store.map_or_else(Vec::new, |store| vec!["--store", store]);
+        let environment: Vec<_> = home.map(|home| ("HOME", home)).into_iter().collect();
+        let mut child = bare.serve(&args, &environment);
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(2), "{said}");
