@@ -129,6 +129,8 @@ def service(root, inside):
     check("the store is in its state folder, its alone", inside("stat", "-L", "-c", "%a", STORE).stdout.strip() == "600", inside("ls", "-laL", "/var/lib/koboshi").stdout)
     ran = inside("koboshi", "status", "--store", STORE)
     check("root looks at its store with koboshi status", ran.returncode == 0, ran.stdout + ran.stderr)
+    ran = inside("koboshi", "status", "--url", f"http://127.0.0.1:{port}")
+    check("koboshi status --url asks the service", ran.returncode == 0, ran.stdout + ran.stderr)
     config.write_text(mine + "routes: {new: [sim/ok]}\n")
     check("systemctl reload brings a new config", inside("systemctl", "reload", "koboshi").returncode == 0 and until(lambda: chat(port, "new")))
     check("and keeps the process", main_pid(inside) == pid)

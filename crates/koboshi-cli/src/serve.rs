@@ -86,6 +86,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         log_format: if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json },
         seed: seed(),
     };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
+    let mut signals = runtime.block_on(async { Signals::new() })?;
     let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
     greet(args, &config, &gateway, file.as_ref(), &place)?;
     let facts = json!({
@@ -97,17 +100,28 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         "pid": std::process::id(),
     });
     gateway.inform("started", &facts);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
-    let mut signals = runtime.block_on(until_stopped(followed))?;
+    runtime.block_on(until_stopped(followed, &mut signals));
     runtime.block_on(async {
         let stopping = tokio::task::spawn_blocking(move || gateway.stop());
         tokio::select! {
             _ = stopping => Ok(Exit::Good),
             // A second signal does not wait for streams.
-            () = signals.stop() => std::process::exit(130),
+            () = signals.stop.recv() => std::process::exit(130),
         }
     })
+}
+
+/// The signals that it obeys.
+struct Signals {
+    stop: StopSignals,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { stop: StopSignals::new()?, hang_up: signal(SignalKind::hangup())? })
+    }
 }
 
 /// The signals that stop it.
@@ -122,7 +136,7 @@ impl StopSignals {
         Ok(Self { terminate, interrupt })
     }
 
-    async fn stop(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -196,15 +210,13 @@ impl Followed<'_> {
 }
 
 /// Waits for a signal to stop; takes new configs meanwhile.
-async fn until_stopped(mut followed: Followed<'_>) -> std::io::Result<StopSignals> {
-    let mut stop = StopSignals::new()?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+async fn until_stopped(mut followed: Followed<'_>, signals: &mut Signals) {
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = stop.stop() => return Ok(stop),
-            _ = hang_up.recv() => followed.hang_up(),
+            () = signals.stop.recv() => return,
+            _ = signals.hang_up.recv() => followed.hang_up(),
             _ = look.tick() => { followed.look(false); }
         }
     }
