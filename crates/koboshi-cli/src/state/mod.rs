@@ -147,7 +147,7 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
         }
         (Some(MEMORY), _) | (None, StorePlace::Memory) => {
             return Err(Failure::new(
-                "the store is `memory`: only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
+                "the store is `memory` (by `store: memory` in the config, or by --store): only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
             ));
         }
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
