@@ -13,40 +13,52 @@ use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, Statu
 
 const EXAMPLES: &str = "\
 Examples:
-  koboshi serve                              the gateway: point your agent's base_url at it
-  koboshi init                               a first koboshi.yaml, with comments
-  koboshi explain agent.log --exit-code 1    why did this run fail, what to do, until when to wait?
-  koboshi check                              is my koboshi.yaml good?
-  koboshi codes                              every kind of fault, with its code
-  koboshi help explain                       more about one command";
+  koboshi serve                              start the gateway: point your program's base_url at it
+  koboshi init                               write a first koboshi.yaml, with comments
+  koboshi explain agent.log --exit-code 1    why did this run fail, what to do, how long to wait?
+  koboshi check                              is koboshi.yaml correct?
+  koboshi status                             which targets are in cooldown, stopped or failing?
+  koboshi codes                              every kind of error, with its code
+  koboshi help explain                       more about one command
+
+Words:
+  target     a provider and a model, with the API key that is used, such as openai/gpt-4o
+  cooldown   a pause after failures: no requests are sent to a target, an account or a provider until it ends
+  retry      sending the same request again; fallback: sending it to the next target
+  key        the name of what a cooldown is about, such as `provider:openai` or `account:main`. It is not an API key";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  koboshi explain agent.log --exit-code 1         why did this run fail, and until when to wait?
+  koboshi explain agent.log --exit-code 1         why did this run fail, and how long to wait?
   claude -p \"…\" 2>&1 | koboshi explain            the same, from a pipe
   koboshi explain body.json --status 429 --header 'retry-after: 20'
   curl -si https://api.example.com/v1/models | koboshi explain
   koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
 
-Exit status: 0 nothing wrong was found, 1 a fault was found, 2 the input or a rule file cannot be read.";
+Times are shown in your time zone: --zone, else TZ, else the machine's. Lines are wrapped to the width of the terminal
+or to COLUMNS; output to a file or a pipe is not wrapped unless COLUMNS is set.
+
+Exit status: 0 no problem was found, 1 an error was found, 2 the input is empty, no text or cannot be read.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  koboshi check                        the config that would be used: is it good, and what differs from the defaults?
-  koboshi check koboshi.yaml           this file
+  koboshi check                        check the config in use, and show what differs from the defaults
+  koboshi check koboshi.yaml           check this file
   koboshi check --format json          for programs
-  koboshi check --schema > koboshi.schema.json   for editors: keys, meanings and mistakes while typing
+  koboshi check --schema > koboshi.schema.json   for editors: completion, descriptions and checks
 
 The file is the one given here, else the one that KOBOSHI_CONFIG names, else ./koboshi.yaml,
-else koboshi/koboshi.yaml in XDG_CONFIG_HOME or ~/.config. Without any the defaults hold.
+else koboshi/koboshi.yaml in XDG_CONFIG_HOME or ~/.config. Without a file the defaults are used.
 
-Exit status: 0 good, 1 something is wrong in the file, 2 the file cannot be read.";
+Exit status: 0 correct, 1 something is wrong in the file, 2 the file cannot be read.";
 
 const CORPUS_EXAMPLES: &str = "\
 Examples:
   koboshi corpus check corpus/*.jsonl
   koboshi corpus check corpus/agent-logs.jsonl --failures --min 97
   koboshi corpus check mine.jsonl --rules my-rules.yaml --format json
+
+Tool errors and sequences are measured in two passes, with and without the error flag; the total counts both.
 
 Exit status: 0 good, 1 below --min, 2 a file cannot be read.";
 
@@ -56,30 +68,32 @@ Examples:
   koboshi codes --format json --lang ja
   koboshi codes --prefix MIRA";
 
-/// Keeps LLM agents on their feet: every failure becomes one Fault
+/// A proxy for LLM APIs that retries, falls back and resumes streams, and a tool that explains failures
 #[derive(Debug, Parser)]
 #[command(name = "koboshi", version, propagate_version = true, arg_required_else_help = true)]
-#[command(about = "Keeps LLM agents on their feet: every failure becomes one Fault", after_help = EXAMPLES)]
+#[command(about = "A proxy for LLM APIs that retries, falls back and resumes streams, and a tool that explains failures", after_help = EXAMPLES)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the gateway: change one base_url, and every fall of a provider is caught
+    /// Start the gateway: a proxy that retries failed requests and falls back to other providers
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(ServeArgs),
     /// Write a first koboshi.yaml, short and commented
     #[command(after_help = crate::init::EXAMPLES)]
     Init(InitArgs),
-    /// Say what went wrong in a log, an HTTP answer or a tool's output, what to do, and until when to wait
+    /// Explain what went wrong in a log, an HTTP response or a tool's output, what to do and how long to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// Validate the JSON arguments of a tool call, and mend them where exactly one reading exists
+    /// Validate the JSON arguments of a tool call, and repair them if there is exactly one way to read them
     #[command(after_help = crate::repair::EXAMPLES)]
     Repair(RepairArgs),
-    /// Check the config and say what is wrong at which line
+    /// Check the config and show mistakes with line and column
     #[command(after_help = CHECK_EXAMPLES)]
     Check(ConfigArgs),
     /// Show what is in cooldown, parked or open: since when, until when, why
@@ -91,13 +105,13 @@ pub(crate) enum Command {
     /// Put a provider, account, model or target into cooldown until a time of your choice
     #[command(after_help = state::COOL_EXAMPLES)]
     Cool(CoolArgs),
-    /// Show what happened, newest last
+    /// Show what happened: errors, retries, cooldowns; newest last
     #[command(after_help = state::JOURNAL_EXAMPLES)]
     Journal(JournalArgs),
-    /// List every kind of fault with its codes; as JSON also what each permits
+    /// List every kind of error with its codes; as JSON also whether a retry may help
     #[command(after_help = CODES_EXAMPLES)]
     Codes(CodesArgs),
-    /// Measure the classifiers against labelled cases
+    /// Measure how often errors are recognised, against labelled cases
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Print shell completions
@@ -120,7 +134,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Check labelled cases and show where the answers differ
+    /// Check labelled cases and show where the result differs
     #[command(after_help = CORPUS_EXAMPLES)]
     Check(CheckArgs),
 }
@@ -130,7 +144,7 @@ pub(crate) enum CorpusCommand {
 pub(crate) enum InputKind {
     /// Find out from the text
     Auto,
-    /// A provider's answer: body, HTTP response with headers, SSE stream, or an HTTP client's error text
+    /// A provider's response: a body, a response with headers, an SSE stream, or an HTTP client's error text
     Answer,
     /// The log of an agent's run
     Log,
@@ -154,10 +168,10 @@ pub(crate) struct ExplainArgs {
     /// What the input is
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) kind: InputKind,
-    /// HTTP status of the answer
+    /// HTTP status of the response
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
     pub(crate) status: Option<u16>,
-    /// A header of the answer, `name: value`; may be given several times
+    /// A header of the response, `name: value`; may be given several times
     #[arg(long = "header", value_name = "NAME: VALUE")]
     pub(crate) headers: Vec<String>,
     /// The request asked for a stream
@@ -172,8 +186,11 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
     /// The instant to count waits from [default: now]
-    #[arg(long, value_name = "TIME", value_parser = crate::clock::parse)]
-    pub(crate) now: Option<jiff::Zoned>,
+    #[arg(long, value_name = "TIME", value_parser = crate::clock::Instant::parse)]
+    pub(crate) now: Option<crate::clock::Instant>,
+    /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's]
+    #[arg(long, value_name = "ZONE", value_parser = crate::clock::parse_zone)]
+    pub(crate) zone: Option<jiff::tz::TimeZone>,
     #[command(flatten)]
     pub(crate) lang: LangArgs,
     /// How to print
@@ -188,7 +205,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
-    /// A rule file of your own: adds to the built-in rules, replaces or mutes them
+    /// A rule file of your own, which adds to, replaces or disables built-in rules
     #[arg(id = "rules", long = "rules", value_name = "FILE", env = "KOBOSHI_RULES")]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -203,7 +220,7 @@ pub(crate) struct ConfigFileArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LangArgs {
     /// Language of the texts: en or ja [default: from the config, else LC_ALL, LC_MESSAGES or LANG]
-    #[arg(long, value_name = "LANG", value_parser = parse_lang)]
+    #[arg(long, global = true, value_name = "LANG", value_parser = parse_lang)]
     lang: Option<Lang>,
 }
 
@@ -260,16 +277,16 @@ pub(crate) enum CodesFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Files of labelled cases, one JSON object a line; the form is told by the fields
+    /// Files of labelled cases, one JSON object per line; the form follows from the fields
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
-    /// Show every case that was answered wrong
+    /// Show every case with a wrong result
     #[arg(long)]
     pub(crate) failures: bool,
-    /// Lowest acceptable accuracy of each file (and of the pass without the error flag), in percent
+    /// Lowest acceptable accuracy of each file and each pass, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     pub(crate) min: f64,
     #[command(flatten)]
@@ -277,5 +294,5 @@ pub(crate) struct CheckArgs {
 }
 
 fn parse_lang(text: &str) -> Result<Lang, String> {
-    Lang::from_tag(text).ok_or_else(|| format!("`{text}` is not spoken here: choose en or ja"))
+    Lang::from_tag(text).ok_or_else(|| format!("`{text}` is not supported: choose en or ja"))
 }

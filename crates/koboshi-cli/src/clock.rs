@@ -16,6 +16,47 @@ pub(crate) fn now() -> Zoned {
     Timestamp::now().to_zoned(TimeZone::system())
 }
 
+/// A zone by its name, such as `Asia/Tokyo`.
+pub(crate) fn parse_zone(text: &str) -> Result<TimeZone, String> {
+    zones()
+        .get(text)
+        .map_err(|_| format!("`{text}` is no time zone: write it like Asia/Tokyo, Europe/Paris or UTC"))
+}
+
+/// The zone that this machine or its user has chosen: none where the machine was never told, as in most containers.
+pub(crate) fn chosen_zone() -> Option<TimeZone> {
+    let set = std::env::var_os("TZ").is_some_and(|zone| !zone.is_empty());
+    let zone = TimeZone::try_system().ok();
+    zone.filter(|zone| set || !is_universal(zone))
+}
+
+fn is_universal(zone: &TimeZone) -> bool {
+    zone.is_unknown()
+        || zone.iana_name().is_none_or(|name| {
+            matches!(name, "UTC" | "Etc/UTC" | "Etc/UCT" | "Etc/Zulu" | "Zulu" | "UCT" | "Universal")
+        })
+}
+
+/// The zone of Japan, from the bundled database.
+pub(crate) fn japan() -> Option<TimeZone> {
+    zones().get("Asia/Tokyo").ok()
+}
+
+/// An instant and the zone that was written with it. `Z` alone says when, not where.
+#[derive(Debug, Clone)]
+pub(crate) struct Instant {
+    pub(crate) at: Timestamp,
+    pub(crate) zone: Option<TimeZone>,
+}
+
+impl Instant {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let at = parse(text)?;
+        let bare = text.trim_end().ends_with(['Z', 'z']);
+        Ok(Self { at: at.timestamp(), zone: (!bare).then(|| at.time_zone().clone()) })
+    }
+}
+
 /// An instant given as text: RFC 3339, with a zone name if one is wanted.
 pub(crate) fn parse(text: &str) -> Result<Zoned, String> {
     if let Ok(zoned) = zoned_from(text) {
@@ -57,6 +98,14 @@ mod tests {
     #[test]
     fn a_zone_name_is_looked_up_in_the_bundled_database() {
         assert_eq!(parse("2026-07-01T12:00:00[Europe/Paris]").unwrap().offset().seconds(), 2 * 3600);
+    }
+
+    #[test]
+    fn a_zone_is_only_known_where_one_is_written() {
+        assert!(Instant::parse("2026-03-16T17:12:00Z").unwrap().zone.is_none());
+        assert!(Instant::parse("2026-03-16T17:12:00+09:00").unwrap().zone.is_some());
+        assert!(Instant::parse("2026-07-01T12:00:00[Europe/Paris]").unwrap().zone.is_some());
+        assert!(parse_zone("Mars/Olympus").unwrap_err().contains("Asia/Tokyo"));
     }
 
     #[test]

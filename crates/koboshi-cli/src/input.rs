@@ -12,6 +12,9 @@ const HEAD: usize = 4 * 1024 * 1024;
 /// How much of the end is kept.
 const TAIL: usize = koboshi::classify::TAIL_BYTES + 4096;
 
+/// How much is looked at to tell text from other data.
+const SAMPLE: usize = 64 * 1024;
+
 /// An input as far as it was read.
 #[derive(Debug)]
 pub(crate) struct Input {
@@ -40,6 +43,19 @@ impl Input {
     /// The end of the input: what a log is judged by.
     pub(crate) fn end(&self) -> &str {
         self.tail.as_deref().unwrap_or(&self.head)
+    }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.end().trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty()
+    }
+
+    /// Whether the end of it, which decides, is something other than text: more than one character in ten is no character at all.
+    pub(crate) fn is_binary(&self) -> bool {
+        let end = self.end();
+        let sample = end.get(end.ceil_char_boundary(end.len().saturating_sub(SAMPLE))..).unwrap_or_default();
+        let other = sample.chars().filter(|c| is_no_text(*c)).count();
+        other * 10 > sample.chars().count()
     }
 
     /// Whether something between head and end was not read.
@@ -90,9 +106,24 @@ fn from_pipe(mut pipe: impl Read) -> io::Result<Input> {
     Ok(Input { head: text(&head), tail })
 }
 
-/// Bytes that are no UTF-8 become replacement characters: a log is read whatever it holds.
+/// Control characters that no terminal output holds, and what stands for bytes that are no UTF-8.
+fn is_no_text(c: char) -> bool {
+    c == '\u{fffd}'
+        || (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{7}' | '\u{8}' | '\u{c}' | '\u{1b}'))
+}
+
+/// Bytes that are no UTF-8 become replacement characters: a log is read whatever it holds. UTF-16 is known by its mark: Windows
+/// shells write it into redirected files.
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    let wide = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(unit);
+        char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +143,35 @@ mod tests {
         let input = from_pipe(long).unwrap();
         assert!(input.is_cut() && input.end().ends_with("the end"));
         assert!(input.end().len() <= TAIL);
+    }
+
+    #[test]
+    fn text_is_told_from_other_data() {
+        let is_binary = |bytes: &[u8]| from_pipe(bytes).unwrap().is_binary();
+        let noise: Vec<u8> = (0..4096u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        assert!(is_binary(&noise));
+        assert!(is_binary(b"\x7fELF\0\0\0\0\x01\0\0"));
+        for text in
+            ["plain", "", "日本語のログ\r\n", "\u{1b}[31mError\u{1b}[0m\u{8}", "a log with one \0 in it"]
+        {
+            assert!(!is_binary(text.as_bytes()), "{text:?}");
+        }
+        assert!(!is_binary(b"mostly ASCII with one \xff byte"));
+    }
+
+    #[test]
+    fn the_files_of_windows_shells_are_read() {
+        let wide: Vec<u8> = "\u{feff}Error: 429\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let input = from_pipe(&wide[..]).unwrap();
+        assert_eq!((input.head.as_str(), input.is_binary()), ("Error: 429\n", false));
+    }
+
+    #[test]
+    fn blank_inputs_are_empty() {
+        for blank in ["", "\n", " \r\n\t", "\u{feff}"] {
+            assert!(from_pipe(blank.as_bytes()).unwrap().is_empty(), "{blank:?}");
+        }
+        assert!(!from_pipe(&b"x"[..]).unwrap().is_empty());
     }
 
     #[test]

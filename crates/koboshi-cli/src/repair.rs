@@ -1,7 +1,7 @@
-//! `koboshi repair`: are these the arguments of a tool call, and if not, what were they meant to be?
+//! `koboshi repair`: validates the arguments of a tool call, and repairs them if there is one way to read them.
 //!
 //! Standard output gets the arguments and nothing else, so that a pipe can use them; what was changed or refused goes to
-//! standard error. Nothing is printed where more than one reading exists.
+//! standard error. Nothing is printed where more than one reading exists. A repair is a success: a `set -e` script goes on.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,10 +21,12 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   koboshi repair args.txt --schema tool.json
   echo \"{x: 1, y: 2,}\" | koboshi repair --explain
-  koboshi repair args.txt --finish max_tokens       the output limit ended it: never completed
+  koboshi repair args.txt --finish max_tokens       the output limit cut it off: it is never completed
   koboshi repair args.txt --strict                  validate only
 
-Exit status: 0 valid as it is, 1 repaired, 2 refused or not readable.";
+  koboshi repair args.txt --exit-code               for scripts: exit 1 if something had to be repaired
+
+Exit status: 0 valid or repaired, 2 refused or not readable; with --exit-code 1 if it was repaired.";
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
@@ -42,9 +44,12 @@ pub(crate) struct RepairArgs {
     /// Validate only, repair nothing
     #[arg(long)]
     strict: bool,
-    /// Say on standard error what was changed
+    /// Print what was changed to standard error
     #[arg(long)]
     explain: bool,
+    /// Exit with 1 where something was repaired, so that a script can tell it from arguments that were valid
+    #[arg(long)]
+    exit_code: bool,
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -82,7 +87,8 @@ pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
     }
     Ok(match verdict {
         Verdict::Valid => Exit::Good,
-        Verdict::Repaired { .. } => Exit::Found,
+        Verdict::Repaired { .. } if args.exit_code => Exit::Found,
+        Verdict::Repaired { .. } => Exit::Good,
         Verdict::Refused(_) => Exit::Refused,
     })
 }

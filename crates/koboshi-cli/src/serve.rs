@@ -28,15 +28,15 @@ use crate::{Exit, Failure, clock, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  koboshi serve                              with koboshi.yaml, or with the keys in the environment
-  koboshi serve --listen 127.0.0.1:8080      elsewhere
+  koboshi serve                              with koboshi.yaml, or with the API keys in the environment
+  koboshi serve --listen 127.0.0.1:8080      on another address
   koboshi serve --store memory               no file is written, for a read-only container
   OPENAI_BASE_URL=http://127.0.0.1:4141/v1 my-agent
 
 Without a config the providers come from the usual variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …);
 without any key a simulated provider answers, and says so.
 
-SIGHUP or a changed file: the new config. SIGTERM or Ctrl-C: streams end, then it stops.
+SIGHUP or a changed file: the new config is loaded. SIGTERM or Ctrl-C: running streams finish, then it stops.
 Exit status: 0 stopped, 2 it could not start.";
 
 /// How often the config file is looked at.

@@ -60,12 +60,36 @@ fn the_object_counts_per_file_and_family() {
     let value = check(&["corpus/agent-logs.jsonl", "corpus/tool-errors.jsonl"]);
     let cases = |value: &Value| value["cases"].as_u64().unwrap();
     let files = value["files"].as_array().unwrap();
-    assert_eq!(cases(&value), files.iter().map(cases).sum::<u64>());
+    let passes = |file: &Value| {
+        let second = &file["without_flag"];
+        cases(file) + if second.is_null() { 0 } else { cases(second) }
+    };
+    assert_eq!(cases(&value), files.iter().map(passes).sum::<u64>());
     for file in files {
         let families = file["families"].as_object().unwrap();
         assert_eq!(cases(file), families.values().map(cases).sum::<u64>());
         assert!(file["harmful"].is_u64() && file["form"].is_string());
     }
+}
+
+/// The last line must not look better than the lines above it.
+#[test]
+fn the_total_counts_every_pass_and_every_harmful_answer() {
+    let files = ["corpus/tool-args.jsonl", "corpus/tool-sequences.jsonl", "corpus/tool-errors.jsonl"]
+        .map(|file| repository(file).display().to_string());
+    let args: Vec<&str> = ["corpus", "check"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let out = run(&args);
+    let counts = |line: &str| -> Vec<u64> {
+        let words = line.split(['/', ' ']).filter_map(|word| word.parse().ok());
+        words.take(3).collect()
+    };
+    let lines: Vec<&str> = out.text.lines().filter(|line| line.contains(" right, ")).collect();
+    let (total, passes) = lines.split_last().unwrap();
+    assert_eq!(passes.len(), 5, "{}", out.text);
+    assert!(total.ends_with("total of all passes above"), "{total}");
+    let sum = |at: usize| passes.iter().map(|line| counts(line)[at]).sum::<u64>();
+    assert_eq!(counts(total), [sum(0), sum(1), sum(2)], "{}", out.text);
+    assert!(sum(2) > 0, "a harmful answer is among them, or this test says nothing");
 }
 
 const WRONG: &str = r#"{"id":"x-1","log":"Error: boom\n","exit_code":1,"now":"2026-11-15T12:00:00Z","expect":{"reason":"quota","wait_seconds":5,"wait_tolerance":0}}"#;

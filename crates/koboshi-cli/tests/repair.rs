@@ -23,13 +23,20 @@ fn valid_arguments_pass_byte_for_byte() {
 fn what_has_one_reading_is_mended_and_explained_on_demand() {
     let schema = scratch("repair-schema.json", SCHEMA);
     let out = repair(&["--schema", &schema, "--explain"], "{x: 1, 'y': \"2\",}");
-    assert_eq!(out.status, 1, "{}", out.error);
+    assert_eq!(out.status, 0, "a repair is a success: {}", out.error);
     let value: serde_json::Value = serde_json::from_str(&out.text).unwrap();
     assert_eq!(value, serde_json::json!({"x": 1, "y": 2}));
     for change in ["key_quoted", "quotes_changed", "to_number", "comma_dropped"] {
         assert!(out.error.contains(change), "{}", out.error);
     }
     assert_eq!(repair(&["--schema", &schema], "{x: 1}").error, "", "silent unless asked");
+}
+
+#[test]
+fn a_script_can_tell_a_repair_from_valid_arguments() {
+    assert_eq!(repair(&["--exit-code"], "{x: 1}").status, 1);
+    assert_eq!(repair(&["--exit-code"], "{\"x\": 1}").status, 0);
+    assert_eq!(repair(&["--exit-code", "--strict"], "{x: 1}").status, 2);
 }
 
 #[test]

@@ -175,16 +175,16 @@ mod tests {
         let en = suggestion_block(&phrases, Lang::En, &suggestion, None);
         assert_eq!(
             en,
-            "The same error came back 3 times in a row (run_code).\n\
+            "The same error occurred 3 times in a row (run_code).\n\
              A font that the tool needs is not installed.\n\n\
-             What came back, for example:\n    \
+             An example of what came back:\n    \
              findfont: Font family 'IPAexGothic' not found.\n    \
              key [redacted:key]\n\n\
              What you can do:\n\
-             1. Install the font, or tell the agent to use one that is there.\n\
+             1. Install the font, or tell the agent to use an installed one.\n\
              2. Have the agent list what is installed, and let it use one of those.\n\
-             3. Ask for another way to the same goal.\n\n\
-             Will you remove the cause first, or shall the agent try another way?"
+             3. Ask for another way to reach the goal.\n\n\
+             Do you want to fix the cause first, or should the agent try another way?"
         );
         let ja = suggestion_block(&phrases, Lang::Ja, &suggestion, None);
         assert!(
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_notice_has_the_seeds_wording() {
+    fn the_depth_notice_names_the_limit_and_the_count() {
         let args: Vec<String> = (0..21).map(|at| format!("{{\"path\":\"f{at}\"}}")).collect();
         let calls: Vec<Call<'_>> = args
             .iter()
@@ -209,7 +209,7 @@ mod tests {
             .collect();
         let phrases = Phrases::new().unwrap();
         let block = suggestion_block(&phrases, Lang::Ja, &judge(&calls).suggestion().unwrap(), None);
-        assert!(block.starts_with("最大関数呼び出し深度を超えました"), "{block}");
+        assert!(block.starts_with("1 回のやり取りで許される関数呼び出しの回数を超えました"), "{block}");
         assert!(block.contains("20 回まで") && block.contains("21 回"), "{block}");
     }
 

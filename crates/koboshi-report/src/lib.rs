@@ -1,4 +1,4 @@
-//! What Koboshi tells people.
+//! What Koboshi says to people.
 //!
 //! The core decides in kinds and flags; this crate turns them into words. It deliberately decides
 //! nothing, and it never adds text of the other side to a sentence: what a provider said is for operators,

@@ -6,7 +6,7 @@
 //!
 //! A lookup never fails in front of a person: the sub falls back to its kind, the language to English, and
 //! at last the id itself is shown. Tests make sure that none of this happens with the files as they are. No
-//! number, time or unit is formatted here: callers hand in ready text.
+//! number or time is put into a phrase here: callers hand in ready text (instants are written by [`crate::when`]).
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
-use koboshi::fault::{Kind, Sub};
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::wait::print_duration;
 use unic_langid::LanguageIdentifier;
 
@@ -123,6 +123,17 @@ impl Phrases {
     #[must_use]
     pub fn tool_suggestion(&self, lang: Lang, category: &str) -> Option<String> {
         self.text(lang, &format!("tool-{category}.suggestion"), &[])
+    }
+
+    /// Who or what caused a fault: by kind and sub where that says more than the origin.
+    #[must_use]
+    pub fn cause(&self, lang: Lang, fault: &Fault) -> String {
+        let kind = fault.kind.name();
+        let finer = fault.sub.and_then(|sub| self.text(lang, &format!("cause-{kind}-{}", sub.name()), &[]));
+        finer
+            .or_else(|| self.text(lang, &format!("cause-{kind}"), &[]))
+            .or_else(|| self.text(lang, &format!("origin-{}", fault.origin.name()), &[]))
+            .unwrap_or_else(|| fault.origin.name().to_owned())
     }
 
     /// A length of time as people count it down: `1h 59m 33s`, `1時間59分33秒`. Nobody waits for

@@ -1,11 +1,11 @@
 //! Times as people read them: in their own zone, in their own form, and as part of a sentence.
 //!
-//! Nobody who reads an error wants to convert UTC. Whoever calls knows the reader's zone and hands it in; where it is not known, UTC is named
+//! Nobody who reads an error wants to convert UTC. The caller knows the reader's zone and hands it in; where it is not known, UTC is named
 //! as such. Times are rounded up to the minute: a minute too early would be a retry in vain.
 
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
 use crate::phrase::{Lang, Phrases};
@@ -16,12 +16,36 @@ const MAX_LENGTH: Duration = Duration::from_secs(90);
 /// A time of day with its date and zone: `2026-11-17 12:36 JST`, `2026-11-17 12:36（日本時間）`.
 #[must_use]
 pub fn local_time(lang: Lang, time: &Zoned) -> String {
+    with_zone(lang, time, "%Y-%m-%d %H:%M")
+}
+
+/// A time of day with its zone, without the date.
+#[must_use]
+pub fn local_hour(lang: Lang, time: &Zoned) -> String {
+    with_zone(lang, time, "%H:%M")
+}
+
+/// The name of the zone: `JST`, `UTC`, `CET`, `日本時間`; where it has no letters, its offset: `UTC+04`.
+#[must_use]
+pub fn zone_name(lang: Lang, time: &Zoned) -> String {
+    let place = time.time_zone().iana_name();
+    // An offset alone is what a text of Japan leaves behind; of two places with one offset only this one is meant.
+    let is_japan = place == Some("Asia/Tokyo") || (place.is_none() && time.offset() == JAPAN);
+    if lang == Lang::Ja && is_japan {
+        return "日本時間".to_owned();
+    }
+    let name = time.strftime("%Z").to_string();
+    if name.starts_with(['+', '-']) { format!("UTC{name}") } else { name }
+}
+
+const JAPAN: Offset = jiff::tz::offset(9);
+
+fn with_zone(lang: Lang, time: &Zoned, form: &str) -> String {
     let time = rounded_up(time);
-    let said = time.strftime("%Y-%m-%d %H:%M");
+    let (said, zone) = (time.strftime(form), zone_name(lang, &time));
     match lang {
-        Lang::En => format!("{said} {}", zone_name(&time)),
-        Lang::Ja if time.time_zone().iana_name() == Some("Asia/Tokyo") => format!("{said}（日本時間）"),
-        Lang::Ja => format!("{said}（{}）", zone_name(&time)),
+        Lang::En => format!("{said} {zone}"),
+        Lang::Ja => format!("{said}（{zone}）"),
     }
 }
 
@@ -44,12 +68,6 @@ fn rounded_up(time: &Zoned) -> Zoned {
     let whole = time.second() == 0 && time.subsec_nanosecond() == 0;
     let next = if whole { time.clone() } else { time.saturating_add(jiff::Span::new().minutes(1)) };
     next.with().second(0).subsec_nanosecond(0).build().unwrap_or(next)
-}
-
-/// `JST`, `UTC`, `CET`; where a zone has no letters, its offset: `UTC+04`.
-fn zone_name(time: &Zoned) -> String {
-    let name = time.strftime("%Z").to_string();
-    if name.starts_with(['+', '-']) { format!("UTC{name}") } else { name }
 }
 
 #[cfg(test)]
@@ -75,6 +93,16 @@ mod tests {
             assert_eq!(local_time(Lang::En, &at(time)), en);
             assert_eq!(local_time(Lang::Ja, &at(time)), ja);
         }
+    }
+
+    #[test]
+    fn an_offset_of_japan_is_named_to_japanese_readers() {
+        let tokyo = at("2026-11-17T15:00:00[Asia/Tokyo]");
+        let fixed = |hours| tokyo.with_time_zone(jiff::tz::offset(hours).to_time_zone());
+        assert_eq!(local_hour(Lang::Ja, &fixed(9)), "15:00（日本時間）");
+        assert_eq!(local_hour(Lang::En, &fixed(9)), "15:00 UTC+09");
+        assert_eq!(local_hour(Lang::Ja, &fixed(-5)), "01:00（UTC-05）");
+        assert_eq!(zone_name(Lang::Ja, &at("2026-11-17T15:00:00[Asia/Seoul]")), "KST", "the same hour, another place");
     }
 
     #[test]

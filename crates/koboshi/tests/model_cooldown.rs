@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use koboshi::chance::Seed;
 use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, HeldFor, RunEnd, Standing};
 use koboshi::key::ScopeKey;
-use koboshi::wait::{Form, Wait};
+use koboshi::wait::{Form, Wait, WaitZone};
 use proptest::prelude::*;
 
 const SEED: Seed = Seed::new(1);
@@ -231,6 +231,7 @@ proptest! {
                         after: Duration::from_secs(after.unsigned_abs()),
                         until: at(now + after),
                         form: if fixed { Form::Instant } else { Form::Countdown },
+                        zone: WaitZone::Unneeded,
                     });
                     let failure = Failure {
                         wait: stated, started: began.map(at), ..Failure::of_class(CLASSES[class])

@@ -31,8 +31,8 @@ fn text(out: &mut impl Write, reports: &[FileReport], args: &CheckArgs) -> io::R
             details(out, measure, args.failures)?;
         }
     }
-    if reports.len() > 1 {
-        line(out, "all files", total(reports))?;
+    if reports.iter().flat_map(FileReport::passes).count() > 1 {
+        line(out, "total of all passes above", total(reports))?;
     }
     Ok(())
 }
@@ -82,9 +82,10 @@ fn confusion(measure: &Measure) -> BTreeMap<(&str, &str), usize> {
     pairs
 }
 
+/// Every pass counts: a sum that leaves out the bad ones is no sum.
 fn total(reports: &[FileReport]) -> Tally {
-    reports.iter().fold(Tally::default(), |mut all, report| {
-        all.join(report.measure.total);
+    reports.iter().flat_map(FileReport::passes).fold(Tally::default(), |mut all, pass| {
+        all.join(pass.total);
         all
     })
 }

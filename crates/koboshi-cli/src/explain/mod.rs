@@ -1,15 +1,21 @@
 //! `koboshi explain`: what went wrong, what to do, and until when to wait.
 //!
 //! The reader is chosen by what the caller says and what the text looks like; the classifier decides; the
-//! [`render`] module says it.
+//! [`render`] module says it. An input that is empty or no text is an error of its own: a pipeline that lost its log must not
+//! look healthy.
 
 mod http;
+mod layout;
 mod render;
+mod zone;
+
+use std::io::ErrorKind;
+use std::path::Path;
 
 use jiff::Zoned;
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::{Confidence, Fault, Kind};
-use koboshi_report::phrase::Phrases;
+use koboshi_report::phrase::{Lang, Phrases};
 
 use crate::args::{ExplainArgs, Format, InputKind};
 use crate::input::Input;
@@ -29,34 +35,63 @@ pub(crate) struct Explained<'a> {
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let config = settings::load(args.config.file.as_deref())?;
+    let lang = args.lang.get(&config);
     let rules: Vec<_> = config.rules.iter().chain(&args.rules.files).cloned().collect();
     let classifier = Classifier::new(rules::load(&rules)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let input = Input::read(args.file.as_deref()).map_err(|error| {
-        let name =
-            args.file.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
-        Failure::new(format!("cannot read {name}: {error}"))
-    })?;
-    let now = args.now.clone().unwrap_or_else(clock::now);
+    let input = read(args, &phrases, lang)?;
+    let clocks = zone::clocks(args, input.end(), lang);
     let headers = headers(&args.headers)?;
     if input.is_cut() && kind_of(args, &input) == InputKind::Answer {
-        return Err(Failure::new(
-            "this answer is too long to be judged whole; pass the part that holds the error",
-        ));
+        return Err(Failure::new(say(&phrases, lang, "input-answer-too-long", &[])));
     }
-    let explained = explain(&classifier, args, &headers, &input, &now);
+    let explained = explain(&classifier, args, &headers, &input, &clocks.reading);
     let telling = render::Telling {
         phrases: &phrases,
         rules: classifier.rules(),
-        lang: args.lang.get(&config),
+        lang,
         prefix: args.prefix.as_deref().unwrap_or(&config.code_prefix),
-        now: &now,
+        now: &clocks.showing,
+        assumed: &clocks.reading,
     };
     match args.format {
         Format::Text => telling.text(&explained)?,
         Format::Json => telling.json(&explained)?,
     }
     Ok(if explained.fault.is_some() { Exit::Found } else { Exit::Good })
+}
+
+/// The input, or why there is none that could be judged.
+fn read(args: &ExplainArgs, phrases: &Phrases, lang: Lang) -> Result<Input, Failure> {
+    let name = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
+        None => say(phrases, lang, "input-stdin", &[]),
+        Some(path) if lang == Lang::Ja => format!("「{}」", path.display()),
+        Some(path) => path.display().to_string(),
+    };
+    let failure =
+        |id: &str, why: &str| Failure::new(say(phrases, lang, id, &[("name", name.as_str()), ("why", why)]));
+    let input = Input::read(args.file.as_deref()).map_err(|error| {
+        let id = match error.kind() {
+            ErrorKind::IsADirectory => "input-directory",
+            ErrorKind::NotFound => "input-missing",
+            ErrorKind::PermissionDenied => "input-denied",
+            _ => "input-unreadable",
+        };
+        failure(id, &error.to_string())
+    })?;
+    // A status, an exit code or an error flag says something even where the text says nothing.
+    let told = args.status.is_some() || args.exit_code.is_some() || args.is_error.is_some();
+    if input.is_empty() && !told {
+        return Err(failure("input-empty", ""));
+    }
+    if input.is_binary() {
+        return Err(failure("input-binary", ""));
+    }
+    Ok(input)
+}
+
+fn say(phrases: &Phrases, lang: Lang, id: &str, args: &[(&str, &str)]) -> String {
+    phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned())
 }
 
 /// `name: value` as given on the command line. What is wrong is told without the value: it may be a key.
@@ -80,7 +115,7 @@ fn explain<'a>(
 ) -> Explained<'a> {
     match kind_of(args, input) {
         InputKind::Answer => answer(classifier, args, headers, input, now),
-        InputKind::Tool => tool(classifier, args, input, now),
+        InputKind::Tool => tool(classifier, args.is_error, input, now),
         InputKind::Log => log(classifier, args, input, now),
         InputKind::Auto => best(classifier, args, input, now),
     }
@@ -148,9 +183,9 @@ fn log<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &
     Explained { fault, read_as: "log", text, offset: 0, cut: input.is_cut() }
 }
 
-fn tool<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
+fn tool<'a>(classifier: &Classifier, is_error: Option<bool>, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let text = input.end();
-    let fault = classifier.tool(&ToolOutput { text, is_error: args.is_error }, now);
+    let fault = classifier.tool(&ToolOutput { text, is_error }, now);
     Explained { fault, read_as: "tool", text, offset: 0, cut: input.is_cut() }
 }
 
@@ -161,10 +196,12 @@ fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: 
         .fault
         .as_ref()
         .is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
-    if recognised {
+    let is_tools = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ToolFailed);
+    if recognised && !is_tools {
         return as_log;
     }
-    let as_tool = tool(classifier, args, input, now);
+    // Where the log already says that a tool failed, its whole output says more than one line.
+    let as_tool = tool(classifier, args.is_error.or(is_tools.then_some(true)), input, now);
     let better = as_tool.fault.as_ref().is_some_and(|fault| fault.category.as_deref() != Some("other"));
     if better { as_tool } else { as_log }
 }

@@ -2,27 +2,35 @@
 
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use koboshi::classify::Rules;
-use koboshi::fault::{Fault, Later, Other};
+use koboshi::fault::{Fault, Origin, Other};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
-use koboshi::wait::Wait;
+use koboshi::wait::{Wait, WaitZone};
 use koboshi_report::guard::step_words;
 use koboshi_report::phrase::{Lang, Phrases};
+use koboshi_report::when;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 use super::Explained;
+use super::layout::{Layout, line_width};
 
 const STRONG: Style = Style::new().bold();
 const FAULT: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const QUIET: Style = Style::new().dimmed();
+const PLAIN: Style = Style::new();
 /// How much of the evidence is shown.
 const SHOWN_CHARS: usize = 160;
-/// Columns for the labels.
-const LABEL_WIDTH: usize = 22;
+/// What stands before the evidence.
+const MARGIN: &str = "  │ ";
+/// Every label that may be shown: all texts begin behind the longest of them.
+const LABELS: &[&str] = &[
+    "label-what", "label-do", "label-wait", "label-whose", "label-affects", "label-retry", "label-said",
+    "label-sure",
+];
 
 /// Everything needed to say something.
 pub(super) struct Telling<'a> {
@@ -30,7 +38,10 @@ pub(super) struct Telling<'a> {
     pub(super) rules: &'a Rules,
     pub(super) lang: Lang,
     pub(super) prefix: &'a str,
+    /// Now, in the zone that times are shown in.
     pub(super) now: &'a Zoned,
+    /// Now, in the zone that times without one were read in.
+    pub(super) assumed: &'a Zoned,
 }
 
 /// Where the evidence stands.
@@ -52,33 +63,52 @@ impl Telling<'_> {
         let name = format!("{}{sub}{category}", fault.kind.name());
         writeln!(out, "{FAULT}✗ {name}{FAULT:#}  {QUIET}{}{QUIET:#}", fault.kind.code(self.prefix))?;
         writeln!(out)?;
+        let labels: Vec<String> = LABELS.iter().map(|label| self.say(label, &[])).collect();
+        let rows =
+            Rows { telling: self, layout: Layout::of(labels.iter().map(String::as_str), line_width()) };
         let (message, suggestion) = self.words(fault);
-        self.row(&mut out, "label-what", &format!("{STRONG}{message}{STRONG:#}"))?;
-        self.row(&mut out, "label-do", &suggestion)?;
-        for step in self.further_steps(fault) {
-            writeln!(out, "{}{step}", " ".repeat(LABEL_WIDTH))?;
-        }
+        rows.row(&mut out, "label-what", STRONG, &[message])?;
+        let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
+        rows.row(&mut out, "label-do", PLAIN, &steps)?;
         if let Some(wait) = fault.wait {
-            self.row(&mut out, "label-wait", &self.wait_words(wait))?;
+            rows.row(&mut out, "label-wait", PLAIN, &self.wait_words(wait))?;
         }
-        self.row(&mut out, "label-whose", &self.say(&format!("origin-{}", fault.origin.name()), &[]))?;
-        self.row(&mut out, "label-affects", &self.say(&format!("scope-{}", fault.scope.name()), &[]))?;
-        self.row(&mut out, "label-retry", &self.advice_words(fault))?;
+        rows.row(&mut out, "label-whose", PLAIN, &[self.phrases.cause(self.lang, fault)])?;
+        rows.row(
+            &mut out,
+            "label-affects",
+            PLAIN,
+            &[self.say(&format!("scope-{}", fault.scope.name()), &[])],
+        )?;
+        rows.row(&mut out, "label-retry", PLAIN, &[self.advice_words(fault)])?;
         let place = place(explained, fault);
-        if !fault.detail.is_empty() && !place.text.contains(fault.detail.as_str()) {
-            self.row(&mut out, "label-said", &fault.detail.replace(['\n', '\r'], " "))?;
+        if let Some(said) = self.said(fault, &place) {
+            rows.row(&mut out, "label-said", PLAIN, &[said])?;
         }
-        self.row(&mut out, "label-sure", &self.say(&format!("confidence-{}", fault.confidence.name()), &[]))?;
-        self.evidence(&mut out, &place, fault)
+        let confidence = self.say(&format!("confidence-{}", fault.confidence.name()), &[]);
+        rows.row(&mut out, "label-sure", PLAIN, &[confidence])?;
+        self.evidence(&mut out, rows.layout, &place, fault)
     }
 
-    fn evidence(&self, out: &mut impl Write, place: &Place, fault: &Fault) -> io::Result<()> {
+    /// The other side's words, where nothing else that is shown holds them.
+    fn said(&self, fault: &Fault, place: &Place) -> Option<String> {
+        let said = fault.detail.split_whitespace().collect::<Vec<_>>().join(" ");
+        let ours = |lang: &Lang| {
+            [fault.sub, None].into_iter().any(|sub| self.phrases.message(*lang, fault.kind, sub) == said)
+        };
+        (!said.is_empty() && !place.text.contains(fault.detail.as_str()) && !Lang::ALL.iter().any(ours))
+            .then_some(said)
+    }
+
+    fn evidence(&self, out: &mut impl Write, layout: Layout, place: &Place, fault: &Fault) -> io::Result<()> {
         writeln!(out)?;
         let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
         let seen = self.say(id, &[("line", &place.line.to_string()), ("rule", &fault.evidence.rule)]);
         writeln!(out, "{QUIET}{seen}{QUIET:#}")?;
         if !place.text.is_empty() {
-            writeln!(out, "{QUIET}  │ {}{QUIET:#}", place.text)?;
+            for line in layout.broken(&place.text, MARGIN.chars().count()) {
+                writeln!(out, "{QUIET}{MARGIN}{line}{QUIET:#}")?;
+            }
         }
         Ok(())
     }
@@ -120,7 +150,13 @@ impl Telling<'_> {
             "wait": fault.wait.map(|wait| json!({
                 "seconds": wait.after.as_secs_f64(),
                 "until": wait.until.to_string(),
+                "until_local": self.local(wait.until).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
                 "form": wait.form.name(),
+                "zone": match wait.zone {
+                    WaitZone::Stated(offset) => json!({"stated": offset.to_string()}),
+                    WaitZone::Assumed => json!({"assumed": when::zone_name(Lang::En, self.assumed)}),
+                    _ => Value::Null,
+                },
             })),
             "confidence": fault.confidence.name(),
             "message": message,
@@ -167,43 +203,79 @@ impl Telling<'_> {
         further.map(|step| step_words(self.phrases, self.lang, step, category, own)).collect()
     }
 
-    fn wait_words(&self, wait: Wait) -> String {
+    /// Until when, as the text said it where that was another zone, and which zone was assumed where it named none.
+    fn wait_words(&self, wait: Wait) -> Vec<String> {
         if wait.after.is_zero() {
-            return self.say("wait-over", &[]);
+            return vec![self.say("wait-over", &[])];
         }
-        let until = wait.until.to_zoned(self.now.time_zone().clone());
-        let same_day = until.date() == self.now.date();
-        let pattern = if same_day { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
+        let until = self.local(wait.until);
         let left = self.phrases.countdown(self.lang, wait.after);
-        self.say("wait-until", &[("time", &until.strftime(pattern).to_string()), ("left", &left)])
+        let time = when::local_time(self.lang, &until);
+        let mut lines = vec![self.say("wait-until", &[("time", &time), ("left", &left)])];
+        match wait.zone {
+            WaitZone::Stated(offset) if offset != until.offset() => {
+                let stated = wait.until.to_zoned(offset.to_time_zone());
+                lines.push(self.say("wait-stated", &[("time", &when::local_hour(self.lang, &stated))]));
+            }
+            WaitZone::Assumed => {
+                let zone = when::zone_name(self.lang, &wait.until.to_zoned(self.assumed.time_zone().clone()));
+                lines.push(self.say("wait-assumed", &[("zone", &zone)]));
+            }
+            _ => {}
+        }
+        lines
     }
 
+    fn local(&self, at: Timestamp) -> Zoned {
+        at.to_zoned(self.now.time_zone().clone())
+    }
+
+    /// Whether to try again, in sentences. Tools and processes have no other provider to go to.
     fn advice_words(&self, fault: &Fault) -> String {
-        let row = fault.kind.row();
-        let answer = |asked: bool, yes: bool| match (asked, yes) {
-            (false, _) => "-".to_owned(),
-            (true, true) => self.say("answer-yes", &[]),
-            (true, false) => self.say("answer-no", &[]),
+        let advice = fault.advice;
+        let waits = fault.wait.is_some_and(|wait| !wait.after.is_zero());
+        let id = match fault.origin {
+            Origin::Tool if advice.same => "retry-tool-yes",
+            Origin::Tool => "retry-tool-no",
+            Origin::Process if advice.same || advice.later => "retry-process-yes",
+            Origin::Process => "retry-process-no",
+            _ if waits && (advice.same || advice.later) => "retry-after-wait",
+            _ if advice.same => "retry-yes",
+            _ if advice.later => "retry-later",
+            _ => "retry-no",
         };
-        let parts = [
-            ("label-same", true, fault.advice.same),
-            ("label-other", row.other != Other::NotApplicable, fault.advice.other),
-            ("label-later", row.later != Later::NotApplicable, fault.advice.later),
-        ];
-        parts
-            .map(|(label, asked, yes)| format!("{}: {}", self.say(label, &[]), answer(asked, yes)))
-            .join(" · ")
-    }
-
-    fn row(&self, out: &mut impl Write, label: &str, text: &str) -> io::Result<()> {
-        let label = self.say(label, &[]);
-        let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-        let gap = " ".repeat(LABEL_WIDTH.saturating_sub(width).max(1));
-        writeln!(out, "{label}{gap}{text}")
+        let other = match fault.kind.row().other {
+            _ if matches!(fault.origin, Origin::Tool | Origin::Process) => None,
+            Other::NotApplicable => None,
+            _ if advice.other => Some("retry-other-yes"),
+            _ => Some("retry-other-no"),
+        };
+        let between = if self.lang == Lang::Ja { "" } else { " " };
+        let sentences: Vec<String> =
+            [Some(id), other].into_iter().flatten().map(|id| self.say(id, &[])).collect();
+        sentences.join(between)
     }
 
     fn say(&self, id: &str, args: &[(&str, &str)]) -> String {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
+    }
+}
+
+/// Labels with their texts.
+struct Rows<'a> {
+    telling: &'a Telling<'a>,
+    layout: Layout,
+}
+
+impl Rows<'_> {
+    /// One label and the texts that belong to it, each from the same column on.
+    fn row(&self, out: &mut impl Write, label: &str, style: Style, texts: &[String]) -> io::Result<()> {
+        let mut before = self.layout.label(&self.telling.say(label, &[]));
+        for line in texts.iter().flat_map(|text| self.layout.lines(text)) {
+            writeln!(out, "{before}{style}{line}{style:#}")?;
+            before = self.layout.indent();
+        }
+        Ok(())
     }
 }
 

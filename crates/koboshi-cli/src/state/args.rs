@@ -67,7 +67,7 @@ pub(crate) struct StateArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) lang: LangArgs,
-    /// The instant to look from or act at [default: now]
+    /// The instant that counts as now [default: the clock]
     #[arg(long, value_name = "TIME", value_parser = crate::clock::parse)]
     pub(crate) now: Option<jiff::Zoned>,
 }
@@ -114,16 +114,16 @@ pub(crate) struct CoolArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JournalArgs {
-    /// From then on: a length of time ago, or an instant
+    /// Only entries from then on: a length of time ago, or an instant
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     pub(crate) since: Option<Since>,
-    /// Before then: a length of time ago, or an instant
+    /// Only entries before then: a length of time ago, or an instant
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     pub(crate) until: Option<Since>,
     /// What it is about: fault, remedy, breaker, gate, cooldown, lease, store, operator
     #[arg(long, value_name = "WHAT", value_parser = parse_what)]
     pub(crate) what: Option<What>,
-    /// The kind of fault or step, such as `rate_limited`
+    /// The kind of error or step, such as `rate_limited`
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// What it happened to, such as `target:openai/gpt-4o` or `account:openai`
@@ -135,7 +135,7 @@ pub(crate) struct JournalArgs {
     /// Delete entries beyond what the config keeps (`store.journal`), and show nothing
     #[arg(long)]
     pub(crate) prune: bool,
-    /// At most so many entries, the newest
+    /// Show at most this many entries, the newest
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,
     #[command(flatten)]

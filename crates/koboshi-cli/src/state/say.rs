@@ -4,6 +4,7 @@ use jiff::{Timestamp, Zoned};
 use koboshi::key::ScopeKey;
 use koboshi_config::Config;
 use koboshi_report::phrase::{Lang, Phrases};
+use koboshi_report::when;
 use std::time::Duration;
 
 use super::args::StateArgs;
@@ -34,6 +35,9 @@ impl Say {
     /// An instant in the reader's zone, with the day where it is another.
     pub(super) fn time(&self, at: Timestamp) -> String {
         let at = at.to_zoned(self.now.time_zone().clone());
+        if self.lang == Lang::Ja {
+            return when::local_time(self.lang, &at);
+        }
         let pattern = if at.date() == self.now.date() { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
         at.strftime(pattern).to_string()
     }

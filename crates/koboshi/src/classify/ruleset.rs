@@ -148,9 +148,9 @@ const BUILTIN: &[RuleSource<'static>] = &[
 
 /// The categories of tool errors that have phrases of their own.
 pub const CATEGORIES: &[&str] = &[
-    "font", "missing_module", "missing_command", "permission", "resource", "plotting", "file_io", "network",
-    "timeout", "syntax", "type_or_value", "invalid_arguments", "not_found_in_file", "auth", "rate_limit",
-    "tool_missing", "test_failure", "other",
+    "font", "missing_module", "missing_command", "version_conflict", "permission", "resource", "plotting",
+    "file_io", "network", "timeout", "syntax", "type_or_value", "invalid_arguments", "not_found_in_file",
+    "auth", "rate_limit", "tool_missing", "test_failure", "other",
 ];
 
 impl Rules {
@@ -177,6 +177,11 @@ impl Rules {
     /// The clause of a named concept, for code that asks for one by name.
     pub(crate) fn concept(&self, name: &str) -> Option<Clause> {
         self.concepts.get(name).copied()
+    }
+
+    /// Whether this rule holds on what was seen.
+    pub(crate) fn holds<T>(&self, rule: &Rule<T>, seen: &Seen<'_>) -> bool {
+        rule.holds(seen, &self.lexicon)
     }
 
     /// The first rule of a table that holds.

@@ -8,7 +8,7 @@ use super::*;
 use crate::chance::Seed;
 use crate::fault::{Fault, Kind, Sub};
 use crate::key::ScopeKey;
-use crate::wait::{Form, Wait};
+use crate::wait::{Form, Wait, WaitZone};
 
 const SEED: Seed = Seed::new(7);
 
@@ -30,7 +30,7 @@ fn error() -> Failure {
 
 fn stated(class: Class, after: u64, form: Form, now: i64) -> Failure {
     let after = Duration::from_secs(after);
-    let wait = Wait { after, until: at(now).saturating_add(after).unwrap(), form };
+    let wait = Wait { after, until: at(now).saturating_add(after).unwrap(), form, zone: WaitZone::Unneeded };
     Failure { wait: Some(wait), ..Failure::of_class(class) }
 }
 

@@ -203,7 +203,9 @@ impl Later {
 
 /// Something is missing or forbidden here, and stays so whatever else succeeds.
 fn is_sticky(category: &str) -> bool {
-    matches!(category, "font" | "missing_module" | "missing_command" | "permission" | "resource" | "auth")
+    const STICKY: &[&str] =
+        &["font", "missing_module", "missing_command", "version_conflict", "permission", "resource", "auth"];
+    STICKY.contains(&category)
 }
 
 fn similar(digest: &Digest, earlier: &Failure, last: &Digest, failure: &Failure, changed: bool) -> bool {

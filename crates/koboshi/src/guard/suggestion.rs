@@ -35,6 +35,8 @@ steps! {
     Category = "category";
     /// Have the agent list what is installed and use that.
     UseInstalled = "use_installed";
+    /// Say which versions must stay.
+    NameVersions = "name_versions";
     /// Name a place where the agent may work.
     OtherPlace = "other_place";
     /// Look at what is free and what still runs.
@@ -182,6 +184,7 @@ fn of_turn(rule: Rule) -> Vec<Step> {
 pub fn steps_for(category: &str) -> Vec<Step> {
     let more: &[Step] = match category {
         "font" | "missing_module" | "missing_command" => &[Step::UseInstalled],
+        "version_conflict" => &[Step::NameVersions],
         "permission" => &[Step::OtherPlace],
         "resource" => &[Step::FreeRoom, Step::Smaller],
         "plotting" => &[Step::FigureToFile],

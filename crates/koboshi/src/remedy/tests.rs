@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fault::{Advice, Sub};
-use crate::wait::{Form, Wait};
+use crate::wait::{Form, Wait, WaitZone};
 use proptest::prelude::*;
 
 const OTHERS: Left = Left { others: true, lesser: true };
@@ -20,7 +20,10 @@ fn fault(kind: Kind) -> Fault {
 fn waiting(kind: Kind, seconds: u64) -> Fault {
     let after = Duration::from_secs(seconds);
     let until = Timestamp::UNIX_EPOCH.saturating_add(after).unwrap();
-    Fault { wait: Some(Wait { after, until, form: Form::Countdown }), ..fault(kind) }
+    Fault {
+        wait: Some(Wait { after, until, form: Form::Countdown, zone: WaitZone::Unneeded }),
+        ..fault(kind)
+    }
 }
 
 fn first() -> History {

@@ -35,7 +35,7 @@ mod zone;
 
 use std::time::Duration;
 
-use jiff::tz::TimeZoneDatabase;
+use jiff::tz::{Offset, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 
 pub use duration::{parse_duration, print_duration};
@@ -79,6 +79,18 @@ impl Form {
     }
 }
 
+/// Which zone a stated time of day or date was read in. A person wants to know where it was assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitZone {
+    /// No zone is needed: a length of time, an epoch, a timestamp with its offset.
+    Unneeded,
+    /// The text names no zone: the zone of [`Clock::now`] was assumed.
+    Assumed,
+    /// The text names a zone; its offset from UTC at that instant.
+    Stated(Offset),
+}
+
 /// A stated wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Wait {
@@ -88,6 +100,8 @@ pub struct Wait {
     pub until: Timestamp,
     /// How it was stated.
     pub form: Form,
+    /// The zone that it was read in.
+    pub zone: WaitZone,
 }
 
 impl Wait {
@@ -96,7 +110,7 @@ impl Wait {
     pub fn countdown(after: Duration, clock: Clock<'_>) -> Self {
         let after = after.min(LONGEST);
         let until = clock.now.timestamp().saturating_add(after).unwrap_or(Timestamp::MAX);
-        Self { after, until, form: Form::Countdown }
+        Self { after, until, form: Form::Countdown, zone: WaitZone::Unneeded }
     }
 
     /// A wait stated as an instant; one that has passed is a wait of zero.
@@ -105,6 +119,6 @@ impl Wait {
         let now = clock.now.timestamp();
         let after = Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST);
         let until = now.saturating_add(after).unwrap_or(Timestamp::MAX);
-        Self { after, until, form }
+        Self { after, until, form, zone: WaitZone::Unneeded }
     }
 }

@@ -12,7 +12,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 
 use super::calendar::{Day, When};
-use super::{Clock, Form, Wait};
+use super::{Clock, Form, Wait, WaitZone};
 
 /// The instant meant by `when`, as a wait.
 pub(super) fn resolve(when: &When, clock: Clock<'_>) -> Option<Wait> {
@@ -34,7 +34,11 @@ pub(super) fn resolve(when: &When, clock: Clock<'_>) -> Option<Wait> {
         }
     }?;
     let form = if when.time.is_some() { Form::Instant } else { Form::Day };
-    Some(Wait::until(until, form, clock))
+    let zone = match when.zone {
+        Some(_) => WaitZone::Stated(frame.zone.to_offset(until)),
+        None => WaitZone::Assumed,
+    };
+    Some(Wait { zone, ..Wait::until(until, form, clock) })
 }
 
 /// Where and when the words are read.
@@ -102,6 +106,23 @@ mod tests {
         let clock = Clock { now: &now, zones: &zones };
         let (when, _) = when_at(&Tokens::of(text), 0, Surroundings { zones: &zones, hour_sign: false })?;
         resolve(&when, clock).map(|wait| wait.after.as_secs())
+    }
+
+    #[test]
+    fn a_wait_says_whether_its_zone_was_stated_or_assumed() {
+        let zones = TimeZoneDatabase::bundled();
+        let now = "2026-11-15T12:00:00[Asia/Tokyo]".parse().unwrap();
+        let clock = Clock { now: &now, zones: &zones };
+        let zone = |text: &str| {
+            let (when, _) =
+                when_at(&Tokens::of(text), 0, Surroundings { zones: &zones, hour_sign: false }).unwrap();
+            resolve(&when, clock).unwrap().zone
+        };
+        assert_eq!(zone("5pm"), WaitZone::Assumed);
+        assert_eq!(zone("2026-11-16"), WaitZone::Assumed);
+        assert_eq!(zone("5pm (Europe/Paris)"), WaitZone::Stated(jiff::tz::offset(1)));
+        assert_eq!(zone("2026-07-03 08:00 (Europe/Paris)"), WaitZone::Stated(jiff::tz::offset(2)));
+        assert_eq!(zone("5pm (Mars/Olympus)"), WaitZone::Assumed, "an unknown zone is none");
     }
 
     #[test]

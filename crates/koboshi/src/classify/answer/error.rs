@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::body::{Body, Data};
 use super::names::{is_code, is_sentence, is_status, is_wait, is_zero_limit};
+use super::own::OwnError;
 use crate::wait::{Clock, Wait, field_wait};
 
 /// How deep errors are nested in earnest; deeper ones are an attack on the stack.
@@ -32,6 +33,8 @@ pub(in crate::classify) struct ErrorText {
     pub(in crate::classify) headers: Vec<(String, String)>,
     pub(in crate::classify) in_band: bool,
     pub(in crate::classify) page: bool,
+    /// The error is one of Koboshi's own: its fields decide, not its sentences.
+    pub(in crate::classify) own: Option<OwnError>,
 }
 
 impl ErrorText {
@@ -87,11 +90,18 @@ impl ErrorText {
 
     /// The first wait that is given as a field.
     pub(in crate::classify) fn field_wait(&self, clock: Clock<'_>) -> Option<Wait> {
-        self.waits.iter().find_map(|(name, value)| field_wait(name, value, clock))
+        let own = self.own.as_ref().and_then(|own| own.wait(clock));
+        own.or_else(|| self.waits.iter().find_map(|(name, value)| field_wait(name, value, clock)))
     }
 
     fn walk(&mut self, key: &str, value: &Value, depth: usize) {
         if depth > DEEPEST || self.messages.len() >= MOST_TEXTS {
+            return;
+        }
+        if key == "koboshi"
+            && let Some(own) = OwnError::read(value)
+        {
+            self.own.get_or_insert(own);
             return;
         }
         match value {

@@ -11,6 +11,7 @@ mod body;
 mod error;
 mod names;
 mod outcome;
+mod own;
 
 use jiff::Zoned;
 use serde_json::Value;
@@ -182,12 +183,23 @@ impl Classifier {
         let wait = self.answer_wait(error, answer, now);
         let (mut fault, _) = self.judge(error, wait, false);
         fault.status = answer.status;
-        fault.evidence.span = span_of(answer.body, error.messages.first().map_or("", String::as_str));
+        let said = if error.own.is_some() {
+            "\"koboshi\""
+        } else {
+            error.messages.first().map_or("", String::as_str)
+        };
+        fault.evidence.span = span_of(answer.body, said);
         fault
     }
 
     /// Applies the provider rules to an error, wherever it was found. The flag: a rule knew it.
     pub(super) fn judge(&self, error: &ErrorText, wait: Option<Wait>, from_log: bool) -> (Fault, bool) {
+        if let Some(own) = &error.own {
+            let mut fault = own.fault();
+            fault.detail = self.detail(&fault.detail);
+            (fault.wait, fault.status) = (wait, error.status);
+            return (fault, true);
+        }
         let mut codes = String::new();
         error.codes.iter().for_each(|code| push_plain(&mut codes, code));
         let code = self.rules.lexicon.scan(&codes);
@@ -235,7 +247,8 @@ impl Classifier {
         let clock = self.clock(now);
         let headers = answer.headers.iter().copied();
         let nested = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        header_wait(headers.clone(), clock)
+        let own = error.own.as_ref().and_then(|own| own.wait(clock));
+        own.or_else(|| header_wait(headers.clone(), clock))
             .or_else(|| header_wait(nested.clone(), clock))
             .or_else(|| error.field_wait(clock))
             .or_else(|| {

@@ -8,6 +8,7 @@
 //! Exit 0 is a good run unless the last event itself says otherwise. A failed run in which nothing is
 //! recognised is an agent's own failure, with low confidence.
 
+mod cause;
 mod event;
 mod last;
 mod line;
@@ -25,6 +26,7 @@ use super::answer::{ErrorText, status_in_text};
 use super::lexicon::{Bits, Clause};
 use super::plain::plain;
 use super::ruleset::{Fact, Rules, Seen};
+use super::tool::ToolOutput;
 use crate::fault::{Confidence, Fault, Kind};
 
 /// How much of the end of a log is read: more than any failure needs.
@@ -198,11 +200,11 @@ impl Reader<'_> {
         }
         if let Some(fault) = self.line_fault(index, line, &words) {
             if is(voices.foreign) {
-                // The words of a limit, but not of the provider's.
-                return Step::Decided(Some(self.own_fault(index, "log.other_service", Confidence::Medium)));
+                // The words of a provider's fault, but another service's voice.
+                return Step::Decided(Some(self.tool_line(index)));
             }
             if fault.confidence > Confidence::Low || line.marker == Marker::Error {
-                return Step::Decided(Some(fault));
+                return Step::Decided(Some(self.with_cause(index, fault)));
             }
             findings.status.get_or_insert(fault);
             return Step::Up;
@@ -283,7 +285,20 @@ impl Reader<'_> {
         rules.decide(&rules.process, &seen).map(|rule| rule.fault())
     }
 
-    /// A failure of the agent's own, or of a service that is not the provider.
+    /// What failed is a tool or the service behind it. Its wait is not the provider's, so none is stated. The lines above may
+    /// say more than the last one.
+    fn tool_line(&self, index: usize) -> Fault {
+        let text = self.joined(index.saturating_sub(near::NEAR), index + 1);
+        let output = ToolOutput { text: &text, is_error: Some(true) };
+        let Some(mut fault) = self.classifier.tool(&output, self.now) else {
+            return self.own_fault(index, "log.other_service", Confidence::Medium);
+        };
+        (fault.wait, fault.confidence) = (None, Confidence::Medium);
+        fault.detail.clear();
+        self.seen_at(index, fault)
+    }
+
+    /// A failure of the agent's own.
     fn own_fault(&self, index: usize, rule: &str, confidence: Confidence) -> Fault {
         let mut fault = Fault::of(Kind::AgentError, rule);
         fault.confidence = confidence;

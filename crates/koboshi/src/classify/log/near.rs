@@ -10,7 +10,7 @@ use crate::wait::{
 };
 
 /// How far from the evidence its wait may stand.
-const NEAR: usize = 8;
+pub(super) const NEAR: usize = 8;
 /// How far above it a sentence may stand; headers and fields may stand further.
 const JUST_ABOVE: usize = 4;
 /// How much of a line is searched.
@@ -67,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// The program's own words in a range of lines; the agent's words and the client's pauses are left out.
-    fn joined(&self, from: usize, to: usize) -> String {
+    pub(super) fn joined(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         for raw in self.lines.get(from..to).unwrap_or_default() {
             let line = Line::read(raw.get(..raw.floor_char_boundary(LONGEST)).unwrap_or_default());

@@ -11,6 +11,7 @@ mod reading;
 mod shape;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::shape::Report;
@@ -18,13 +19,15 @@ use jiff::Zoned;
 
 use super::Classifier;
 use super::plain::plain;
-use super::ruleset::Seen;
+use super::ruleset::{Reported, Rule, Seen};
 use crate::fault::{Confidence, Fault, Kind};
 use crate::wait::{header_wait, headers_in_text, stated_wait};
 
 /// How much of an output is read: its head and its tail.
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
+/// Lines that begin as failures and are asked whether they are the one that decided.
+const MOST_FAILING: usize = 64;
 
 /// What a tool gave back.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +63,10 @@ impl Classifier {
             return Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low));
         };
         let mut fault = self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium);
+        if let Some(line) = self.line_of(&text, rule) {
+            fault.detail = self.detail(text.get(line.clone()).unwrap_or_default());
+            fault.evidence.span = line;
+        }
         fault.advice.same = rule.then.same.unwrap_or(fault.advice.same);
         if fault.advice.same {
             let clock = self.clock(now);
@@ -68,6 +75,16 @@ impl Classifier {
             fault.wait = header_wait(headers.into_iter(), clock).or_else(stated);
         }
         Some(fault)
+    }
+
+    /// The last line of those that begin as failures on which the rule holds by itself. What a program prints behind its
+    /// complaint (where its log is, how to get help) begins the same way and says nothing.
+    fn line_of(&self, text: &str, rule: &Rule<Reported>) -> Option<Range<usize>> {
+        shape::failing_lines(text).into_iter().rev().take(MOST_FAILING).find(|line| {
+            let words = plain(text.get(line.clone()).unwrap_or_default());
+            let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
+            self.rules.holds(rule, &seen)
+        })
     }
 
     /// Missing glyphs spoil a figure although the run ends well.

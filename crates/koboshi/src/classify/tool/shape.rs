@@ -189,20 +189,23 @@ pub(super) fn warns_of_fonts(text: &str) -> bool {
 
 /// The line that tells what failed: the last one that begins as a failure, or the first with words.
 pub(super) fn telling_line(text: &str) -> Range<usize> {
-    let mut first = None;
-    let mut telling = None;
+    let first = || lines_with_words(text).next();
+    failing_lines(text).pop().or_else(first).unwrap_or(0..0)
+}
+
+/// The lines that begin as failures.
+pub(super) fn failing_lines(text: &str) -> Vec<Range<usize>> {
+    let begins = |line: &Range<usize>| begins_as_failure(text.get(line.clone()).unwrap_or_default().trim());
+    lines_with_words(text).filter(begins).collect()
+}
+
+fn lines_with_words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
-    for line in text.split('\n') {
-        if !line.trim().is_empty() {
-            let span = at..at + line.len();
-            first.get_or_insert(span.clone());
-            if begins_as_failure(line.trim()) {
-                telling = Some(span);
-            }
-        }
+    text.split('\n').filter_map(move |line| {
+        let span = at..at + line.len();
         at += line.len() + 1;
-    }
-    telling.or(first).unwrap_or(0..0)
+        (!line.trim().is_empty()).then_some(span)
+    })
 }
 
 #[cfg(test)]

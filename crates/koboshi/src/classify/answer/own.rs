@@ -1,0 +1,81 @@
+//! The error object that Koboshi itself writes, read by its fields.
+//!
+//! Every error of a Koboshi gateway carries a `koboshi` object, in each dialect and inside streams too. It states kind, sub and wait,
+//! so no sentence needs to be read: behind another gateway, in a saved `curl -i` and in a log the fault is the one that the gateway
+//! decided on. The object is only believed where it names a known kind and a code: anything else under that name is passed over.
+
+use serde_json::Value;
+
+use crate::fault::{Confidence, Fault, Kind, Sub};
+use crate::wait::{Clock, Wait, field_wait};
+
+/// What the object states.
+#[derive(Debug)]
+pub(in crate::classify) struct OwnError {
+    kind: Kind,
+    sub: Option<Sub>,
+    /// Whole seconds, as they are written.
+    retry_after: Option<String>,
+    retryable: Option<bool>,
+    /// The provider's message where it was handed on, else Koboshi's own.
+    said: String,
+}
+
+impl OwnError {
+    /// The rule that evidence names.
+    const RULE: &str = "koboshi.error";
+
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let kind = Kind::from_name(text("kind")?)?;
+        text("errorCode")?;
+        Some(Self {
+            kind,
+            sub: text("sub").and_then(Sub::from_name),
+            retry_after: value.get("retryAfterSeconds").filter(|wait| wait.is_number()).map(Value::to_string),
+            retryable: value.get("retryable").and_then(Value::as_bool),
+            said: text("detail").or_else(|| text("message")).unwrap_or_default().to_owned(),
+        })
+    }
+
+    pub(in crate::classify) fn wait(&self, clock: Clock<'_>) -> Option<Wait> {
+        self.retry_after.as_deref().and_then(|seconds| field_wait("retryAfterSeconds", seconds, clock))
+    }
+
+    /// The fault as it was stated.
+    pub(in crate::classify) fn fault(&self) -> Fault {
+        let mut fault = Fault::of(self.kind, Self::RULE);
+        fault.sub = self.sub;
+        fault.confidence = Confidence::High;
+        fault.advice.later = self
+            .retryable
+            .unwrap_or(fault.advice.later && !matches!(self.sub, Some(Sub::Billing | Sub::Plan)));
+        fault.detail.clone_from(&self.said);
+        fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_an_object_with_a_known_kind_and_a_code_is_believed() {
+        let whole = json!({"kind": "quota_exceeded", "errorCode": "KBS-3002", "sub": "day", "retryable": true, "message": "m", "detail": "d"});
+        let fault = OwnError::read(&whole).map(|own| own.fault()).unwrap();
+        assert_eq!(
+            (fault.kind, fault.sub, fault.confidence),
+            (Kind::QuotaExceeded, Some(Sub::Day), Confidence::High)
+        );
+        assert_eq!(fault.detail, "d");
+        for other in [
+            json!({"kind": "quota_exceeded"}),
+            json!({"kind": "no_such_kind", "errorCode": "KBS-1"}),
+            json!({"source": "cache"}),
+            json!("text"),
+        ] {
+            assert!(OwnError::read(&other).is_none(), "{other}");
+        }
+    }
+}
