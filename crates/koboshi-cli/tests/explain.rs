@@ -17,7 +17,7 @@ fn it_says_what_failed_what_to_do_and_until_when() {
         "quota_exceeded",
         "KBS-3002",
         "What to do",
-        "21:27:00 UTC",
+        "2026-11-15 21:27 UTC",
         "1h 59m 33s",
         "everything on this account",
         "line 1",
@@ -68,7 +68,7 @@ fn json_holds_everything_a_script_needs() {
 fn a_good_run_is_told_as_good() {
     let log = scratch("good.log", "All 12 tests pass. Work committed.\n");
     let out = run(&["explain", &log, "--exit-code", "0", "--lang", "en"]);
-    assert_eq!((out.status, out.text.as_str()), (0, "✓ Nothing wrong was found.\n"));
+    assert_eq!((out.status, out.text.as_str()), (0, "✓ No problem was found.\n"));
     assert_eq!(json(&run(&["explain", &log, "--exit-code", "0", "--format", "json"]))["fault"], Value::Null);
 }
 
@@ -162,12 +162,16 @@ fn a_huge_log_is_read_from_its_end() {
 
 #[test]
 fn bad_input_is_told_with_its_place() {
-    let missing = run(&["explain", "no-such-file.log"]);
-    assert_eq!(missing.status, 2);
-    assert!(missing.error.contains("cannot read no-such-file.log"), "{}", missing.error);
-    let directory = run(&["explain", "."]);
-    assert_eq!(directory.status, 2);
-    assert!(directory.error.contains("directory"), "{}", directory.error);
+    for (file, lang, part) in [
+        ("no-such-file.log", "en", "cannot read no-such-file.log"),
+        ("no-such-file.log", "ja", "「no-such-file.log」を読み取れません。ファイルがありません。"),
+        (".", "en", "it is a directory"),
+        (".", "ja", "ディレクトリです。"),
+    ] {
+        let out = run(&["explain", file, "--lang", lang]);
+        assert_eq!((out.status, out.text.as_str()), (2, ""));
+        assert!(out.error.contains(part), "{}", out.error);
+    }
     let rules = scratch("bad-rules.yaml", "provider:\n  - id: x\n    kind: quota\n    when: [y]\n");
     let out = run_with(&["explain", "--rules", &rules], &[], LIMIT);
     assert_eq!(out.status, 2);
@@ -181,6 +185,7 @@ fn bad_input_is_told_with_its_place() {
         &["explain", "--status", "42"],
         &["explain", "--header", "nocolon"],
         &["explain", "--lang", "tlh"],
+        &["explain", "--zone", "Mars/Olympus"],
     ] {
         assert_eq!(run_with(args, &[], LIMIT).status, 2, "{args:?}");
     }

@@ -224,7 +224,7 @@ tool-file-io =
     .suggestion = Check that the path exists and is spelled correctly.
 tool-network =
     .message = The tool could not connect to the server or network that it needs.
-    .suggestion = Check that the server is running and its address is right, and check the network and proxy settings where the tool runs.
+    .suggestion = Check that the server is running and that its address is right, then the network and proxy settings where the tool runs.
 tool-timeout =
     .message = The tool did not finish within its timeout.
     .suggestion = Give it a smaller piece of work, or raise the timeout of the tool.
@@ -333,7 +333,7 @@ label-seen-from-end = Found in line { $line } from the end, by rule { $rule }
 
 origin-provider = the AI provider
 origin-transport = the network between this machine and the AI provider
-origin-tool = a tool that the agent called
+origin-tool = the tool, or a service that it uses
 origin-process = the agent process
 origin-client = the request itself
 origin-koboshi = Koboshi
@@ -348,7 +348,7 @@ cause-permission-denied = the account: it lacks a permission
 cause-content-filtered = the content filter of the AI provider
 cause-connection-refused = the address that is called, or the server there
 
-scope-request = only this request
+scope-request = nothing else
 scope-key = everything that uses this API key
 scope-account = everything on this account
 scope-model = everything that uses this model

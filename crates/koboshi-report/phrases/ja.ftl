@@ -333,7 +333,7 @@ label-seen-from-end = 末尾から { $line } 行目を、ルール { $rule } で
 
 origin-provider = AI プロバイダー
 origin-transport = このマシンとプロバイダーの間のネットワーク
-origin-tool = エージェントが呼び出したツール
+origin-tool = ツール、またはツールが使うサービス
 origin-process = エージェントのプロセス
 origin-client = リクエストの内容
 origin-koboshi = Koboshi 本体
@@ -348,7 +348,7 @@ cause-permission-denied = アカウントの権限
 cause-content-filtered = AI プロバイダーのコンテンツフィルター
 cause-connection-refused = 接続先のアドレス、またはそのサーバー
 
-scope-request = このリクエストのみ
+scope-request = この 1 件のみ
 scope-key = この API キーを使うものすべて
 scope-account = このアカウントを使うものすべて
 scope-model = このモデルを使うものすべて
@@ -360,7 +360,7 @@ confidence-medium = 中（文言から判断しました）
 confidence-high = 高（コード、ヘッダー、イベントに明記されています）
 
 retry-yes = 可。同じリクエストをもう一度送信できます。
-retry-after-wait = 上記の時刻を過ぎれば可。
+retry-after-wait = 上記の時刻以降は可。
 retry-later = 今は不可。時間をおけば再実行できます。
 retry-no = 不可。原因を取り除くまで、再実行しても失敗します。
 retry-other-yes = 別のプロバイダーやモデルなら、今すぐ使える可能性があります。

@@ -6,6 +6,7 @@
 
 mod http;
 mod layout;
+mod own;
 mod render;
 mod zone;
 

@@ -3,7 +3,7 @@
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
-use koboshi::classify::Rules;
+use koboshi::classify::{OWN_ERROR, Rules};
 use koboshi::fault::{Fault, Origin, Other};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
@@ -16,6 +16,7 @@ use std::io::{self, Write};
 
 use super::Explained;
 use super::layout::{Layout, line_width};
+use super::own;
 
 const STRONG: Style = Style::new().bold();
 const FAULT: Style = AnsiColor::Red.on_default().bold();
@@ -66,7 +67,9 @@ impl Telling<'_> {
         let labels: Vec<String> = LABELS.iter().map(|label| self.say(label, &[])).collect();
         let rows =
             Rows { telling: self, layout: Layout::of(labels.iter().map(String::as_str), line_width()) };
-        let (message, suggestion) = self.words(fault);
+        let (message, suggestion) = self.words(explained, fault);
+        let place = place(explained, fault);
+        let said = self.said(fault, &place, &message);
         rows.row(&mut out, "label-what", STRONG, &[message])?;
         let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
         rows.row(&mut out, "label-do", PLAIN, &steps)?;
@@ -81,8 +84,7 @@ impl Telling<'_> {
             &[self.say(&format!("scope-{}", fault.scope.name()), &[])],
         )?;
         rows.row(&mut out, "label-retry", PLAIN, &[self.advice_words(fault)])?;
-        let place = place(explained, fault);
-        if let Some(said) = self.said(fault, &place) {
+        if let Some(said) = said {
             rows.row(&mut out, "label-said", PLAIN, &[said])?;
         }
         let confidence = self.say(&format!("confidence-{}", fault.confidence.name()), &[]);
@@ -91,13 +93,13 @@ impl Telling<'_> {
     }
 
     /// The other side's words, where nothing else that is shown holds them.
-    fn said(&self, fault: &Fault, place: &Place) -> Option<String> {
+    fn said(&self, fault: &Fault, place: &Place, message: &str) -> Option<String> {
         let said = fault.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         let ours = |lang: &Lang| {
             [fault.sub, None].into_iter().any(|sub| self.phrases.message(*lang, fault.kind, sub) == said)
         };
-        (!said.is_empty() && !place.text.contains(fault.detail.as_str()) && !Lang::ALL.iter().any(ours))
-            .then_some(said)
+        let told = said == message || Lang::ALL.iter().any(ours);
+        (!said.is_empty() && !told && !place.text.contains(fault.detail.as_str())).then_some(said)
     }
 
     fn evidence(&self, out: &mut impl Write, layout: Layout, place: &Place, fault: &Fault) -> io::Result<()> {
@@ -128,7 +130,7 @@ impl Telling<'_> {
     }
 
     fn fault_json(&self, explained: &Explained<'_>, fault: &Fault) -> Value {
-        let (message, suggestion) = self.words(fault);
+        let (message, suggestion) = self.words(explained, fault);
         let place = place(explained, fault);
         json!({
             "kind": fault.kind.name(),
@@ -172,8 +174,13 @@ impl Telling<'_> {
         })
     }
 
-    /// Message and suggestion; a category that the user added brings its own.
-    fn words(&self, fault: &Fault) -> (String, String) {
+    /// Message and suggestion; a category that the user added brings its own, and so does an answer of Koboshi itself.
+    fn words(&self, explained: &Explained<'_>, fault: &Fault) -> (String, String) {
+        if &*fault.evidence.rule == OWN_ERROR
+            && let Some(words) = own::words(explained.text, self.lang)
+        {
+            return words;
+        }
         if let Some(category) = fault.category.as_deref() {
             if let Some(own) = self.rules.own_category(category) {
                 return match self.lang {

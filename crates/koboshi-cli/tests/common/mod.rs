@@ -19,16 +19,16 @@ pub(crate) struct Out {
     pub(crate) error: String,
 }
 
-/// The command, with no language, rules, config or store from the environment of the test.
+/// The command, with no language, rules, config, store or terminal from the environment of the test, in the zone UTC.
 pub(crate) fn koboshi(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_koboshi"));
     for name in [
         "LC_ALL", "LC_MESSAGES", "LANG", "KOBOSHI_RULES", "KOBOSHI_CONFIG", "KOBOSHI_STORE", "KOBOSHI_URL",
-        "KOBOSHI_ADMIN_KEY",
+        "KOBOSHI_ADMIN_KEY", "COLUMNS",
     ] {
         command.env_remove(name);
     }
-    command.env("XDG_CONFIG_HOME", "/there/is/none").args(args);
+    command.env("XDG_CONFIG_HOME", "/there/is/none").env("TZ", "UTC").args(args);
     command
 }
 

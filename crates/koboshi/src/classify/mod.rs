@@ -30,7 +30,7 @@ use jiff::tz::TimeZoneDatabase;
 use crate::redact::Redactor;
 use crate::wait::Clock;
 
-pub use answer::Answer;
+pub use answer::{Answer, OWN_ERROR};
 pub use log::{AgentLog, TAIL_BYTES};
 pub use rulefile::{RuleError, RuleSource, Texts};
 pub use ruleset::{CATEGORIES, OwnCategory, Rules};

@@ -25,6 +25,7 @@ use crate::fault::{Fault, Kind, Sub};
 use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
 
 pub(super) use self::error::{ErrorText, status_in_text};
+pub use self::own::OWN_ERROR;
 
 /// Waits longer than this are no short window.
 const LONG_WAIT_SECONDS: u64 = 3600;
@@ -184,7 +185,7 @@ impl Classifier {
         let (mut fault, _) = self.judge(error, wait, false);
         fault.status = answer.status;
         let said = if error.own.is_some() {
-            "\"koboshi\""
+            "\"koboshi\":"
         } else {
             error.messages.first().map_or("", String::as_str)
         };
@@ -217,7 +218,16 @@ impl Classifier {
         let (mut fault, known) = self.decide(seen, wait);
         fault.detail = match error.messages.as_slice() {
             [only] => self.detail(only),
-            messages => self.detail(&messages.join(" · ")),
+            messages => {
+                // Relays put one sentence into several fields.
+                let mut said: Vec<&str> = Vec::new();
+                for message in messages.iter().map(|message| message.trim()) {
+                    if !message.is_empty() && !said.iter().any(|known| known.contains(message)) {
+                        said.push(message);
+                    }
+                }
+                self.detail(&said.join(" · "))
+            }
         };
         (fault, known)
     }

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::fault::{Confidence, Fault, Kind, Sub};
 use crate::wait::{Clock, Wait, field_wait};
 
+/// The rule that evidence names where an error object of Koboshi itself decided.
+pub const OWN_ERROR: &str = "koboshi.error";
+
 /// What the object states.
 #[derive(Debug)]
 pub(in crate::classify) struct OwnError {
@@ -22,9 +25,6 @@ pub(in crate::classify) struct OwnError {
 }
 
 impl OwnError {
-    /// The rule that evidence names.
-    const RULE: &str = "koboshi.error";
-
     pub(super) fn read(value: &Value) -> Option<Self> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let kind = Kind::from_name(text("kind")?)?;
@@ -44,7 +44,7 @@ impl OwnError {
 
     /// The fault as it was stated.
     pub(in crate::classify) fn fault(&self) -> Fault {
-        let mut fault = Fault::of(self.kind, Self::RULE);
+        let mut fault = Fault::of(self.kind, OWN_ERROR);
         fault.sub = self.sub;
         fault.confidence = Confidence::High;
         fault.advice.later = self

@@ -18,7 +18,7 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "deadline exceeded", "returned an error", "there was an error", "could not be ", " failed to ",
         "was declined", "divide by zero", "division by zero", "omitting directory", "::exception:",
         "no changes to make", "panicked at", "aborted due to", "did not complete within", "giving up.",
-        "awaiting response... 4", "awaiting response... 5",
+        "awaiting response... 4", "awaiting response... 5", " was refused",
     ]);
     let ends_with = |end: &str| {
         let at = line.len().saturating_sub(end.len());
@@ -90,7 +90,7 @@ fn looks_failed(line: &str) -> bool {
         "错误:", "错误：", "失败:", "失败：", "오류:", "fehler:", "erreur", "rejected", "denied", "abort",
         "operation not permitted", "the term ", "warning: failed", "status: error", "e: ",
         "execution failed", "build failed", "assertion", "the command failed", "request failed",
-        "connection ",
+        "connection ", "an error occurred (", "no solution found",
     ]);
     let lower = line.get(..line.floor_char_boundary(160)).unwrap_or_default().to_ascii_lowercase();
     // "tool " alone is a heading; it needs its complaint.

@@ -26,8 +26,8 @@ use crate::wait::{header_wait, headers_in_text, stated_wait};
 /// How much of an output is read: its head and its tail.
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
-/// Lines that begin as failures and are asked whether they are the one that decided.
-const MOST_FAILING: usize = 64;
+/// So many lines, from the end, are asked whether they are the one that decided.
+const MOST_ASKED: usize = 64;
 
 /// What a tool gave back.
 #[derive(Debug, Clone, Copy)]
@@ -77,14 +77,16 @@ impl Classifier {
         Some(fault)
     }
 
-    /// The last line of those that begin as failures on which the rule holds by itself. What a program prints behind its
-    /// complaint (where its log is, how to get help) begins the same way and says nothing.
+    /// The last line on which the rule holds by itself: of those that begin as failures, else of all. What a program prints
+    /// behind its complaint (where its log is, how to get help) begins the same way and says nothing.
     fn line_of(&self, text: &str, rule: &Rule<Reported>) -> Option<Range<usize>> {
-        shape::failing_lines(text).into_iter().rev().take(MOST_FAILING).find(|line| {
+        let holds = |line: &Range<usize>| {
             let words = plain(text.get(line.clone()).unwrap_or_default());
             let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
             self.rules.holds(rule, &seen)
-        })
+        };
+        let last = |lines: Vec<Range<usize>>| lines.into_iter().rev().take(MOST_ASKED).find(holds);
+        last(shape::failing_lines(text)).or_else(|| last(shape::lines_with_words(text).collect()))
     }
 
     /// Missing glyphs spoil a figure although the run ends well.

@@ -199,7 +199,8 @@ pub(super) fn failing_lines(text: &str) -> Vec<Range<usize>> {
     lines_with_words(text).filter(begins).collect()
 }
 
-fn lines_with_words(text: &str) -> impl Iterator<Item = Range<usize>> {
+/// Where each line with something in it stands.
+pub(super) fn lines_with_words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     text.split('\n').filter_map(move |line| {
         let span = at..at + line.len();
