@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn text_is_told_from_other_data() {
         let is_binary = |bytes: &[u8]| from_pipe(bytes).unwrap().is_binary();
-        let noise: Vec<u8> = (0..4096u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let noise: Vec<u8> = (0..4096u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
         assert!(is_binary(&noise));
         assert!(is_binary(b"\x7fELF\0\0\0\0\x01\0\0"));
         for text in

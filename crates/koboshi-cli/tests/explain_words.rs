@@ -41,7 +41,7 @@ fn said(text: &str, lang: &str, environment: &[(&str, &str)]) -> String {
 #[test]
 fn empty_and_binary_inputs_are_errors_in_both_languages() {
     let folder = tempfile::tempdir().unwrap();
-    let noise: Vec<u8> = (0..65_536u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+    let noise: Vec<u8> = (0..65_536u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
     let explain = |args: &[&str], bytes: &[u8]| {
         let mut child = koboshi(args);
         child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
