@@ -118,7 +118,7 @@ fn the_cause_of_a_failed_connection_is_found_beside_its_wrapper() {
 fn times_are_in_the_readers_zone_with_the_stated_one_beside_it() {
     let utc = said(TOKYO, "en", &[]);
     assert!(utc.contains("2026-11-17 06:00 UTC (10h left)\n"), "{utc}");
-    assert!(utc.contains("The text says 15:00 UTC+09:00."), "{utc}");
+    assert!(utc.contains("The text says 15:00 UTC+09."), "{utc}");
     let paris = said(TOKYO, "en", &[("TZ", "Europe/Paris")]);
     assert!(paris.contains("2026-11-17 07:00 CET (10h left)"), "{paris}");
     let tokyo = said(TOKYO, "ja", &[("TZ", "Asia/Tokyo")]);
@@ -129,7 +129,7 @@ fn times_are_in_the_readers_zone_with_the_stated_one_beside_it() {
     // An offset in --now is where the reader is; `Z` says only when it is.
     let offset =
         run_with(&["explain", "--now", "2026-11-17T05:00:00+09:00"], &[("TZ", "Europe/Paris")], TOKYO).text;
-    assert!(offset.contains("2026-11-17 15:00 UTC+09:00 (10h left)"), "{offset}");
+    assert!(offset.contains("2026-11-17 15:00 UTC+09 (10h left)"), "{offset}");
     let wait = fault(TOKYO, &["--zone", "Asia/Tokyo"])["wait"].clone();
     assert_eq!(
         (&wait["until"], &wait["until_local"]),

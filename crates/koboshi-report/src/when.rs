@@ -102,7 +102,11 @@ mod tests {
         assert_eq!(local_hour(Lang::Ja, &fixed(9)), "15:00（日本時間）");
         assert_eq!(local_hour(Lang::En, &fixed(9)), "15:00 UTC+09");
         assert_eq!(local_hour(Lang::Ja, &fixed(-5)), "01:00（UTC-05）");
-        assert_eq!(zone_name(Lang::Ja, &at("2026-11-17T15:00:00[Asia/Seoul]")), "KST", "the same hour, another place");
+        assert_eq!(
+            zone_name(Lang::Ja, &at("2026-11-17T15:00:00[Asia/Seoul]")),
+            "KST",
+            "the same hour, another place"
+        );
     }
 
     #[test]
