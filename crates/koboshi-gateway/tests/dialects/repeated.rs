@@ -186,8 +186,7 @@ fn the_reason_can_be_kept_back() {
         assert_eq!(error["koboshi"]["kind"], "invalid_request", "{error}");
         assert_eq!(error["koboshi"]["detail"].is_string(), told, "{detail:?} {error}");
         assert_eq!(error["message"].as_str().unwrap().contains("empty array"), told, "{error}");
-        let own =
-            error["message"].as_str().unwrap().starts_with("The AI provider could not accept the request");
+        let own = error["message"].as_str().unwrap().starts_with("The AI provider rejected the request");
         assert_eq!(own, !told, "{error}");
     }
 }
