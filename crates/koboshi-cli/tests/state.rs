@@ -170,7 +170,7 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     assert_eq!(out.status, 1);
     let expected = [
         "✗ parked  agent:reviewer/website\n    another error · failures in a row: 5 · since 11:58:20 UTC\n    │ it broke\n    Remove the cause, then resume it with: koboshi resume agent:reviewer/website",
-        "● in cooldown  account:main  until 12:28:20 UTC (28m 20s left)\n    allowance used up · failures in a row: 1",
+        "● in cooldown  account:main  until 12:28:20 UTC (28m 20s left)\n    quota used up · failures in a row: 1",
         "● limit reached  model:openai/gpt-4o  until 12:00:30 UTC (30s left)\n    the limit of tokens",
         "● breaker open  target:openai/gpt-4o/main  until 12:00:20 UTC (20s left)\n    a test request failed · opened 2 times in a row · since 11:59:50 UTC · seen by gateway-1",
         "○ cooldown over  provider:calm\n    the next request tests whether it works again",
@@ -184,7 +184,7 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     }
     let japanese = home.run(&["status", "--lang", "ja"]).text;
     assert!(
-        japanese.contains("クールダウン中  account:main  12:28:20 UTC まで（あと 28分20秒）"),
+        japanese.contains("クールダウン中  account:main  2026-11-15 12:28:20（UTC）まで（あと 28分20秒）"),
         "{japanese}"
     );
 }

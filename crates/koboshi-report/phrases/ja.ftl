@@ -178,11 +178,11 @@ kind-process-failed-turns =
     .message = ターン数の上限に達したため、エージェントのプロセスが終了しました。
     .suggestion = 作業を小さく分けるか、ターン数の上限を増やしてから、もう一度起動してください。
 kind-cooling-down =
-    .message = この接続先は、直前の失敗のためクールダウン中です。終了するまでリクエストを送信しません。
-    .suggestion = クールダウンが終われば自動的に再開するため、操作は不要です。それまで別の接続先を使うこともできます。
+    .message = このターゲットは、直前の失敗のためクールダウン中です。終了するまでリクエストを送信しません。
+    .suggestion = クールダウンが終われば自動的に再開するため、操作は不要です。それまで別のターゲットを使うこともできます。
 kind-cooling-down-operator =
-    .message = 運用担当者がこの接続先の使用を一時停止しています。
-    .suggestion = ゲートウェイの運用担当者に確認するか、それまで別のモデルを使ってください。
+    .message = 管理者がこのターゲットの使用を一時停止しています。
+    .suggestion = ゲートウェイの管理者に確認するか、それまで別のモデルを使ってください。
 kind-parked =
     .message = 停止しています。手動で再開するまで使用できません。
     .suggestion = koboshi status で理由を確認し、原因を取り除いてから再開してください。
@@ -302,7 +302,7 @@ json-cut-model =
     内容を小さく分けるか、短くして、もう一度送信してください。同じ内容を送ると再び途中で切れます。
 json-call = 呼び出し { $id }、ツール { $tool }。
 
-## いつ再試行すればよいか、運用担当者の理由
+## いつ再試行すればよいか、管理者の理由
 
 try-again-in = { $length }後にもう一度お試しください。
 try-again-after = 再開予定: { $time }
@@ -397,11 +397,11 @@ status-store = ストア { $place } から読み込みました。
 status-remote = ゲートウェイ { $place } から取得しました（ストア: { $store }）。
 status-trouble = 現在ストアを読み込めないため、ゲートウェイ自身が把握している状態を表示しています: { $why }
 status-gateway-running = ゲートウェイ { $address } の最終報告は { $ago }前です。
-status-gateway-silent = ゲートウェイ { $address } からの報告は { $time } が最後です。停止しているか、ストアに接続できていません。
-status-gateway-stopped = ゲートウェイ { $address } は { $time } に停止しました。
+status-gateway-silent = ゲートウェイ { $address } からの報告は { $time }が最後です。停止しているか、ストアに接続できていません。
+status-gateway-stopped = ゲートウェイ { $address } は { $time }に停止しました。
 status-no-gateway = このストアを使ったゲートウェイはまだありません。
-status-until = { $time } まで（あと { $left }）
-status-since = { $time } から
+status-until = { $time }まで（あと { $left }）
+status-since = { $time }から
 status-streak = 連続失敗 { $count } 回
 status-openings = 連続で { $count } 回オープン
 status-node = { $node } で検出

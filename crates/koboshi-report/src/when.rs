@@ -1,7 +1,7 @@
 //! Times as people read them: in their own zone, in their own form, and as part of a sentence.
 //!
 //! Nobody who reads an error wants to convert UTC. The caller knows the reader's zone and hands it in; where it is not known, UTC is named
-//! as such. Times are rounded up to the minute: a minute too early would be a retry in vain.
+//! as such. Times to wait for are rounded up to the minute: a minute too early would be a retry in vain.
 
 use std::time::Duration;
 
@@ -16,13 +16,19 @@ const MAX_LENGTH: Duration = Duration::from_secs(90);
 /// A time of day with its date and zone: `2026-11-17 12:36 JST`, `2026-11-17 12:36（日本時間）`.
 #[must_use]
 pub fn local_time(lang: Lang, time: &Zoned) -> String {
-    with_zone(lang, time, "%Y-%m-%d %H:%M")
+    with_zone(lang, &rounded_up(time), "%Y-%m-%d %H:%M")
+}
+
+/// The same to the second, for records of what happened.
+#[must_use]
+pub fn exact_time(lang: Lang, time: &Zoned) -> String {
+    with_zone(lang, time, "%Y-%m-%d %H:%M:%S")
 }
 
 /// A time of day with its zone, without the date.
 #[must_use]
 pub fn local_hour(lang: Lang, time: &Zoned) -> String {
-    with_zone(lang, time, "%H:%M")
+    with_zone(lang, &rounded_up(time), "%H:%M")
 }
 
 /// The name of the zone: `JST`, `UTC`, `CET`, `日本時間`; where it has no letters, its offset: `UTC+04`.
@@ -41,8 +47,7 @@ pub fn zone_name(lang: Lang, time: &Zoned) -> String {
 const JAPAN: Offset = jiff::tz::offset(9);
 
 fn with_zone(lang: Lang, time: &Zoned, form: &str) -> String {
-    let time = rounded_up(time);
-    let (said, zone) = (time.strftime(form), zone_name(lang, &time));
+    let (said, zone) = (time.strftime(form), zone_name(lang, time));
     match lang {
         Lang::En => format!("{said} {zone}"),
         Lang::Ja => format!("{said}（{zone}）"),
@@ -100,6 +105,7 @@ mod tests {
         let tokyo = at("2026-11-17T15:00:00[Asia/Tokyo]");
         let fixed = |hours| tokyo.with_time_zone(jiff::tz::offset(hours).to_time_zone());
         assert_eq!(local_hour(Lang::Ja, &fixed(9)), "15:00（日本時間）");
+        assert_eq!(exact_time(Lang::Ja, &tokyo), "2026-11-17 15:00:00（日本時間）");
         assert_eq!(local_hour(Lang::En, &fixed(9)), "15:00 UTC+09");
         assert_eq!(local_hour(Lang::Ja, &fixed(-5)), "01:00（UTC-05）");
         assert_eq!(

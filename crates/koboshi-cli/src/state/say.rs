@@ -36,7 +36,7 @@ impl Say {
     pub(super) fn time(&self, at: Timestamp) -> String {
         let at = at.to_zoned(self.now.time_zone().clone());
         if self.lang == Lang::Ja {
-            return when::local_time(self.lang, &at);
+            return when::exact_time(self.lang, &at);
         }
         let pattern = if at.date() == self.now.date() { "%H:%M:%S %Z" } else { "%Y-%m-%d %H:%M:%S %Z" };
         at.strftime(pattern).to_string()

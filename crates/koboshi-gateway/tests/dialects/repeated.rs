@@ -140,7 +140,7 @@ fn what_an_operator_cooled_says_so_with_the_reason() {
     let answer = client.read();
     let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(
-        message.starts_with("運用担当者がこの接続先の使用を一時停止しています。理由: incident 4711。"),
+        message.starts_with("管理者がこのターゲットの使用を一時停止しています。理由: incident 4711。"),
         "{message}"
     );
     assert!(message.contains("再開予定: ") && message.ends_with("（UTC）"), "{message}");
