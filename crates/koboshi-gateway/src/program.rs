@@ -7,6 +7,7 @@
 use koboshi::fault::Kind;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
+use koboshi_wire::messages::error::OVERLOADED;
 
 /// Codex is told to wait so many seconds where it is not known how long.
 const A_WHILE: u64 = 5;
@@ -76,6 +77,8 @@ impl Program {
             Self::Gemini if passes && untried && status >= 500 => with(429),
             Self::Gemini if !passes && status >= 500 => with(400),
             Self::Claude if status == 401 => with(403),
+            // As Anthropic's own API says it; Claude Code would retry it whatever the headers say.
+            Self::Other if dialect == Dialect::Messages && kind == Kind::Overloaded => with(OVERLOADED),
             _ => usual,
         };
         let about_waiting = body.is_some() || matches!(reply.status, 429 | 503);
@@ -106,6 +109,9 @@ mod tests {
             (Program::Gemini, Kind::Unavailable, 503, true, stopping(503)),
             (Program::Claude, Kind::Unauthorized, 401, false, usual(403)),
             (Program::Claude, Kind::Unauthorized, 502, false, usual(502)),
+            (Program::Claude, Kind::Overloaded, 503, true, usual(503)),
+            (Program::Other, Kind::Overloaded, 503, true, usual(529)),
+            (Program::Other, Kind::CoolingDown, 503, true, usual(503)),
             (Program::Other, Kind::Unauthorized, 401, false, usual(401)),
             (Program::Other, Kind::Unauthorized, 502, false, usual(502)),
         ] {

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{Key, text_of};
 
-/// Lists and objects may be nested so deep.
-pub(crate) const DEEPEST: usize = 128;
+/// Lists and objects of a request may be nested so deep.
+pub const MAX_DEPTH: usize = 128;
 
 /// Why a request body cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum IntakeError {
     #[error("the request body must be a JSON object")]
     NotAnObject,
     /// Nested too deep.
-    #[error("the request body is nested deeper than {DEEPEST} levels")]
+    #[error("the request body is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
     /// A key comes twice: which of the two counts would be chance.
     #[error("`{0}` is given twice; give it once")]
@@ -55,12 +55,12 @@ pub enum IntakeError {
     #[error("`{0}` is missing")]
     Missing(&'static str),
     /// A field has the wrong type.
-    #[error("`{param}` must be {must_be}")]
+    #[error("`{param}` must be {expected}")]
     WrongType {
         /// The field.
         param: &'static str,
         /// What it must be.
-        must_be: &'static str,
+        expected: Expected,
     },
     /// Something in a list is no object.
     #[error("`{list}[{index}]` must be an object")]
@@ -78,6 +78,48 @@ pub enum IntakeError {
         /// Its place, from 0.
         index: usize,
     },
+}
+
+/// What a field of a request must be. A type and not a text, so that it can be said in more than one language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// The name of a model.
+    ModelName,
+    /// A flag.
+    TrueOrFalse,
+    /// A list of messages.
+    Messages,
+    /// A list of contents.
+    Contents,
+    /// A text, or a list of items.
+    TextOrItems,
+}
+
+impl Expected {
+    /// A stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ModelName => "model_name",
+            Self::TrueOrFalse => "true_or_false",
+            Self::Messages => "messages",
+            Self::Contents => "contents",
+            Self::TextOrItems => "text_or_items",
+        }
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ModelName => "the name of a model, as text",
+            Self::TrueOrFalse => "true or false",
+            Self::Messages => "a list of messages",
+            Self::Contents => "a list of contents",
+            Self::TextOrItems => "a text or a list of items",
+        })
+    }
 }
 
 impl IntakeError {
@@ -117,7 +159,7 @@ impl<'a> Body<'a> {
         if let Some(name) = twice(&all) {
             return Err(IntakeError::Twice(name));
         }
-        if all.iter().any(|(_, raw)| is_deeper(raw, DEEPEST - 1)) {
+        if all.iter().any(|(_, raw)| is_deeper(raw, MAX_DEPTH - 1)) {
             return Err(IntakeError::TooDeep);
         }
         Ok(Self { all })
@@ -144,7 +186,7 @@ pub(crate) fn model_of(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, &RawValu
     let raw = raw.ok_or(IntakeError::Missing("model"))?;
     let name = text_of(raw).filter(|name| !name.is_empty());
     name.map(|name| (name, raw))
-        .ok_or(IntakeError::WrongType { param: "model", must_be: "the name of a model, as text" })
+        .ok_or(IntakeError::WrongType { param: "model", expected: Expected::ModelName })
 }
 
 /// Whether a stream is asked for.
@@ -152,7 +194,7 @@ pub(crate) fn stream_of(raw: Option<&RawValue>) -> Result<bool, IntakeError> {
     match raw.map(RawValue::get) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(IntakeError::WrongType { param: "stream", must_be: "true or false" }),
+        Some(_) => Err(IntakeError::WrongType { param: "stream", expected: Expected::TrueOrFalse }),
     }
 }
 

@@ -39,5 +39,5 @@ pub mod voice;
 pub mod whole;
 
 pub use dialect::Dialect;
-pub use intake::IntakeError;
+pub use intake::{Expected, IntakeError, MAX_DEPTH};
 pub use malformed::Malformed;

@@ -372,6 +372,8 @@ fn errors_have_the_vendors_words() {
         (Kind::Unavailable, 503, "overloaded_error"),
         (Kind::Timeout, 504, "timeout_error"),
         (Kind::Overloaded, 529, "overloaded_error"),
+        // A cooldown of ours is no overload of Anthropic's.
+        (Kind::CoolingDown, 503, "api_error"),
     ] {
         let failure = failure(kind, status);
         let value: Value = serde_json::from_slice(&error::body(&failure)).unwrap();

@@ -55,6 +55,26 @@ fn an_error_has_the_envelope_and_the_word_of_its_dialect() {
 }
 
 #[test]
+fn an_overload_is_told_to_anthropics_libraries_as_anthropic_tells_it() {
+    for stream in [true, false] {
+        for (name, status, word) in [
+            ("Anthropic/Python 2.8.0", 529, "overloaded_error"),
+            // It would retry that word whatever the headers say.
+            ("claude-cli/2.1.325 (external, cli)", 503, "api_error"),
+        ] {
+            let stage = Stage::with(&["one/overloaded"], |config| config.remedy.backoff.attempts = 1);
+            let (path, body) = question(Dialect::Messages, "hello", stream);
+            let mut client = stage.client();
+            client.send("POST", &path, &[("user-agent", name)], body.to_string().as_bytes());
+            let answer = client.read();
+            assert_eq!(answer.status, status, "{name} {answer:?}");
+            assert_eq!(error(Dialect::Messages, &answer.json())["type"], word, "{name}");
+            assert_eq!(answer.header("x-should-retry"), Some("false"), "{name}");
+        }
+    }
+}
+
+#[test]
 fn programs_stop_where_nothing_helps_and_libraries_get_the_status_that_is_meant() {
     let names = [
         ("codex_exec/0.166.0 (Debian)", Dialect::Responses),

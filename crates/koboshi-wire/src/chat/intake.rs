@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::message::Messages;
-use crate::intake::{DEEPEST, after_spaces, is_deeper, model_of, twice};
+use crate::intake::{MAX_DEPTH, after_spaces, is_deeper, model_of, twice};
 use crate::lenient::{Key, otherwise};
 use crate::splice::place;
 
@@ -45,7 +45,7 @@ impl<'a> Top<'a> {
         if let Some(name) = twice {
             return Err(IntakeError::Twice(name));
         }
-        if fields.iter().any(|(_, raw)| is_deeper(raw, DEEPEST - 1)) {
+        if fields.iter().any(|(_, raw)| is_deeper(raw, MAX_DEPTH - 1)) {
             return Err(IntakeError::TooDeep);
         }
         Ok(Self { body, fields, messages })

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::content;
-use crate::intake::{DEEPEST, IntakeError, is_deeper};
+use crate::intake::{Expected, IntakeError, MAX_DEPTH, is_deeper};
 use crate::lenient::{Fields, Maybe, is_full, otherwise, text_of};
 
 /// Who speaks in a message.
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> for Message<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let raw: &'a RawValue = map.next_value()?;
         self.last = Some(raw);
-        self.is_too_deep |= is_deeper(raw, DEEPEST - LEVELS);
+        self.is_too_deep |= is_deeper(raw, MAX_DEPTH - LEVELS);
         let some = (raw.get() != "null").then_some(raw);
         match name {
             "role" => {
@@ -136,7 +136,7 @@ impl<'a> Messages<'a> {
         let found = match self {
             Self::Absent => return Err(IntakeError::Missing("messages")),
             Self::NotList => {
-                return Err(IntakeError::WrongType { param: "messages", must_be: "a list of messages" });
+                return Err(IntakeError::WrongType { param: "messages", expected: Expected::Messages });
             }
             Self::Listed(found) => found,
         };

@@ -15,7 +15,7 @@ use super::reading::{Node, full, is_named};
 use super::settings::Generation;
 use super::turns::Reader;
 use crate::form::Left;
-use crate::intake::{Body, DEEPEST, IntakeError, after_spaces, is_text_deeper, twice};
+use crate::intake::{Body, Expected, IntakeError, MAX_DEPTH, after_spaces, is_text_deeper, twice};
 use crate::lenient::{Fill, Key, add, filled, otherwise, text_of};
 use crate::splice::place;
 
@@ -59,7 +59,7 @@ impl<'a> Top<'a> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let key = Fast(self).deserialize(&mut reader).ok()??;
         reader.end().ok()?;
-        if twice(&self.fields.0).is_some() || is_text_deeper(body.trim_ascii_start(), DEEPEST) {
+        if twice(&self.fields.0).is_some() || is_text_deeper(body.trim_ascii_start(), MAX_DEPTH) {
             return None;
         }
         let colon = after_spaces(body, place(body, key)?.end + 1);
@@ -170,7 +170,7 @@ enum Read {
 impl Read {
     fn checked(self) -> Result<(), IntakeError> {
         match self {
-            Self::Neither => Err(IntakeError::WrongType { param: "contents", must_be: "a list of contents" }),
+            Self::Neither => Err(IntakeError::WrongType { param: "contents", expected: Expected::Contents }),
             Self::Whole => Ok(()),
             Self::NotObject(index) => Err(IntakeError::NotObject { list: "contents", index }),
         }
@@ -370,7 +370,7 @@ mod tests {
                 let is_deep = Top::default().read(body.as_bytes()) == Err(IntakeError::TooDeep);
                 let brackets = body.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
                 let around = if body.starts_with(r#"{"contents":[]"#) { 1 } else { 0 };
-                assert_eq!(is_deep, brackets - around > DEEPEST, "{depth} {body}");
+                assert_eq!(is_deep, brackets - around > MAX_DEPTH, "{depth} {body}");
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Errors in the envelope of this dialect.
 //!
-//! The official clients choose their exception by the status and show the message; inside a stream the word in `type` is all they have. Claude
-//! Code comes back by itself whenever it reads `overloaded_error`, whatever the headers say, so an error that is final never uses that word. It
-//! shows the message as it is, with the time at which another try is worth it.
+//! The official clients choose their exception by the status and show the message; inside a stream the word in `type` is all they have. An
+//! overload is 529 `overloaded_error`, as Anthropic's own API has it. Claude Code retries by itself whenever it reads that word, whatever the
+//! headers say, so the gateway gives it another status, and under that an error that is final never uses the word. It shows the message as it
+//! is, with the time at which another try is worth it.
 
 use std::borrow::Cow;
 
@@ -13,6 +14,9 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::json;
+
+/// The status of an overload in Anthropic's API.
+pub const OVERLOADED: u16 = 529;
 
 /// By these words Claude Code knows that the conversation must be made shorter.
 const TOO_LONG: &str = "prompt is too long";
@@ -45,6 +49,7 @@ fn word(failure: &Failure<'_>) -> &'static str {
         413 => "request_too_large",
         429 => "rate_limit_error",
         405..=499 => "invalid_request_error",
+        OVERLOADED => "overloaded_error",
         _ => by_kind(failure),
     }
 }
@@ -54,7 +59,7 @@ fn by_kind(failure: &Failure<'_>) -> &'static str {
     match failure.kind {
         Kind::Timeout => "timeout_error",
         Kind::RateLimited | Kind::QuotaExceeded => "rate_limit_error",
-        Kind::Overloaded | Kind::Unavailable | Kind::CoolingDown if !failure.is_final => "overloaded_error",
+        Kind::Overloaded | Kind::Unavailable if !failure.is_final => "overloaded_error",
         _ => "api_error",
     }
 }

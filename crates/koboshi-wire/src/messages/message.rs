@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use crate::intake::IntakeError;
+use crate::intake::{Expected, IntakeError};
 use crate::lenient::{Fields, List, Maybe, Object, text_of};
 
 /// Who speaks.
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> for Message<'a> {
 /// The messages of a list, if each can be taken.
 pub(super) fn messages(list: &RawValue) -> Result<Vec<Message<'_>>, IntakeError> {
     if !list.get().starts_with('[') {
-        return Err(IntakeError::WrongType { param: "messages", must_be: "a list of messages" });
+        return Err(IntakeError::WrongType { param: "messages", expected: Expected::Messages });
     }
     let List(found) = serde_json::from_str::<List<Maybe<Message<'_>>>>(list.get())
         .map_err(|error| IntakeError::of(&error))?;

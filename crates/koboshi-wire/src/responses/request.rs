@@ -14,7 +14,7 @@ use super::items::Reader;
 use super::settings::read_field;
 use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
-use crate::intake::{Body, IntakeError, metadata_of, stream_of};
+use crate::intake::{Body, Expected, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
 use crate::raw::{Raw, flag, list};
 use crate::splice::place;
@@ -228,6 +228,6 @@ fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, Int
             }
             Ok(Input::Items { list: raw, items })
         }
-        _ => Err(IntakeError::WrongType { param: "input", must_be: "a text or a list of items" }),
+        _ => Err(IntakeError::WrongType { param: "input", expected: Expected::TextOrItems }),
     }
 }
