@@ -8,6 +8,7 @@ use bytes::Bytes;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_wire::Dialect;
 use koboshi_wire::any::Events;
+use koboshi_wire::dialect::finish;
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use tokio::time::Instant;
@@ -67,6 +68,8 @@ pub(crate) struct Followed {
     pub(crate) events: Events,
     /// The terminal mark has come.
     pub(crate) is_done: bool,
+    /// A content filter ended it.
+    pub(crate) filtered: Option<Box<Fault>>,
 }
 
 impl Followed {
@@ -88,6 +91,7 @@ impl Followed {
             rest: None,
             events: Events::of(dialect),
             is_done: false,
+            filtered: None,
         }
     }
 
@@ -154,9 +158,10 @@ impl Followed {
         std::mem::take(&mut self.held)
     }
 
-    /// An answer that its limit ended before any content is what the client asked for.
-    pub(crate) fn ended_by_limit(&self) -> bool {
-        self.finishes.iter().all(|(_, reason)| reason == "length")
+    /// An answer that its limit ended before any content is what the client asked for, and one that a filter ended says so.
+    pub(crate) fn may_be_empty(&self) -> bool {
+        let says_why = |reason: &str| matches!(reason, finish::LENGTH | finish::CONTENT_FILTER);
+        self.finishes.iter().all(|(_, reason)| says_why(reason))
     }
 }
 

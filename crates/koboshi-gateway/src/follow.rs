@@ -24,7 +24,7 @@ use crate::passing::{Passing, for_later, is_heard};
 use crate::relay::Stream;
 use crate::reply::stream_head;
 use crate::resume::{Passed, Resume};
-use crate::unary::not_an_answer;
+use crate::unary::{filtered, not_an_answer};
 use crate::upstream::Body;
 use crate::upstream::trouble::{cut, timed_out};
 
@@ -253,11 +253,14 @@ impl Stream<'_, '_> {
             self.run.voice.borrow_mut().tells_cost();
             return Ok(if answer.is_whole() { Looked::End } else { Looked::Quiet });
         }
-        if step.finish.iter().any(|(_, reason)| reason == "content_filter") && !self.committed {
-            let fault = journey.classify(&open.head, 200, &data, false);
-            return Err(Stop::Fault(
-                fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))),
-            ));
+        if step.finish.iter().any(|(_, reason)| reason == finish::CONTENT_FILTER) {
+            let fault = journey.classify(&open.head, 200, &data, false).unwrap_or_else(filtered);
+            // The client gets it as a finish reason. A call that the filter cut must not go out, and another target may be asked where the
+            // policy says so.
+            if !self.committed && (!answer.calls.is_empty() || journey.goes_around_filters()) {
+                return Err(Stop::Fault(fault));
+            }
+            answer.filtered = Some(fault);
         }
         if step.finish.iter().any(|(_, reason)| is_broken_call(reason)) {
             return Err(Stop::BrokenCall);
@@ -362,7 +365,7 @@ impl Stream<'_, '_> {
             return Err(Stop::Fault(cut("the stream ended before the answer was whole")));
         }
         let says_nothing = !answer.has_content && !answer.has_hosted;
-        if says_nothing && !resumed && !answer.ended_by_limit() {
+        if says_nothing && !resumed && !answer.may_be_empty() {
             return Err(Stop::Fault(not_an_answer()));
         }
         Ok(answer)

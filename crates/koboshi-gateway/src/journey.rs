@@ -278,6 +278,16 @@ impl<'j> Journey<'j> {
         open.stake.withdrawn(why, fault, self.core.world.now());
     }
 
+    /// Whether another target is asked where a content filter ends an answer.
+    pub(crate) fn goes_around_filters(&self) -> bool {
+        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.world.now())
+    }
+
+    /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
+    pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
+        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, &self.story.id);
+    }
+
     /// The kind of the last fault on the way.
     pub(crate) fn last_fault(&self) -> Option<&'static str> {
         self.call.failures().last().map(|failed| failed.fault.kind.name())

@@ -77,7 +77,7 @@ impl Run<'_> {
                 let judged = self.judge(journey, &open, &body)?;
                 Ok((body, judged))
             });
-            let (body, Judged { mut calls, finish, usage, id }) = match judged {
+            let (body, Judged { mut calls, finish, usage, id, filtered }) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     if let Some(ended) = self.failed(journey, open, fault) {
@@ -88,6 +88,9 @@ impl Run<'_> {
             };
             if let Some(usage) = usage {
                 open.stake.told(usage);
+            }
+            if let Some(fault) = filtered {
+                journey.note_filtered(&open.target, &fault);
             }
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
@@ -165,16 +168,21 @@ impl Run<'_> {
         if whole.choices.iter().any(broken) {
             return Err(broken_call());
         }
-        let fine = |choice: &Choice<'_>| {
-            let filtered = choice.finish.as_deref() == Some("content_filter");
-            choice.has_content() && !filtered
-        };
+        let is_filtered = |choice: &Choice<'_>| choice.finish.as_deref() == Some(finish::CONTENT_FILTER);
+        // That a filter ended it is how the vendor's own API tells it: a finish reason, with what was written until then.
+        let filtered = whole.choices.iter().any(is_filtered).then(|| said().unwrap_or_else(filtered));
+        let has_calls = whole.choices.iter().any(|choice| !choice.calls.is_empty());
+        if let Some(fault) = filtered.as_ref().filter(|_| has_calls || journey.goes_around_filters()) {
+            return Err(fault.clone());
+        }
+        let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
         let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
         let judged = || Judged {
             calls: tool_calls(&whole),
             finish: finish_of(&whole),
             usage: whole.usage,
             id: whole.id.as_deref().filter(|_| goes_on).map(str::to_owned),
+            filtered: filtered.clone(),
         };
         if whole.choices.iter().all(fine) {
             return Ok(judged());
@@ -194,6 +202,13 @@ struct Judged {
     finish: Finish,
     usage: Option<Usage>,
     id: Option<String>,
+    /// A content filter ended it.
+    filtered: Option<Box<Fault>>,
+}
+
+/// A content filter ended an answer.
+pub(crate) fn filtered() -> Box<Fault> {
+    Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))
 }
 
 /// Nothing that a client could use.

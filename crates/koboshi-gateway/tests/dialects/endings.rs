@@ -149,6 +149,54 @@ fn a_word_that_nobody_knows_is_an_end() {
     }
 }
 
+/// How each dialect says that a filter ended an answer.
+fn filter_word(dialect: Dialect, body: &str) -> bool {
+    let word = match dialect {
+        Dialect::Chat => r#""finish_reason":"content_filter""#,
+        Dialect::Messages => r#""stop_reason":"refusal""#,
+        Dialect::Responses => r#""reason":"content_filter""#,
+        Dialect::Gemini => r#""finishReason":"SAFETY""#,
+    };
+    body.replace(": ", ":").contains(word)
+}
+
+#[test]
+fn a_filter_that_ended_an_answer_is_a_finish_reason_in_every_pairing() {
+    for upstream in Dialect::ALL {
+        for client in Dialect::ALL {
+            for stream in [false, true] {
+                for (after, is_empty) in [(6, false), (1, true)] {
+                    let link = format!("one/filter?after={after}");
+                    let stage = stage(upstream, &[&link, "two/ok"], |_| {});
+                    let answer = ask(&stage, &question(client, TEXT, stream));
+                    let case = format!("{upstream:?} {client:?} {stream} {after} {answer:?}");
+                    let told = heard(client, &answer);
+                    assert_eq!(told.finish.as_deref(), Some("content_filter"), "{case}");
+                    assert!(!told.error && (told.done || client == Dialect::Gemini), "{case}");
+                    assert_eq!(told.text.is_empty(), is_empty, "{case}");
+                    assert!(filter_word(client, &answer.text()), "{case}");
+                    assert_eq!(stage.calls(), (1, 0), "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// Google refuses a prompt with a good status and no candidate.
+#[test]
+fn a_prompt_that_gemini_blocked_is_told_as_gemini_tells_it() {
+    for stream in [false, true] {
+        let stage = stage(Dialect::Gemini, &["one/filter-400", "two/ok"], |_| {});
+        let answer = ask(&stage, &question(Dialect::Gemini, TEXT, stream));
+        assert_eq!((answer.status, stage.calls()), (200, (1, 0)), "{answer:?}");
+        assert!(answer.text().contains(r#""blockReason":"PROHIBITED_CONTENT""#), "{answer:?}");
+        for client in [Dialect::Chat, Dialect::Messages, Dialect::Responses] {
+            let answer = ask(&stage, &question(client, TEXT, stream));
+            assert!(filter_word(client, &answer.text()), "{client:?} {answer:?}");
+        }
+    }
+}
+
 /// Some relays write the error of their provider where the text should be.
 #[test]
 fn an_error_that_stands_in_the_text_is_known_by_its_words() {

@@ -47,29 +47,56 @@ fn a_target_without_tools_is_not_asked_for_a_call() {
 
 #[test]
 fn a_content_filter_is_not_routed_around() {
-    for (fall, stream) in
-        [("filter-400", false), ("filter-400", true), ("filter", false), ("filter?after=1", true)]
-    {
-        let stage = Stage::of(&[&format!("one/{fall}"), "two/ok"]);
+    // A request that the provider refused for its content is an error.
+    for stream in [false, true] {
+        let stage = Stage::of(&["one/filter-400", "two/ok"]);
         let answer = stage.ask(&chat(stream));
         let error = assert_error(&answer, 400, "content_filtered");
         assert_eq!(error["code"], "content_filter");
-        assert_eq!(stage.calls(), (1, 0), "{fall}");
+        assert_eq!(stage.calls(), (1, 0), "{stream}");
     }
-    // Text that was seen stays, and the end says why.
-    let stage = Stage::of(&["one/filter?after=5", "two/ok"]);
-    let answer = stage.ask(&chat(true));
-    assert_eq!((answer.finish().as_deref(), answer.is_done()), (Some("content_filter"), true));
-    assert_eq!(stage.calls(), (1, 0));
+    // An answer that a filter ended keeps its text, and its end says why.
+    for (fall, stream) in [
+        ("filter?after=5", false),
+        ("filter?after=5", true),
+        ("filter?after=1", false),
+        ("filter?after=1", true),
+    ] {
+        let stage = Stage::of(&[&format!("one/{fall}"), "two/ok"]);
+        for _ in 0..8 {
+            let answer = stage.ask(&chat(stream));
+            assert_eq!(
+                (answer.status, answer.finish().as_deref()),
+                (200, Some("content_filter")),
+                "{answer:?}"
+            );
+            assert_eq!(answer.content().is_empty(), fall == "filter?after=1", "{answer:?}");
+            assert!(!stream || answer.is_done(), "{answer:?}");
+        }
+        // It counts as what it is, and not against the target.
+        assert_eq!(stage.calls(), (8, 0), "{fall}");
+        assert_eq!(stage.breaker(&format!("one/{fall}")), "closed");
+        let counted = stage.get("/metrics").text();
+        let faults = counted.lines().find(|line| line.contains("fault") && line.contains("content_filtered"));
+        assert!(faults.is_some_and(|line| line.ends_with(" 8")), "{counted}");
+        stage.journal("the filter", |entry| entry.kind.as_deref() == Some("content_filtered"));
+    }
 }
 
 #[test]
 fn a_content_filter_is_routed_around_where_the_policy_says_so() {
-    let stage =
-        Stage::with(&["one/filter-400", "two/ok"], |config| config.remedy.route_around_filters = true);
-    let body = chat(true);
-    assert_whole(&stage.ask(&body), &body);
-    assert_eq!(stage.calls(), (1, 1));
+    for (fall, stream) in
+        [("filter-400", true), ("filter?after=1", true), ("filter?after=5", false), ("filter-400", false)]
+    {
+        let chain = [&format!("one/{fall}"), "two/ok"];
+        let stage = Stage::with(&chain, |config| config.remedy.route_around_filters = true);
+        let body = chat(stream);
+        assert_whole(&stage.ask(&body), &body);
+        assert_eq!(stage.calls(), (1, 1), "{fall}");
+    }
+    // Where nobody else is left, the filtered answer is all there is.
+    let stage = Stage::with(&["one/filter?after=5"], |config| config.remedy.route_around_filters = true);
+    assert_eq!(stage.ask(&chat(false)).finish().as_deref(), Some("content_filter"));
 }
 
 #[test]
