@@ -16,7 +16,7 @@ use koboshi_config::Config;
 use koboshi_config::file::locate;
 use koboshi_config::gateway::LogFormat;
 use koboshi_config::reload::{Reload, Reloader};
-use koboshi_gateway::{Gateway, Setup};
+use koboshi_gateway::{Backing, Gateway, Setup};
 use koboshi_report::phrase::Phrases;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -31,10 +31,11 @@ Examples:
   koboshi serve                              with koboshi.yaml, or with the API keys in the environment
   koboshi serve --listen 127.0.0.1:8080      on another address
   koboshi serve --store memory               no file is written, for a read-only container
+  koboshi serve --demo                       without any key: every model gets a fake answer
   OPENAI_BASE_URL=http://127.0.0.1:4141/v1 my-agent
 
 Without a config the providers come from the usual variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …);
-without any key a simulated provider answers, and says so.
+without any key only the simulated models (sim/ok, …) are answered, and every other model gets an error.
 
 SIGHUP or a changed file: the new config is loaded. SIGTERM or Ctrl-C: running streams finish, then it stops.
 Exit status: 0 stopped, 2 it could not start.";
@@ -57,6 +58,9 @@ pub(crate) struct ServeArgs {
     /// Log everything: also each tool call that a model writes, with its check and what was repaired (secrets are taken out)
     #[arg(long)]
     debug: bool,
+    /// Answer every model with fake answers of the simulated provider; no AI provider is asked
+    #[arg(long)]
+    demo: bool,
     #[command(flatten)]
     config: ConfigFileArgs,
     #[command(flatten)]
@@ -85,6 +89,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         log: Some(Box::new(std::io::stderr())),
         log_format: if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json },
         seed: seed(),
+        demo: args.demo,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
@@ -222,6 +227,16 @@ async fn until_stopped(mut followed: Followed<'_>, signals: &mut Signals) {
     }
 }
 
+/// What is said of who answers, by the ids of its phrases.
+const fn about_backing(backing: Backing) -> &'static [&'static str] {
+    match backing {
+        Backing::Providers => &[],
+        Backing::Demo => &["serve-demo"],
+        Backing::Simulated => &["serve-sim-only"],
+        Backing::Nothing => &["serve-no-key", "serve-no-key-next"],
+    }
+}
+
 /// Says where it is and what answers, in the reader's language.
 fn greet(
     args: &ServeArgs,
@@ -247,11 +262,13 @@ fn greet(
         let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width).max(1)))?;
     }
-    if gateway.is_simulated() {
-        writeln!(out, "{LOUD}{}{LOUD:#}", say("serve-simulated", &[]))?;
+    let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());
+    for id in about_backing(gateway.backing()).iter().copied().chain(no_calls) {
+        writeln!(out, "{LOUD}{}{LOUD:#}", say(id, &[]))?;
     }
     writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
-    let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
+    // A gateway with keys wants one of them.
+    let key = if config.keys.is_empty() { "" } else { " -H \"authorization: Bearer $KOBOSHI_KEY\"" };
     writeln!(
         out,
         "  curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"

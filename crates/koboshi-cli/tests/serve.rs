@@ -1,16 +1,18 @@
 //! The gateway as a process: it follows its files and stops when told.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use common::koboshi;
 use common::served::Served;
-use koboshi_testkit::{signal, until};
-use serde_json::json;
+use koboshi_testkit::{Client, signal, until};
+use serde_json::{Value, json};
 
 /// Waits until the gateway answers with this text.
 fn says(served: &Served, text: &str) {
@@ -40,25 +42,128 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
     assert_eq!(ended.code(), Some(0));
 }
 
-#[test]
-fn without_a_provider_it_says_so_and_what_that_means_for_an_agent() {
-    for (lang, words) in [("en", ["simulated", "tool calls"]), ("ja", ["模擬", "ツール呼び出し"])] {
-        let folder = tempfile::tempdir().unwrap();
-        let config = folder.path().join("koboshi.yaml");
-        std::fs::write(&config, "routes: {talk: [sim/ok]}\n").unwrap();
-        let (config, store) =
-            (config.display().to_string(), folder.path().join("store.db").display().to_string());
-        let args =
-            ["serve", "--listen", "127.0.0.1:0", "--lang", lang, "--config", &config, "--store", &store];
-        let mut child = koboshi(&args).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        // What follows it is said last.
-        let said: Vec<String> = lines.take_while(|line| !line.contains("curl")).collect();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let said = said.join("\n");
-        for word in [words[0], words[1], "sim/ok?tools=yes"] {
-            assert!(said.contains(word), "{word}: {said}");
+/// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
+fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Child) {
+    let store = folder.join("store.db").display().to_string();
+    let mut all = vec!["serve", "--listen", "127.0.0.1:0", "--store", &store];
+    all.extend(args);
+    let mut child = koboshi(&all)
+        .env_clear()
+        .env("HOME", folder)
+        .current_dir(folder)
+        .envs(environment.iter().copied())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = Vec::new();
+    // The request to try is said last.
+    for line in lines.by_ref() {
+        said.push(line);
+        if said.iter().any(|line| line.contains("curl"))
+            && said.last().is_some_and(|line| line.contains("-d '"))
+        {
+            break;
         }
     }
+    std::thread::spawn(move || lines.for_each(drop));
+    let said = said.join("\n");
+    let at = said.split("http://").nth(1).and_then(|rest| rest.split("/v1").next()).unwrap().parse().unwrap();
+    (said, at, child)
+}
+
+/// Asks for this model; the status and the body.
+fn asked(at: SocketAddr, model: &str) -> (u16, Value) {
+    let mut client = Client::to(at);
+    let body = json!({"model": model, "messages": [{"role": "user", "content": "hello"}]});
+    client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+    let answer = client.read();
+    (answer.status, answer.json())
+}
+
+fn ready(at: SocketAddr) -> u16 {
+    let mut client = Client::to(at);
+    client.send("GET", "/ready", &[], b"");
+    client.read().status
+}
+
+#[test]
+fn it_says_what_answers_and_does_as_it_says() {
+    let sim = "routes: {talk: [sim/ok]}\n";
+    // What is given, what is said in both languages, and how `gpt-4o`, `sim/ok`, `talk` and readiness are answered.
+    for (args, config, said, statuses) in [
+        (
+            &[][..],
+            None,
+            [["No API key found.", "koboshi init"], ["API キーが見つかりません。", "koboshi init"]],
+            [404, 200, 404, 503],
+        ),
+        (
+            &[],
+            Some(sim),
+            [
+                ["only the simulated one (sim)", "tool calls"],
+                ["模擬プロバイダー（sim）だけ", "ツール呼び出し"],
+            ],
+            [404, 200, 200, 200],
+        ),
+        (
+            &["--demo"],
+            None,
+            [
+                ["Running in demo mode: all answers are fake.", "sim/ok?tools=yes"],
+                ["デモモードで動作しています。", "sim/ok?tools=yes"],
+            ],
+            [200; 4],
+        ),
+        (
+            &["--demo"],
+            Some(sim),
+            [["Running in demo mode", "tool calls"], ["デモモード", "ツール呼び出し"]],
+            [200; 4],
+        ),
+    ] {
+        for (lang, words) in ["en", "ja"].into_iter().zip(said) {
+            let folder = tempfile::tempdir().unwrap();
+            if let Some(config) = config {
+                std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+            }
+            let mut args = args.to_vec();
+            args.extend(["--lang", lang]);
+            let (said, at, mut child) = started(folder.path(), &args, &[]);
+            for word in words {
+                assert!(said.contains(word), "{word}: {said}");
+            }
+            assert!(!said.contains("none in a config"), "{said}");
+            let given = [asked(at, "gpt-4o").0, asked(at, "sim/ok").0, asked(at, "talk").0, ready(at)];
+            assert_eq!(given, statuses, "{args:?} {config:?}");
+            assert_eq!(asked(at, "sim/ok").1["koboshi"]["simulated"], true);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn with_a_key_in_the_environment_nothing_is_said_of_a_simulated_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let (said, at, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
+    assert!(said.contains("openai") && !said.contains("fake") && !said.contains("No API key"), "{said}");
+    assert_eq!(ready(at), 200);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_request_to_try_has_a_key_where_one_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        format!("keys: {{laptop: {{sha256: \"{}\"}}}}\nroutes: {{talk: [sim/ok]}}\n", "0".repeat(64));
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    let (said, at, mut child) = started(folder.path(), &[], &[]);
+    assert!(said.contains("authorization: Bearer $KOBOSHI_KEY"), "{said}");
+    let (status, body) = asked(at, "sim/ok");
+    assert!(status == 401 && body["error"]["message"].as_str().unwrap().contains("koboshi.yaml"), "{body}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -100,7 +100,7 @@ impl Journey<'_> {
             (Some(origin), Some(path)) => Way::Server(origin, path),
             (Some(_), None) => return Err((not_served(), wall)),
             (None, _) => {
-                let (stands_in, streams) = (self.plan.simulated, shape.streams);
+                let (stands_in, streams) = (self.plan.stands_in, shape.streams);
                 Way::Sim { model: &target.model, stands_in, interface, streams }
             }
         };

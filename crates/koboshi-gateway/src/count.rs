@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use koboshi::fault::Kind;
 use koboshi_wire::any::{Edits, Request};
 use koboshi_wire::{Dialect, IntakeError, gemini, messages, responses};
 use serde_json::Value;
@@ -16,7 +15,9 @@ use crate::core::Core;
 use crate::flow::Tap;
 use crate::interface::Interface;
 use crate::journey::Journey;
+use crate::refusal::Refusal;
 use crate::reply::{self, Disclosure};
+use crate::simulated;
 use crate::talk::{Intake, send_error};
 use crate::target::Target;
 use crate::unary::read_whole;
@@ -27,23 +28,20 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let estimated = match estimate(intake.story.dialect, &model, &intake.body) {
         Ok(estimated) => estimated,
         Err(error) => {
-            let (said, param) = (error.to_string(), error.param());
-            let told = reply::refuse(
-                &core.world,
-                &intake.plan,
-                &intake.story,
-                Kind::InvalidRequest,
-                400,
-                Some(&said),
-                param.as_deref(),
-            );
+            let told = Refusal::body(&error, &intake.body).told(&core.world, &intake.plan, &intake.story);
             return send_error(core, tap, told).await;
         }
     };
     let mut facts = Disclosure::default();
-    let counted = Box::pin(asked(core, intake, &model, &mut facts)).await;
+    let counted = match Box::pin(asked(core, intake, &model, &mut facts)).await {
+        Ok(counted) => counted.unwrap_or(estimated),
+        Err(refusal) => {
+            let told = refusal.told(&core.world, &intake.plan, &intake.story);
+            return send_error(core, tap, told).await;
+        }
+    };
     tap.head(reply::head(200, "application/json", &intake.story, &facts));
-    tap.send(counted.unwrap_or(estimated)).await;
+    tap.send(simulated::marked(intake.story.dialect, counted, &facts)).await;
 }
 
 /// The estimate, as the dialect tells it.
@@ -60,13 +58,23 @@ fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeE
     })
 }
 
-/// The count of the first target in the chain, if it speaks the client's dialect and answers.
-async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure) -> Option<Bytes> {
+/// The count of the first target in the chain, if it speaks the client's dialect and answers. Without any provider nothing is answered, not
+/// even by an estimate.
+async fn asked(
+    core: &Core,
+    intake: &Intake,
+    model: &str,
+    facts: &mut Disclosure,
+) -> Result<Option<Bytes>, Refusal> {
     let Intake { story, plan, body, own_key, .. } = intake;
     let dialect = story.dialect;
     let request = (dialect != Dialect::Gemini).then(|| Request::parse(dialect, body, None).ok()).flatten();
     let wanted = request.as_ref().map_or(model, |request| request.model());
-    let chain = core.chains.of(&core.world, plan, wanted)?;
+    let chain = match core.chains.of(&core.world, plan, wanted) {
+        Some(chain) => chain,
+        None if plan.lacks_provider() => return Err(Refusal::model(plan, wanted)),
+        None => return Ok(None),
+    };
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(&core.world, plan, own_key),
         None => chain.targets(&core.world),
@@ -74,7 +82,7 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
     targets.truncate(1);
     let native = |target: &Arc<Target>| target.speaks(dialect) == dialect;
     if !targets.iter().all(native) {
-        return None;
+        return Ok(None);
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
@@ -88,16 +96,16 @@ async fn asked(core: &Core, intake: &Intake, model: &str, facts: &mut Disclosure
         let edits = Edits::plain(&target.model);
         Some(request.write(body, target.to(dialect), &edits).body)
     };
-    let mut open = journey.open(&shape, &mut make).await.ok()?;
-    let answer = read_whole(&mut open).await.ok()?;
+    let Ok(mut open) = journey.open(&shape, &mut make).await else { return Ok(None) };
+    let Ok(answer) = read_whole(&mut open).await else { return Ok(None) };
     let says = |field: &str| {
         serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer.get(field).is_some())
     };
     if !says(if dialect == Dialect::Gemini { "totalTokens" } else { "input_tokens" }) {
-        return None;
+        return Ok(None);
     }
     facts.served_by(&open.target);
     facts.attempts = journey.attempts;
     journey.succeeded(open, None);
-    Some(answer)
+    Ok(Some(answer))
 }

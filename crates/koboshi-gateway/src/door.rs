@@ -9,6 +9,8 @@ use koboshi_wire::http1::head::Head;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 
+use crate::endpoints::Vendor;
+
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
@@ -27,8 +29,10 @@ pub(crate) enum Door {
     Admin,
     /// A page asks whether it may call.
     Preflight,
-    /// There is something here, but not for this method.
-    WrongMethod,
+    /// What the gateway is, for people who open its address.
+    Root,
+    /// There is something here, but not for this method: these are served.
+    WrongMethod(&'static str),
     Nothing,
 }
 
@@ -62,7 +66,8 @@ pub(crate) fn door(method: &Method, path: &str, headers: &Fields) -> Door {
     let versions = ["/v1beta1", "/v1beta", "/v1"];
     let bare =
         versions.iter().find_map(|version| path.strip_prefix(version).filter(|rest| rest.starts_with('/')));
-    let (wanted, door) = match bare.unwrap_or(path).trim_end_matches('/') {
+    // Only the bare root is one: `/v1/` is not.
+    let (wanted, door) = match bare.filter(|rest| *rest != "/").unwrap_or(path).trim_end_matches('/') {
         "/chat/completions" => (Method::POST, Door::Talk(Dialect::Chat)),
         "/messages" => (Method::POST, Door::Talk(Dialect::Messages)),
         "/messages/count_tokens" => (Method::POST, Door::Count(Dialect::Messages)),
@@ -71,6 +76,7 @@ pub(crate) fn door(method: &Method, path: &str, headers: &Fields) -> Door {
         "/embeddings" => (Method::POST, Door::Embeddings),
         "/models" if is_gemini => (Method::GET, Door::Models(Dialect::Gemini)),
         "/models" => (Method::GET, Door::Models(lister(headers))),
+        "" => (Method::GET, Door::Root),
         "/health" => (Method::GET, Door::Health),
         "/ready" => (Method::GET, Door::Ready),
         "/metrics" => (Method::GET, Door::Metrics),
@@ -89,21 +95,16 @@ pub(crate) fn door(method: &Method, path: &str, headers: &Fields) -> Door {
         door
     } else if *method == Method::OPTIONS {
         Door::Preflight
+    } else if wanted == Method::GET {
+        Door::WrongMethod("GET, HEAD")
     } else {
-        Door::WrongMethod
+        Door::WrongMethod("POST")
     }
 }
 
-/// Whose list of models a client expects: only Anthropic's clients say which version they speak, and only Google's say so in these words. Google's
-/// newer ones ask at `/v1`, as the others do.
+/// Whose list of models a client expects. Google's newer clients ask at `/v1`, as the others do.
 fn lister(headers: &Fields) -> Dialect {
-    if headers.has("anthropic-version") {
-        Dialect::Messages
-    } else if headers.has("x-goog-api-key") || headers.has("x-goog-api-client") {
-        Dialect::Gemini
-    } else {
-        Dialect::Chat
-    }
+    Vendor::of_headers(headers).map_or(Dialect::Chat, Vendor::dialect)
 }
 
 /// The model that a path names: all behind `/models/`, because names may hold slashes.
@@ -150,7 +151,10 @@ mod tests {
             (Method::POST, "/chat/completions", Door::Talk(Dialect::Chat)),
             (Method::POST, "/v1/chat/completions/", Door::Talk(Dialect::Chat)),
             (Method::GET, "/v1/models", Door::Models(Dialect::Chat)),
-            (Method::GET, "/chat/completions", Door::WrongMethod),
+            (Method::GET, "/chat/completions", Door::WrongMethod("POST")),
+            (Method::POST, "/v1/models", Door::WrongMethod("GET, HEAD")),
+            (Method::GET, "/", Door::Root),
+            (Method::GET, "/v1/", Door::Nothing),
             (Method::HEAD, "/health", Door::Health),
             (Method::OPTIONS, "/v1/chat/completions", Door::Preflight),
             (Method::GET, "/koboshi/targets", Door::Admin),

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
-use koboshi::fault::Kind;
 use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
 use koboshi_wire::http1::head::Head;
@@ -22,13 +21,16 @@ use crate::count;
 use crate::degrade::Hints;
 use crate::door::{Door, called, door, model_in, wants_list};
 use crate::embeddings;
+use crate::endpoints::Vendor;
 use crate::flow::Flow;
 use crate::h1::body::{self, Unread};
 use crate::h1::{Request, Response};
 use crate::page;
-use crate::plan::Plan;
+use crate::plan::{Backing, Plan};
 use crate::program::Program;
+use crate::refusal::Refusal;
 use crate::reply::{self, Disclosure, Told};
+use crate::root;
 use crate::story::{RequestId, Story, client_deadline, language, own_id};
 use crate::talk::{self, Intake, Opened};
 use crate::trace::Trace;
@@ -69,31 +71,33 @@ async fn answer(
     plan: Arc<Plan>,
     peer: SocketAddr,
     request: &Request,
-    stranger: Option<&'static str>,
+    stranger: Option<Refusal>,
 ) -> Flow {
     let door = door(&request.head.method, request.head.path(), &request.head.fields);
     let mut story = story(core, &plan, &request.head.fields);
     story.is_local = peer.ip().to_canonical().is_loopback();
-    story.dialect = door.dialect();
+    let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
+    story.dialect = match door {
+        // In the envelope of the client that asks.
+        Door::Nothing | Door::WrongMethod(_) => vendor().map_or(Dialect::Chat, Vendor::dialect),
+        _ => door.dialect(),
+    };
     story.list = wants_list(door, &request.head);
     if story.dialect != Dialect::Chat {
         story.program = Program::of(&request.head.fields);
     }
     let open = Opened::on(core);
-    let refused = match stranger {
-        Some(message) => Some((Kind::PermissionDenied, 403, Some(message))),
-        None => match door {
-            Door::Nothing => Some((Kind::InvalidRequest, 404, Some("nothing is served at this path"))),
-            Door::WrongMethod => {
-                Some((Kind::InvalidRequest, 405, Some("this path is not served for this method")))
-            }
-            _ => None,
-        },
-    };
-    if let Some((kind, status, message)) = refused {
-        return say(reply::refuse(&core.world, &plan, &story, kind, status, message, None));
+    let (method, path) = (request.head.method.as_str(), request.head.path());
+    let refused = stranger.or_else(|| match door {
+        Door::Nothing => Some(Refusal::path(method, path, vendor())),
+        Door::WrongMethod(allow) => Some(Refusal::method(method, path, allow)),
+        _ => None,
+    });
+    if let Some(refused) = refused {
+        return say(refused.told(&core.world, &plan, &story));
     }
     match door {
+        Door::Root => root::answer(core, &story, &request.head.fields),
         Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
         Door::Ready => ready(core, &story),
         Door::Metrics => {
@@ -112,17 +116,14 @@ async fn answer(
                             let intake = Intake { story, plan, body, own_key, hints, named, _open: open };
                             serve(Rc::clone(core), intake, door)
                         }
-                        Err(unread) => {
-                            let (kind, status) = (unread.kind(), unread.status());
-                            say(reply::refuse(&core.world, &plan, &story, kind, status, unread.said(), None))
-                        }
+                        Err(unread) => say(Refusal::unread(unread, most).told(&core.world, &plan, &story)),
                     }
                 }
                 Err(flow) => flow,
             }
         }
         Door::Preflight => Flow::at_once(page::preflight(&request.head.fields), Bytes::new()),
-        Door::WrongMethod | Door::Nothing => say_json(&story, 404, &json!({})),
+        Door::WrongMethod(_) | Door::Nothing => say_json(&story, 404, &json!({})),
     }
 }
 
@@ -141,9 +142,7 @@ fn let_in(
     door: Door,
     request: &Request,
 ) -> Result<Admitted, Flow> {
-    let refuse = |story: &Story, kind, status, message: Option<&str>| {
-        say(reply::refuse(&core.world, plan, story, kind, status, message, None))
-    };
+    let refuse = |story: &Story, refusal: Refusal| say(refusal.told(&core.world, plan, story));
     let head = &request.head;
     let mut own_key = None;
     match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
@@ -157,30 +156,23 @@ fn let_in(
             own_key = vendor_key(head);
             story.tenant = Tenant::new("passthrough");
         }
-        Caller::Nobody => {
-            let said = "a key is needed: send it as a bearer token";
-            return Err(refuse(story, Kind::Unauthorized, 401, Some(said)));
-        }
-        Caller::Stranger => {
-            return Err(refuse(story, Kind::Unauthorized, 401, Some("this key is not known here")));
-        }
+        Caller::Nobody => return Err(refuse(story, Refusal::key_missing())),
+        Caller::Stranger => return Err(refuse(story, Refusal::key_unknown())),
     }
     if let Door::Models(dialect) | Door::Model(dialect) = door {
         let one = matches!(door, Door::Model(_)).then(|| model_in(head.path())).flatten();
         return Err(match listed(plan, dialect, one.as_deref()) {
             Some(body) => say_bytes(story, 200, body),
-            None => refuse(story, Kind::ModelNotFound, 404, None),
+            None => refuse(story, Refusal::model(plan, one.as_deref().unwrap_or_default())),
         });
     }
     story.trace = core.world.trace(&head.fields, story, door.operation());
     if !is_json(&head.fields) {
-        let said = "the body must be sent as application/json";
-        return Err(refuse(story, Kind::InvalidRequest, 415, Some(said)));
+        return Err(refuse(story, Refusal::content_type()));
     }
     let named = called(head.path());
     if door.dialect() == Dialect::Gemini && named.is_none() {
-        let said = "the path must name a model and what to do";
-        return Err(refuse(story, Kind::InvalidRequest, 404, Some(said)));
+        return Err(refuse(story, Refusal::no_model_in_path()));
     }
     let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
     Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
@@ -264,47 +256,33 @@ fn vendor_key(head: &Head) -> Option<HeaderValue> {
     Some(value)
 }
 
-impl Unread {
-    pub(crate) const fn kind(&self) -> Kind {
-        match self {
-            Self::Large => Kind::MessageTooLarge,
-            Self::Slow => Kind::Timeout,
-            Self::Broken => Kind::InvalidRequest,
-        }
-    }
-
-    pub(crate) const fn status(&self) -> u16 {
-        match self {
-            Self::Large => 413,
-            Self::Slow => 408,
-            Self::Broken => 400,
-        }
-    }
-
-    /// What is said besides what is said of the kind.
-    pub(crate) const fn said(&self) -> Option<&'static str> {
-        match self {
-            Self::Large => None,
-            Self::Slow => Some("the body did not come in time"),
-            Self::Broken => Some("the body ended before it was whole"),
-        }
-    }
-}
-
 /// The body of a request, if it is there in time and not larger than that.
 pub(crate) async fn read_body(plan: &Plan, request: &Request, most: usize) -> Result<Bytes, Unread> {
     body::read(&request.line, most, plan.config.serve.body_time).await
 }
 
+/// Whether requests can be answered, and if not why.
 fn ready(core: &Core, story: &Story) -> Flow {
     let health = core.world.ledger.health();
-    let status = if health.loaded { 200 } else { 503 };
-    let body = json!({
-        "ready": health.loaded,
+    let backing = core.world.plan().backing();
+    let why = match backing {
+        _ if !health.loaded => Some("store"),
+        Backing::Nothing => Some("no-provider"),
+        _ => None,
+    };
+    let mut body = json!({
+        "ready": why.is_none(),
         "store": {"connected": health.connected, "journal_dropped": health.journal_dropped},
-        "simulated": core.world.plan().simulated,
+        "simulated": backing != Backing::Providers,
+        "demo": backing == Backing::Demo,
     });
-    say_json(story, status, &body)
+    if let (Some(why), Some(body)) = (why, body.as_object_mut()) {
+        let text = |part: &str| core.world.phrases.text(story.lang, &format!("ready-{why}.{part}"), &[]);
+        body.insert("reason".to_owned(), why.replace('-', "_").into());
+        body.insert("message".to_owned(), text("message").into());
+        body.insert("suggestion".to_owned(), text("suggestion").into());
+    }
+    say_json(story, if why.is_none() { 200 } else { 503 }, &body)
 }
 
 /// An error that is there at once.

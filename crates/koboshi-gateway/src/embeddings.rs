@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use koboshi::fault::{Fault, Kind};
 use koboshi::remedy::Remedy;
+use koboshi_wire::Dialect;
 use koboshi_wire::chat::embeddings;
 
 use crate::attempt::Shape;
@@ -11,7 +12,9 @@ use crate::core::Core;
 use crate::flow::Tap;
 use crate::interface::Interface;
 use crate::journey::Journey;
+use crate::refusal::Refusal;
 use crate::reply::{self, Disclosure};
+use crate::simulated;
 use crate::talk::{Intake, send_error};
 use crate::unary::read_whole;
 
@@ -22,22 +25,13 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let model = match embeddings::model(body) {
         Ok(model) => model,
         Err(error) => {
-            let said = error.to_string();
-            let told = reply::refuse(
-                world,
-                plan,
-                story,
-                Kind::InvalidRequest,
-                400,
-                Some(&said),
-                error.param().as_deref(),
-            );
+            let told = Refusal::body(&error, body).told(world, plan, story);
             return send_error(core, tap, told).await;
         }
     };
     story.trace.asks_for(&model);
     let Some(chain) = core.chains.of(world, plan, &model) else {
-        let told = reply::refuse(world, plan, story, Kind::ModelNotFound, 404, None, Some("model"));
+        let told = Refusal::model(plan, &model).told(world, plan, story);
         return send_error(core, tap, told).await;
     };
     let mut targets = match own_key {
@@ -60,13 +54,13 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
             Ok(open) => open,
             Err(ended) => break ended,
         };
-        facts.target = Some(Arc::clone(&open.target.name));
+        facts.served_by(&open.target);
         let fault = match read_whole(&mut open).await {
             Ok(answer) if is_object(&answer) => {
                 journey.succeeded(open, None);
                 world.meters.whole.inc();
                 tap.head(reply::head(200, "application/json", story, &facts));
-                return tap.send(answer).await;
+                return tap.send(simulated::marked(Dialect::Chat, answer, &facts)).await;
             }
             Ok(answer) => {
                 let text = String::from_utf8_lossy(&answer);

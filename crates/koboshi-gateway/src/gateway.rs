@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::degrade::{Answers, AnswersError};
 use crate::known::Known;
 use crate::log::{Level, Log};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Backing, Plan, PlanError};
 use crate::presence::Reports;
 use crate::server::{Cores, accept, keep_in_step};
 use crate::upstream::tls_config;
@@ -56,6 +56,8 @@ pub struct Setup {
     pub log_format: LogFormat,
     /// Chance for jitter.
     pub seed: u64,
+    /// The simulated provider answers everything, whatever the config and the environment name.
+    pub demo: bool,
 }
 
 /// Why a gateway cannot start.
@@ -146,7 +148,7 @@ impl Gateway {
         if !listen.ip().is_loopback() && setup.config.keys.is_empty() {
             return Err(StartError::Open(listen));
         }
-        let plan = plan(setup.config, &setup.zones, &*setup.lookup, None)?;
+        let plan = plan(setup.config, &setup.zones, &*setup.lookup, setup.demo, None)?;
         let log = match setup.log {
             Some(out) => {
                 let format = plan.config.log.format.unwrap_or(setup.log_format);
@@ -210,10 +212,17 @@ impl Gateway {
         self.address
     }
 
-    /// Whether the built-in provider answers everything, because no other is known.
+    /// What answers requests.
     #[must_use]
-    pub fn is_simulated(&self) -> bool {
-        self.world.plan().simulated
+    pub fn backing(&self) -> Backing {
+        self.world.plan().backing()
+    }
+
+    /// Whether the simulated provider makes up tool calls only where a model's name asks for them: so where no config names it, because a
+    /// real agent may be asking.
+    #[must_use]
+    pub fn makes_up_no_calls(&self) -> bool {
+        self.world.plan().stands_in
     }
 
     /// The names of the providers.
@@ -233,7 +242,8 @@ impl Gateway {
         if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
             return Err(StartError::Open(config.serve.listen));
         }
-        let plan = plan(config, &self.world.zones, &*self.lookup, Some(&self.world.plan()))?;
+        let before = self.world.plan();
+        let plan = plan(config, &self.world.zones, &*self.lookup, before.demo, Some(&before))?;
         self.world.adopt(plan);
         if let Err(error) = self.world.trace_to() {
             self.world.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
@@ -296,7 +306,7 @@ pub fn known_to(
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Known, StartError> {
-    Ok(Known::of_plan(&plan(config, zones, lookup, None)?))
+    Ok(Known::of_plan(&plan(config, zones, lookup, false, None)?))
 }
 
 /// How long the journal is kept, as the config says.
@@ -319,6 +329,7 @@ fn plan(
     config: Config,
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
+    demo: bool,
     before: Option<&Plan>,
 ) -> Result<Plan, StartError> {
     let mut texts = Vec::new();
@@ -331,7 +342,7 @@ fn plan(
         Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
         None => Answers::default(),
     };
-    Ok(Plan::compile(config, classifier, answers, lookup, before)?)
+    Ok(Plan::compile(config, classifier, answers, lookup, demo, before)?)
 }
 
 fn read(path: &Path) -> Result<String, String> {

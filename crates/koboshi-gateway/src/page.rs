@@ -12,16 +12,17 @@ use http::header::{
 use koboshi_wire::http1::{Fields, Heading, Lines};
 
 use crate::plan::Plan;
+use crate::refusal::Refusal;
 
 /// What a page may read of an answer besides its body.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
-                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-translated, x-koboshi-trimmed, request-id";
+                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-simulated, x-koboshi-translated, x-koboshi-trimmed, request-id";
 
 /// What is wrong with the page or name that a request comes from, if anything.
-pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<&'static str> {
+pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<Refusal> {
     let serve = &plan.config.serve;
     if !is_allowed && headers.has(ORIGIN) {
-        return Some("web pages of this origin may not call; add it to serve.origins");
+        return Some(Refusal::origin(headers.text(ORIGIN).unwrap_or_default()));
     }
     if !serve.listen.ip().is_loopback() {
         return None;
@@ -35,7 +36,7 @@ pub(crate) fn check(plan: &Plan, headers: &Fields, is_allowed: bool) -> Option<&
             || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
             || serve.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
     });
-    (!known).then_some("this name is not served here; add it to serve.hosts")
+    (!known).then(|| Refusal::host(host.unwrap_or_default()))
 }
 
 /// The name without its port.

@@ -32,10 +32,25 @@ pub(crate) struct Plan {
     pub(crate) guard: Option<Guard>,
     /// Tool calls that the guard has read, by these rules.
     pub(crate) digests: DigestCache,
-    /// No provider is known: the built-in one answers everything.
-    pub(crate) simulated: bool,
+    /// The config names no provider of any kind: the simulated one stands in wherever it is asked.
+    pub(crate) stands_in: bool,
+    /// The simulated provider answers everything, and no other is ever asked.
+    pub(crate) demo: bool,
     providers: Named<Arc<Provider>>,
     routes: Vec<(String, Arc<RouteConfig>)>,
+}
+
+/// What answers the requests of a gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// Real providers.
+    Providers,
+    /// The simulated provider answers everything, because that was asked for.
+    Demo,
+    /// Only the simulated provider, where the config names it.
+    Simulated,
+    /// No provider is configured: only models named `sim/…` are answered.
+    Nothing,
 }
 
 /// Why a config cannot be served.
@@ -67,21 +82,25 @@ pub(crate) struct Route {
 }
 
 impl Plan {
-    /// Compiles a config. Without providers the environment's are taken, without those the built-in one. What the plan before it has
-    /// fetched for a provider is kept.
+    /// Compiles a config. Without providers those of the environment are taken. Without those too only what names the simulated provider is
+    /// answered: a gateway that lost its keys must not answer with made-up text. A demo has no other provider than the simulated one. What
+    /// the plan before it has fetched for a provider is kept.
     pub(crate) fn compile(
         mut config: Config,
         classifier: Arc<Classifier>,
         answers: crate::degrade::Answers,
         lookup: &dyn Fn(&str) -> Option<String>,
+        demo: bool,
         before: Option<&Self>,
     ) -> Result<Self, PlanError> {
-        if config.providers.is_empty() {
+        if demo {
+            config.providers.retain(|_, one| one.kind == ProviderKind::Sim);
+        } else if config.providers.is_empty() {
             config.providers = well_known::from_environment(lookup, config.serve.listen);
             // That variable is for all of Google's programs: credentials of another kind are no mistake of anybody's.
             config.providers.retain(|_, one| one.credentials_file.as_deref().is_none_or(is_service_account));
         }
-        let simulated = config.providers.is_empty();
+        let stands_in = config.providers.is_empty();
         let mut providers = Named::new();
         for (name, provider) in &config.providers {
             let before = before.and_then(|before| before.providers.get(name)).map(|before| &**before);
@@ -96,7 +115,8 @@ impl Plan {
         // Whether it only observes is for each route to say.
         let guard = Guard::new(GuardPolicy { observe: false, ..config.guard.policy.clone() }).ok();
         let digests = DigestCache::new(MOST_DIGESTS);
-        let plan = Self { keys, classifier, answers, guard, digests, simulated, providers, routes, config };
+        let plan =
+            Self { keys, classifier, answers, guard, digests, stands_in, demo, providers, routes, config };
         plan.check_links()?;
         Ok(plan)
     }
@@ -120,6 +140,24 @@ impl Plan {
     /// Every provider.
     pub(crate) fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
         self.providers.values()
+    }
+
+    /// What answers requests.
+    pub(crate) fn backing(&self) -> Backing {
+        if self.demo {
+            Backing::Demo
+        } else if !self.lacks_provider() {
+            Backing::Providers
+        } else if self.routes.is_empty() && self.config.providers.is_empty() {
+            Backing::Nothing
+        } else {
+            Backing::Simulated
+        }
+    }
+
+    /// There is no provider but the simulated one, and that answers only what names it.
+    pub(crate) fn lacks_provider(&self) -> bool {
+        !self.demo && self.providers.values().all(|provider| provider.kind == ProviderKind::Sim)
     }
 
     /// Names that clients may ask for, as far as they can be listed.
@@ -179,10 +217,16 @@ impl Plan {
         Some((Arc::clone(self.providers.get(provider)?), model.to_owned()))
     }
 
+    /// What a demo answers with where another provider is meant.
+    fn made_up(&self) -> Option<(Arc<Provider>, String)> {
+        let sim = self.providers.get("sim").filter(|_| self.demo)?;
+        Some((Arc::clone(sim), "ok".to_owned()))
+    }
+
     /// A bare model name: its owner, or the only provider there is.
     fn guessed(&self, model: &str) -> Option<(Arc<Provider>, String)> {
-        if self.simulated {
-            return Some((Arc::clone(self.providers.get("sim")?), "ok".to_owned()));
+        if self.demo {
+            return self.made_up();
         }
         let owner = well_known::owners_of(model).find_map(|name| self.providers.get(name));
         let mut real = self.providers.values().filter(|provider| provider.kind != ProviderKind::Sim);
@@ -204,8 +248,10 @@ impl Plan {
     /// A link of a chain, with the client's model filled in.
     pub(crate) fn link(&self, link: &str, model: &str) -> Option<(Arc<Provider>, String)> {
         let (provider, wanted) = link.split_once('/')?;
-        let provider = self.providers.get(provider)?;
-        Some((Arc::clone(provider), wanted.replace("{model}", model)))
+        match self.providers.get(provider) {
+            Some(provider) => Some((Arc::clone(provider), wanted.replace("{model}", model))),
+            None => self.made_up(),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use koboshi_wire::Dialect;
 use koboshi_wire::any::Turn;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::step::{Step, Usage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::{Followed, Pass};
 use crate::firewall::{ToolCall, Unsettled, broken_call, hopeless, is_made_whole};
@@ -32,7 +32,9 @@ use crate::reply::stream_head;
 use crate::rest::Rest;
 use crate::resume::{Begun, Resume};
 use crate::run::Run;
+use crate::simulated::SIMULATED;
 use crate::stake::Withdrawn;
+use crate::target::Target;
 
 /// Text beyond this is not kept, and a stream that breaks after it cannot be resumed.
 const LONGEST_RESUMED: usize = 1024 * 1024;
@@ -189,8 +191,26 @@ impl<'s, 'r> Stream<'s, 'r> {
         if let Ok(open) = &opened {
             run.served_by(open);
             run.disclose(|facts| facts.tried(journey));
+            self.mark_simulated(&open.target);
         }
         opened
+    }
+
+    /// Frames that are written anew say by themselves that they are made up; those that pass say it already.
+    fn mark_simulated(&mut self, target: &Target) {
+        if self.committed || (self.about.is_none() && !target.is_simulated()) {
+            return;
+        }
+        let is_written = self.about.is_some() || !self.run.is_native(target);
+        let mut about = self.about.take().unwrap_or_else(|| json!({}));
+        if let Some(about) = about.as_object_mut() {
+            about.remove(SIMULATED);
+            if target.is_simulated() && is_written {
+                about.insert(SIMULATED.to_owned(), true.into());
+                self.run.voice.borrow_mut().take_over();
+            }
+        }
+        self.about = Some(about).filter(|about| about.as_object().is_some_and(|about| !about.is_empty()));
     }
 
     pub(crate) fn can_resume(&self) -> bool {
@@ -205,7 +225,10 @@ impl<'s, 'r> Stream<'s, 'r> {
         followed: Followed,
         rewritten: bool,
     ) -> Result<(), Unsettled> {
-        let Followed { mut calls, held, finishes, usage, text, rest, .. } = followed;
+        let Followed { mut calls, held, finishes, usage, text, rest, filtered, .. } = followed;
+        if let Some(fault) = filtered {
+            journey.note_filtered(&open.target, &fault);
+        }
         let finish = finishes.iter().map(|(_, reason)| Finish::of(reason)).fold(Finish::Unknown, gravest);
         let mut sum = usage.unwrap_or_default();
         let run = self.run;

@@ -51,7 +51,9 @@ fn is_of_limits(name: &[u8]) -> bool {
 pub(crate) struct Disclosure {
     pub(crate) attempts: u32,
     pub(crate) target: Option<Arc<str>>,
-    /// The same with its key.
+    /// It is the simulated provider: the answer is made up.
+    pub(crate) simulated: bool,
+    /// The target with its key.
     pub(crate) served: Option<ScopeKey>,
     /// `cache`, `simple` or `static`.
     pub(crate) degraded: Option<&'static str>,
@@ -89,6 +91,7 @@ impl Disclosure {
     /// This target answers.
     pub(crate) fn served_by(&mut self, target: &Target) {
         self.target = Some(Arc::clone(&target.name));
+        self.simulated = target.is_simulated();
         self.served.clone_from(&target.scopes.target);
     }
 
@@ -129,6 +132,7 @@ pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure
         }
     };
     text(&names::TARGET, facts.target.as_deref());
+    text(&names::SIMULATED, facts.simulated.then_some("true"));
     text(&names::DEGRADED, facts.degraded);
     text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
@@ -310,25 +314,19 @@ fn joined<'a, S: AsRef<str> + 'a + ?Sized>(
     all.join(if lang == Lang::Ja { "" } else { " " })
 }
 
-/// A mistake of the client, or of ours, before anybody was asked.
-pub(crate) fn refuse(
-    world: &World,
+/// The error of a request that the gateway refused by itself; see [`Refusal`](crate::refusal::Refusal).
+pub(crate) fn refusal(
     plan: &Plan,
     story: &Story,
     kind: Kind,
     status: u16,
-    message: Option<&str>,
+    message: &str,
+    suggestion: &str,
     param: Option<&str>,
 ) -> Told {
     let fault = Fault::of(kind, "gateway.edge");
-    let usual = world.phrases.message(story.lang, kind, None);
-    let suggestion = world.phrases.suggestion(story.lang, kind, None);
-    let message = message.unwrap_or(&usual);
-    // What the edge itself says is no sentence.
-    let end = if message.ends_with(['.', '。', '!', '?']) { "" } else { "." };
-    let sentence = format!("{message}{end} {suggestion}");
-    let words =
-        Words { sentence: &sentence, message, suggestion: &suggestion, detail: None, param, user: None };
+    let sentence = joined(story.lang, [Some(message), Some(suggestion)]);
+    let words = Words { sentence: &sentence, message, suggestion, detail: None, param, user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
     let outcome = Outcome { fault: &fault, status, until: None, untried: true, trail: &[] };
     write(plan, story, &outcome, &words, &facts)

@@ -24,9 +24,11 @@ use crate::guard;
 use crate::interface::Interface;
 use crate::journey::Ended;
 use crate::plan::Plan;
+use crate::refusal::Refusal;
 use crate::relay::{Relayed, Stream};
 use crate::reply::{self, Disclosure, Told};
 use crate::run::Run;
+use crate::simulated;
 use crate::story::Story;
 use crate::target::{Target, prefer};
 use crate::voice::{LateVoice, apart};
@@ -73,7 +75,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     };
     story.trace.asks_for(request.model());
     let Some(chain) = core.chains.of(&core.world, plan, request.model()) else {
-        let told = reply::refuse(&core.world, plan, story, Kind::ModelNotFound, 404, None, Some("model"));
+        let told = Refusal::model(plan, request.model()).told(&core.world, plan, story);
         return Box::pin(send_error(core, tap, told)).await;
     };
     let route = &chain.route;
@@ -138,10 +140,8 @@ fn unreadable<'t>(
     tap: &'t Tap,
     error: &IntakeError,
 ) -> Pin<Box<impl Future<Output = ()> + use<'t>>> {
-    let Intake { story, plan, .. } = intake;
-    let (said, param) = (error.to_string(), error.param());
-    let kind = Kind::InvalidRequest;
-    let told = reply::refuse(&core.world, plan, story, kind, 400, Some(&said), param.as_deref());
+    let Intake { story, plan, body, .. } = intake;
+    let told = Refusal::body(error, body).told(&core.world, plan, story);
     Box::pin(send_error(core, tap, told))
 }
 
@@ -167,7 +167,8 @@ async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result
     served(run, answered.id.as_deref().unwrap_or_default());
     tap.head(reply::head(200, "application/json", run.story, &run.facts.borrow()));
     lesser.keep_whole(run, &answered.body);
-    tap.send(answered.body).await;
+    let body = simulated::marked(run.request.dialect(), answered.body, &run.facts.borrow());
+    tap.send(body).await;
     Ok(())
 }
 

@@ -200,6 +200,11 @@ impl Target {
         (spoken, self.paths.path(spoken, streams))
     }
 
+    /// Whether the simulated provider answers.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.provider.origin.is_none()
+    }
+
     /// Whether it makes embeddings.
     pub(crate) fn embeds(&self) -> bool {
         self.provider.origin.is_none() || self.paths.path(Interface::Embeddings, false).is_some()

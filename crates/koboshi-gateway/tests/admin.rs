@@ -181,7 +181,8 @@ fn orders_that_make_no_sense_are_refused_with_their_place() {
     for (answer, status, param) in [
         (breaker(json!({"target": "sim/none", "action": "open"})), 404, json!("target")),
         (breaker(json!({"target": "sim/ok", "action": "explode"})), 400, json!("body")),
-        (breaker(json!({"target": "sim/ok", "action": "open", "why": "x"})), 400, json!("body")),
+        (breaker(json!({"target": "sim/ok", "action": "open", "why": "x"})), 400, json!("why")),
+        (breaker(json!({"action": "open"})), 400, json!("target")),
         (rest(json!({"key": "nonsense", "action": "clear"})), 400, json!("key")),
         (rest(json!({"key": "provider:sim", "action": "cool"})), 400, json!("until")),
         (

@@ -148,7 +148,7 @@ fn paths_with_and_without_the_version() {
         assert_whole(&send(&stage, "POST", path, &[], body.as_bytes()), &chat(true));
     }
     assert_eq!(stage.one.requests()[0].path, "/v1/chat/completions");
-    for path in ["/", "/v1", "/v2/chat/completions", "/v1/v1/models", "/etc/passwd"] {
+    for path in ["/v1", "/v1/", "/v2/chat/completions", "/v1/v1/models", "/etc/passwd"] {
         assert_error(&send(&stage, "GET", path, &[], b""), 404, "invalid_request");
     }
     assert_error(&send(&stage, "GET", "/v1/chat/completions", &[], b""), 405, "invalid_request");
@@ -483,9 +483,12 @@ fn asked_of_nobody(
 
 #[test]
 fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
-    let gateway = start(config(), &MemoryStore::default()).unwrap();
+    let gateway = start_demo(config(), &MemoryStore::default()).unwrap();
     // A real agent would run what is made up here.
-    for model in ["gpt-4o", "claude-sonnet-4-5", "sim/ok", "sim/ok?chunks=60", "sim/slow-first?after=1ms"] {
+    for model in [
+        "gpt-4o", "openai/gpt-4o", "claude-sonnet-4-5", "sim/ok", "sim/ok?chunks=60",
+        "sim/slow-first?after=1ms",
+    ] {
         for answer in asked_of_nobody(&gateway, model, |_| {}) {
             assert_eq!((answer.status, answer.calls().len()), (200, 0), "{model}: {answer:?}");
             assert_eq!(answer.finish().as_deref(), Some("stop"), "{model}");
@@ -516,15 +519,5 @@ fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
     let gateway = start(told, &MemoryStore::default()).unwrap();
     for answer in asked_of_nobody(&gateway, "sim/ok", |_| {}) {
         assert_eq!(answer.calls().len(), 1, "{answer:?}");
-    }
-}
-
-#[test]
-fn what_the_edge_refuses_is_told_in_sentences() {
-    let stage = Stage::of(&["one/ok"]);
-    for body in [json!({"model": "m"}), json!({"model": 1, "messages": []})] {
-        let message = stage.ask(&body).json()["error"]["message"].as_str().unwrap().to_owned();
-        let (said, _) = message.split_once(" Correct the request").unwrap_or((&message, ""));
-        assert!(said.ends_with('.'), "{message}");
     }
 }

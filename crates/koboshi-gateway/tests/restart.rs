@@ -96,6 +96,7 @@ fn a_breaker_that_was_open_is_open_for_the_first_request_after_a_restart() {
             log: None,
             log_format: LogFormat::Json,
             seed: 7,
+            demo: false,
         })
         .unwrap()
     };

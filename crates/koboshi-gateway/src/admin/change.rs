@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use koboshi::breaker::{Breaker, Forced};
-use koboshi::fault::Kind;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
 use koboshi_store::What;
@@ -13,8 +12,9 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::targets::{RestView, TargetList, known, rest_view, view};
-use super::{Desk, REDACTOR, Refusal};
+use super::{Desk, REDACTOR};
 use crate::known::Meaning;
+use crate::refusal::Refusal;
 use crate::target::Target;
 
 /// The longest reason that is kept.
@@ -80,8 +80,7 @@ pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetLi
     let meant: Vec<Arc<Target>> =
         known(desk).into_iter().filter(|target| is(target, &order.target)).collect();
     if meant.is_empty() {
-        let message = "no such target; GET /koboshi/targets lists them".to_owned();
-        return Err(Refusal { kind: Kind::InvalidRequest, status: 404, message, param: Some("target") });
+        return Err(Refusal::target(&order.target));
     }
     for target in &meant {
         order.action.apply(&target.breaker, world.now());
@@ -153,18 +152,12 @@ pub(super) struct ChangedKey {
               (status = 400, description = "Not a valid key, or no time in the future"),
               (status = 404, description = "No target has this key")))]
 pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
-    let asked: ScopeKey =
-        order.key.parse().map_err(|error: koboshi::key::KeyError| Refusal::bad("key", error.to_string()))?;
+    let asked: ScopeKey = order.key.parse().map_err(|_| Refusal::scope_key(&order.key))?;
     let world = &desk.core.world;
     let wall = world.wall();
     let until = match order.action {
         CooldownAction::Clear => None,
-        CooldownAction::Cool => {
-            let until = order.until.filter(|until| *until > wall);
-            Some(until.ok_or_else(|| {
-                Refusal::bad("until", "say until when, in the future, such as 2030-01-31T12:00:00Z")
-            })?)
-        }
+        CooldownAction::Cool => Some(order.until.filter(|until| *until > wall).ok_or_else(Refusal::until)?),
     };
     let keys = meant(desk, &asked, order)?;
     let mut changes = Vec::new();
@@ -198,18 +191,8 @@ fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec
     match super::status::known(desk).meaning(asked) {
         Meaning::Keys(keys) => Ok(keys),
         _ if order.force => Ok(vec![asked.clone()]),
-        Meaning::Unknown(near) => {
-            let near =
-                if near.is_empty() { String::new() } else { format!("; near are {}", near.join(", ")) };
-            let message = format!(
-                "no target has the key `{asked}`{near}. GET /koboshi/keys lists all of them; with `force` it is done all the same"
-            );
-            Err(Refusal { kind: Kind::InvalidRequest, status: 404, message, param: Some("key") })
-        }
-        Meaning::Unknowable => {
-            let message = format!("nothing is known about `{asked}`; with `force` it is done all the same");
-            Err(Refusal { kind: Kind::InvalidRequest, status: 404, message, param: Some("key") })
-        }
+        Meaning::Unknown(near) => Err(Refusal::scope_unknown(&order.key, &near)),
+        Meaning::Unknowable => Err(Refusal::scope_unknown(&order.key, &[])),
     }
 }
 

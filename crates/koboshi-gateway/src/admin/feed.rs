@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi::fault::Kind;
 use koboshi_wire::chat::write::COMMENT;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{Desk, Refusal, journal};
+use super::{Desk, journal};
 use crate::feed::News;
 use crate::flow::Flow;
+use crate::refusal::Refusal;
 use crate::reply::{Disclosure, stream_head};
 
 /// After so long without news a comment says that somebody is there.
@@ -27,7 +27,7 @@ const BREATH: Duration = Duration::from_secs(15);
 pub(super) fn watch(desk: &Desk<'_>, query: &str) -> Result<Flow, Refusal> {
     let query = journal::parse(query, desk.core.world.wall())?;
     let Some(mut watcher) = desk.core.world.feed.watch() else {
-        return Err(Refusal::of(Kind::Overloaded, 503, "too many watch already"));
+        return Err(Refusal::feed_full());
     };
     let head = stream_head(desk.story, &Disclosure::default());
     Ok(Flow::of(move |tap| async move {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi::fault::Kind;
 use koboshi::wait::parse_duration;
 use koboshi_store::{Entry, Query, What};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Desk, Refusal};
+use super::Desk;
 use crate::gateway::retention;
+use crate::refusal::Refusal;
 
 /// Entries of one answer, and the most that may be asked for.
 const USUAL: usize = 100;
@@ -71,8 +71,8 @@ pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusa
     });
     match asked.await {
         Ok(Ok(entries)) => Ok(Journal { entries }),
-        Ok(Err(error)) => Err(Refusal::of(Kind::Unavailable, 503, &error.to_string())),
-        Err(_) => Err(Refusal::of(Kind::Internal, 500, "the journal could not be read")),
+        Ok(Err(error)) => Err(Refusal::store(&error.to_string())),
+        Err(_) => Err(Refusal::internal()),
     }
 }
 
@@ -112,8 +112,8 @@ pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Prun
     });
     match pruned.await {
         Ok(Ok(forgotten)) => Ok(Pruned { forgotten }),
-        Ok(Err(error)) => Err(Refusal::of(Kind::Unavailable, 503, &error.to_string())),
-        Err(_) => Err(Refusal::of(Kind::Internal, 500, "the journal could not be pruned")),
+        Ok(Err(error)) => Err(Refusal::store(&error.to_string())),
+        Err(_) => Err(Refusal::internal()),
     }
 }
 
@@ -125,29 +125,22 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
             "what" => {
                 let what = What::from_name(&value).ok_or_else(|| {
                     let names: Vec<&str> = What::ALL.iter().map(|what| what.name()).collect();
-                    Refusal::bad("what", format!("`what` is one of {}", names.join(", ")))
+                    Refusal::query_choice("what", &names.join(", "))
                 })?;
                 query.what = Some(what);
             }
             "kind" => query.kind = Some(value.into_owned()),
             "agent" => query.agent = Some(value.into_owned()),
             "key" => {
-                let key = value
-                    .parse()
-                    .map_err(|error: koboshi::key::KeyError| Refusal::bad("key", error.to_string()))?;
-                query.key = Some(key);
+                query.key = Some(value.parse().map_err(|_| Refusal::scope_key(&value))?);
             }
             "since" => query.from = Some(instant("since", &value, now)?),
             "until" => query.to = Some(instant("until", &value, now)?),
             "limit" => {
                 let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
-                query.limit =
-                    limit.ok_or_else(|| Refusal::bad("limit", "`limit` is a number from 1 to 10000"))?;
+                query.limit = limit.ok_or_else(|| Refusal::query_number("limit", MOST))?;
             }
-            _ => {
-                let said = "known here: what, kind, key, agent, since, until, limit";
-                return Err(Refusal::bad("query", said));
-            }
+            _ => return Err(Refusal::query(&name, "what, kind, key, agent, since, until, limit")),
         }
     }
     Ok(query)
@@ -158,16 +151,16 @@ fn instant(name: &'static str, text: &str, now: Timestamp) -> Result<Timestamp, 
     if let Ok(instant) = text.parse() {
         return Ok(instant);
     }
-    parse_duration(text).map(|length| now.saturating_sub(length).unwrap_or(Timestamp::MIN)).ok_or_else(|| {
-        Refusal::bad(name, "write an instant such as 2030-01-31T12:00:00Z, or a length such as 2h")
-    })
+    parse_duration(text)
+        .map(|length| now.saturating_sub(length).unwrap_or(Timestamp::MIN))
+        .ok_or_else(|| Refusal::query_time(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Query, &'static str> {
+    fn parsed(text: &str) -> Result<Query, String> {
         let now = "2026-11-15T12:00:00Z".parse().unwrap();
         parse(text, now).map_err(|refusal| refusal.param.unwrap())
     }
@@ -191,7 +184,7 @@ mod tests {
             ("limit=10001", "limit"),
             ("wat=fault", "query"),
         ] {
-            assert_eq!(parsed(text), Err(param), "{text}");
+            assert_eq!(parsed(text), Err(param.to_owned()), "{text}");
         }
     }
 }

@@ -18,7 +18,6 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use http::Method;
-use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_config::schema::in_effect;
 use serde::Serialize;
@@ -30,8 +29,9 @@ use crate::core::Core;
 use crate::edge::{is_json, read_body, say, say_bytes};
 use crate::flow::Flow;
 use crate::h1::Request;
+use crate::h1::body::Unread;
 use crate::plan::Plan;
-use crate::reply;
+use crate::refusal::Refusal;
 use crate::story::Story;
 
 /// No order of an operator is longer.
@@ -48,25 +48,6 @@ struct Desk<'d> {
     peer: SocketAddr,
 }
 
-/// Why an operator's request is not followed.
-struct Refusal {
-    kind: Kind,
-    status: u16,
-    message: String,
-    param: Option<&'static str>,
-}
-
-impl Refusal {
-    /// Something is wrong with what was asked.
-    fn bad(param: &'static str, message: impl Into<String>) -> Self {
-        Self { kind: Kind::InvalidRequest, status: 400, message: message.into(), param: Some(param) }
-    }
-
-    fn of(kind: Kind, status: u16, message: &str) -> Self {
-        Self { kind, status, message: message.to_owned(), param: None }
-    }
-}
-
 /// Serves a request of an operator.
 pub(crate) async fn handle(
     core: &Core,
@@ -79,15 +60,9 @@ pub(crate) async fn handle(
     let answered = if may(plan, peer, request) {
         answer(&desk, request).await
     } else {
-        let said = "this needs the admin key: set admin.sha256 and send the key as a bearer token";
-        Err(Refusal::of(Kind::Unauthorized, 401, said))
+        Err(Refusal::admin(plan.config.admin.sha256.is_some()))
     };
-    match answered {
-        Ok(flow) => flow,
-        Err(Refusal { kind, status, message, param }) => {
-            say(reply::refuse(&core.world, plan, story, kind, status, Some(&message), param))
-        }
-    }
+    answered.unwrap_or_else(|refusal| say(refusal.told(&core.world, plan, story)))
 }
 
 async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
@@ -115,22 +90,17 @@ async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
         "/koboshi/feed" if get => feed::watch(desk, &query),
         "/koboshi/config" if get => desk.say(&config(desk.plan)),
         "/koboshi/openapi.json" if get => desk.say(&openapi::document()),
+        "/koboshi/breakers" | "/koboshi/cooldowns" => {
+            Err(Refusal::method(request.head.method.as_str(), &path, "POST"))
+        }
+        "/koboshi/journal" => Err(Refusal::method(request.head.method.as_str(), &path, "GET, HEAD, POST")),
         "/koboshi/targets"
-        | "/koboshi/breakers"
-        | "/koboshi/cooldowns"
         | "/koboshi/status"
         | "/koboshi/keys"
-        | "/koboshi/journal"
         | "/koboshi/feed"
         | "/koboshi/config"
-        | "/koboshi/openapi.json" => {
-            Err(Refusal::of(Kind::InvalidRequest, 405, "this path is not served for this method"))
-        }
-        _ => Err(Refusal::of(
-            Kind::InvalidRequest,
-            404,
-            "nothing is served at this path; GET /koboshi/openapi.json says what is",
-        )),
+        | "/koboshi/openapi.json" => Err(Refusal::method(request.head.method.as_str(), &path, "GET, HEAD")),
+        _ => Err(Refusal::admin_path(request.head.method.as_str(), request.head.path())),
     }
 }
 
@@ -146,23 +116,21 @@ fn may(plan: &Plan, peer: SocketAddr, request: &Request) -> bool {
 impl Desk<'_> {
     /// Answers with JSON.
     fn say(&self, what: &impl Serialize) -> Result<Flow, Refusal> {
-        let body = serde_json::to_vec(what).map_err(|error| {
-            Refusal::of(Kind::Internal, 500, &format!("the answer cannot be written: {error}"))
-        })?;
+        let body = serde_json::to_vec(what).map_err(|_| Refusal::internal())?;
         Ok(say_bytes(self.story, 200, body.into()))
     }
 
     /// The order in a request's body.
     async fn order<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Refusal> {
         if !is_json(&request.head.fields) {
-            let said = "the body must be sent as application/json";
-            return Err(Refusal::of(Kind::InvalidRequest, 415, said));
+            return Err(Refusal::content_type());
         }
-        let body: Bytes = read_body(self.plan, request, LONGEST_ORDER).await.map_err(|unread| {
-            Refusal::of(unread.kind(), unread.status(), unread.said().unwrap_or("the order is too long"))
-        })?;
-        // What is wrong is told without the text around it, which is the caller's own.
-        serde_json::from_slice(&body).map_err(|error| Refusal::bad("body", error.to_string()))
+        let body: Bytes =
+            read_body(self.plan, request, LONGEST_ORDER).await.map_err(|unread| match unread {
+                Unread::Large => Refusal::order_large(LONGEST_ORDER),
+                unread => Refusal::unread(unread, LONGEST_ORDER),
+            })?;
+        serde_json::from_slice(&body).map_err(|error| Refusal::order(&error, &body))
     }
 }
 

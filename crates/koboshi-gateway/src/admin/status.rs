@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi::fault::Kind;
 use koboshi_store::{Ledger, Loaded, Named, Record, Row, Slot, Store, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, Refusal};
+use super::Desk;
 use crate::known::Known;
 use crate::presence::{self, Presence};
+use crate::refusal::Refusal;
 
 /// An answer waits no longer for what is not yet written.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -90,7 +90,7 @@ pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
     world.keep_in_step();
     let (ledger, store, now) = (Arc::clone(&world.ledger), Arc::clone(&world.store), world.wall());
     let read = tokio::task::spawn_blocking(move || look(&ledger, &*store, now));
-    read.await.map_err(|_| Refusal::of(Kind::Internal, 500, "the store could not be read"))
+    read.await.map_err(|_| Refusal::internal())
 }
 
 fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {

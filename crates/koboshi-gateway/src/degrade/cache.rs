@@ -12,6 +12,8 @@ use koboshi::time::Moment;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::simulated::SIMULATED;
+
 /// A text longer than this is not kept.
 const LONGEST: usize = 256 * 1024;
 
@@ -20,12 +22,19 @@ const LONGEST: usize = 256 * 1024;
 pub(crate) struct Kept {
     pub(crate) text: Arc<str>,
     pub(crate) model: Arc<str>,
+    /// The simulated provider made it up.
+    pub(crate) simulated: bool,
     at: Moment,
 }
 
 impl Kept {
     pub(crate) fn new(text: &str, model: &str, at: Moment) -> Self {
-        Self { text: text.into(), model: model.into(), at }
+        Self { text: text.into(), model: model.into(), simulated: false, at }
+    }
+
+    /// The same, marked as made up or not.
+    pub(crate) fn simulated(self, simulated: bool) -> Self {
+        Self { simulated, ..self }
     }
 
     pub(crate) fn age(&self, now: Moment) -> Duration {
@@ -34,7 +43,12 @@ impl Kept {
 
     /// As the store keeps it.
     pub(crate) fn write(&self, wall: Timestamp) -> Vec<u8> {
-        json!({"text": &*self.text, "model": &*self.model, "at": wall.as_second()}).to_string().into_bytes()
+        let (text, model, at) = (&*self.text, &*self.model, wall.as_second());
+        let mut kept = json!({"text": text, "model": model, "at": at});
+        if let Some(kept) = kept.as_object_mut().filter(|_| self.simulated) {
+            kept.insert(SIMULATED.to_owned(), true.into());
+        }
+        kept.to_string().into_bytes()
     }
 
     /// From the store.
@@ -44,7 +58,9 @@ impl Kept {
         let age = Duration::from_secs(u64::try_from(age).unwrap_or(0));
         let at =
             Moment::from_nanos(now.nanos().saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX)));
-        Some(Self { at, ..Self::new(value.get("text")?.as_str()?, value.get("model")?.as_str()?, now) })
+        let simulated = value.get(SIMULATED).and_then(Value::as_bool).unwrap_or(false);
+        let kept = Self::new(value.get("text")?.as_str()?, value.get("model")?.as_str()?, now);
+        Some(Self { at, simulated, ..kept })
     }
 
     fn size(&self, key: &str) -> usize {
@@ -146,6 +162,9 @@ mod tests {
         let bytes = Kept::new("こんにちは", "m", at(0)).write(wall);
         let kept = Kept::read(&bytes, later, at(100)).unwrap();
         assert_eq!((&*kept.text, kept.age(at(100)).as_secs()), ("こんにちは", 60));
+        assert!(!kept.simulated);
+        let bytes = Kept::new("x", "ok", at(0)).simulated(true).write(wall);
+        assert!(Kept::read(&bytes, later, at(100)).unwrap().simulated);
         assert_eq!(Kept::read(b"{}", later, at(100)), None);
     }
 

@@ -24,10 +24,11 @@ use crate::core::Core;
 use crate::flow::Tap;
 use crate::journey::Ended;
 use crate::learn;
-use crate::plan::Plan;
+use crate::plan::{Backing, Plan};
 use crate::relay::Stream;
 use crate::reply;
 use crate::run::{Run, Steer};
+use crate::simulated::SIMULATED;
 use crate::story::Story;
 use crate::target::Target;
 use crate::voice::{LateVoice, own_id};
@@ -82,7 +83,13 @@ impl<'l> Lesser<'l> {
     /// An answer that is still fresh, where the cache may answer before anybody is asked.
     pub(crate) fn fresh(&self, core: &Core) -> Option<Kept> {
         let key = self.key.as_ref().filter(|_| self.mode == CacheMode::Serve)?;
-        core.world.cache.fresh(key, core.world.now(), self.plan.config.degrade.cache_ttl)
+        let fresh = core.world.cache.fresh(key, core.world.now(), self.plan.config.degrade.cache_ttl);
+        fresh.filter(|kept| self.may_give(kept))
+    }
+
+    /// Whether a kept answer may be given. What was made up for a demo is not given once real providers answer.
+    fn may_give(&self, kept: &Kept) -> bool {
+        !kept.simulated || self.plan.backing() != Backing::Providers
     }
 
     /// Gives a kept answer before anybody was asked.
@@ -95,9 +102,11 @@ impl<'l> Lesser<'l> {
         request: &Request<'_>,
         guard: Option<String>,
     ) {
-        let facts = reply::Disclosure { hit: true, guard, ..reply::Disclosure::default() };
-        let source =
+        let facts =
+            reply::Disclosure { hit: true, guard, simulated: kept.simulated, ..reply::Disclosure::default() };
+        let mut source =
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
+        mark(&mut source, kept.simulated);
         core.world.meters.answer("cached");
         let voice = LateVoice::of(story, request, self.plan.config.serve.keep_alive);
         give_text(tap, story, request, &voice, &facts, &kept.model, &kept.text, &source, 200).await;
@@ -109,9 +118,13 @@ impl<'l> Lesser<'l> {
         let why = reason(run, ended);
         if let Some(kept) = self.stale(run.core).await {
             let age = kept.age(world.now()).as_secs();
-            let source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
+            let mut source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
+            mark(&mut source, kept.simulated);
             self.note(run, "cache", ended);
-            run.disclose(|facts| facts.degraded = Some("cache"));
+            run.disclose(|facts| {
+                facts.degraded = Some("cache");
+                facts.simulated = kept.simulated;
+            });
             give_text(
                 tap,
                 run.story,
@@ -134,7 +147,10 @@ impl<'l> Lesser<'l> {
             return false;
         };
         self.note(run, "static", ended);
-        run.disclose(|facts| facts.degraded = Some("static"));
+        run.disclose(|facts| {
+            facts.degraded = Some("static");
+            facts.simulated = false;
+        });
         let lang = run.story.lang;
         let told = self.plan.answers.notice(lang).map(str::to_owned);
         let notice = told.or_else(|| world.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
@@ -160,7 +176,7 @@ impl<'l> Lesser<'l> {
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
         let mut facts = run.facts();
         facts.degraded = Some("simple");
-        let about = json!({"source": "simple", "degraded": true, "reason": reason(run, ended)});
+        let mut about = json!({"source": "simple", "degraded": true, "reason": reason(run, ended)});
         let simple = Run {
             core: run.core,
             plan: run.plan,
@@ -187,6 +203,7 @@ impl<'l> Lesser<'l> {
             match simple.answer(&mut journey).await {
                 Ok(answered) => {
                     simple.disclose(|facts| facts.attempts = journey.attempts);
+                    mark(&mut about, simple.facts.borrow().simulated);
                     tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
                     tap.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
                     true
@@ -227,12 +244,13 @@ impl<'l> Lesser<'l> {
         let key = self.key.clone()?;
         let config = &self.plan.config.degrade;
         let most = config.cache_ttl.saturating_add(config.cache_stale);
-        if let Some(kept) = core.world.cache.fresh(&key, core.world.now(), most) {
+        let fresh = core.world.cache.fresh(&key, core.world.now(), most);
+        if let Some(kept) = fresh.filter(|kept| self.may_give(kept)) {
             return Some(kept);
         }
         let (store, wall, now) = (Arc::clone(&core.world.store), core.world.wall(), core.world.now());
         let found = tokio::task::spawn_blocking(move || store.cache_get(&key, wall)).await.ok()?.ok()??;
-        Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most)
+        Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_give(kept))
     }
 
     /// Keeps the text of a stream.
@@ -258,7 +276,7 @@ impl<'l> Lesser<'l> {
     fn keep(&self, run: &Run<'_>, text: &str, model: &str) {
         let Some(key) = self.key.clone() else { return };
         let world = &run.core.world;
-        let kept = Kept::new(text, model, world.now());
+        let kept = Kept::new(text, model, world.now()).simulated(run.facts.borrow().simulated);
         let bytes = kept.write(world.wall());
         let most = run.plan.config.store.cache.most_bytes;
         world.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
@@ -267,6 +285,13 @@ impl<'l> Lesser<'l> {
         let (store, wall) = (Arc::clone(&world.store), world.wall());
         // Written behind the answer; a cache that could not be written is a smaller cache.
         tokio::task::spawn_blocking(move || drop(store.cache_put(&key, &bytes, ttl, wall)));
+    }
+}
+
+/// Says in a note on an answer that it is made up.
+fn mark(note: &mut Value, simulated: bool) {
+    if let Some(note) = note.as_object_mut().filter(|_| simulated) {
+        note.insert(SIMULATED.to_owned(), true.into());
     }
 }
 

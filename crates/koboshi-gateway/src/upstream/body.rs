@@ -14,6 +14,7 @@ use tokio::time::{Sleep, sleep};
 use super::pool::Home;
 use super::shared::Stream;
 use super::trouble::{Stage, cut, fault_of};
+use crate::simulated::StreamMark;
 
 /// The body of an answer.
 pub(crate) enum Body {
@@ -40,6 +41,8 @@ const MOST_JOINED: usize = 16 * 1024;
 pub(crate) struct Playing {
     beats: Beats,
     end: End,
+    /// Says in the frames of a stream that they are made up.
+    mark: Option<StreamMark>,
     next: Option<Bytes>,
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -53,8 +56,8 @@ impl Body {
         Self::Stream { incoming, _stream: stream, ahead: None }
     }
 
-    pub(super) fn played(beats: Beats, end: End) -> Self {
-        Self::Sim(Box::new(Playing { beats, end, next: None, pause: None }))
+    pub(super) fn played(beats: Beats, end: End, mark: Option<StreamMark>) -> Self {
+        Self::Sim(Box::new(Playing { beats, end, mark, next: None, pause: None }))
     }
 
     /// The next block.
@@ -148,7 +151,10 @@ impl Playing {
             }
             match self.beats.next() {
                 Some(beat) => {
-                    self.next = Some(beat.bytes);
+                    self.next = Some(match &mut self.mark {
+                        Some(mark) => mark.add(beat.bytes),
+                        None => beat.bytes,
+                    });
                     self.pause = (!beat.after.is_zero()).then(|| Box::pin(sleep(beat.after)));
                 }
                 None => {

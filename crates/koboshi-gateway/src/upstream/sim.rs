@@ -14,6 +14,7 @@ use super::Answered;
 use super::Body;
 use super::trouble::{Stage as When, fault_of};
 use crate::interface::Interface;
+use crate::simulated::StreamMark;
 use koboshi_wire::http1::Fields;
 
 /// Model names that are counted apart; the names come from clients.
@@ -58,6 +59,10 @@ impl Stage {
         };
         match play.head {
             Head::Answer { after, status, headers } => {
+                let mark = match interface {
+                    Interface::Talk(dialect) if streams && status == 200 => Some(StreamMark::of(dialect)),
+                    _ => None,
+                };
                 if !after.is_zero() {
                     sleep(after).await;
                 }
@@ -65,7 +70,7 @@ impl Stage {
                 Ok(Answered {
                     status: StatusCode::from_u16(status).unwrap_or_default(),
                     head,
-                    body: Body::played(play.beats, play.end),
+                    body: Body::played(play.beats, play.end, mark),
                 })
             }
             Head::Reset { after } => {

@@ -55,6 +55,15 @@ pub fn route(chain: &[&str]) -> RouteConfig {
 
 /// Starts a gateway with this config.
 pub fn start(config: Config, store: &MemoryStore) -> Result<Gateway, StartError> {
+    start_as(config, store, false)
+}
+
+/// Starts a gateway that answers everything by itself.
+pub fn start_demo(config: Config, store: &MemoryStore) -> Result<Gateway, StartError> {
+    start_as(config, store, true)
+}
+
+fn start_as(config: Config, store: &MemoryStore, demo: bool) -> Result<Gateway, StartError> {
     Gateway::start(Setup {
         config,
         store: Arc::new(store.clone()),
@@ -65,6 +74,7 @@ pub fn start(config: Config, store: &MemoryStore) -> Result<Gateway, StartError>
         log: None,
         log_format: LogFormat::Json,
         seed: 7,
+        demo,
     })
 }
 

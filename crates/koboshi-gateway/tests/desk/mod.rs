@@ -42,6 +42,7 @@ pub(crate) fn start(config: Config) -> Gateway {
         log: None,
         log_format: LogFormat::Json,
         seed: 7,
+        demo: false,
     })
     .unwrap()
 }

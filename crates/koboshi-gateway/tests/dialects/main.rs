@@ -11,6 +11,7 @@ mod own;
 mod passing;
 mod repeated;
 mod silence;
+mod simulated;
 mod speech;
 mod tools;
 mod trim;

@@ -53,6 +53,7 @@ impl Told {
             log: Some(Box::new(lines.clone())),
             log_format: LogFormat::Json,
             seed: 7,
+            demo: false,
         })
         .unwrap();
         Self { gateway, store, lines, config }
@@ -215,6 +216,7 @@ fn credentials_of_another_kind_in_the_environment_stop_nobody() {
             log: None,
             log_format: LogFormat::Json,
             seed: 7,
+            demo: false,
         })
         .unwrap()
         .providers()

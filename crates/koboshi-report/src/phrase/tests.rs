@@ -27,7 +27,7 @@ const FINER: &[(Kind, &[Sub])] = &[
 const TOOL_CATEGORIES: &str = "font missing_module missing_command version_conflict permission resource plotting file_io network \
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
-const TEXTS: &str = "init-done init-next serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-simulated serve-try \
+const TEXTS: &str = "init-done init-next serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
@@ -59,7 +59,18 @@ const TEXTS: &str = "init-done init-next serve-listens serve-label-providers ser
     guard-step-other-words guard-step-say-what-is-known guard-step-go-on guard-step-raise-limit \
     guard-step-other-way guard-question-fix-or-other-way guard-question-what-next guard-question-go-on \
     guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
-    guard-note-width guard-note-width-only guard-note-stop";
+    guard-note-width guard-note-width-only guard-note-stop \
+    serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
+    expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items";
+
+/// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
+const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-model-path \
+    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-origin refused-host refused-model \
+    refused-no-provider refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
+    refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
+    refused-field-missing refused-field-twice refused-field-type refused-field-unknown refused-item-type refused-order \
+    refused-order-large refused-target refused-scope-key refused-scope-unknown refused-scope-near refused-until refused-query refused-query-choice \
+    refused-query-number refused-query-time refused-feed-full refused-store refused-internal ready-no-provider ready-store";
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
@@ -173,6 +184,7 @@ fn no_entry_is_left_over() {
         subs.iter().for_each(|sub| both(format!("kind-{}-{}", kind.name(), sub.name())));
     }
     TOOL_CATEGORIES.split(' ').for_each(|category| both(format!("tool-{category}")));
+    OWN.split_whitespace().for_each(|id| both(id.to_owned()));
     assert_eq!(entries(Lang::En).into_keys().collect::<BTreeSet<_>>(), known);
 }
 
@@ -180,7 +192,8 @@ fn no_entry_is_left_over() {
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
-        calls responses pattern what form length reason store address ago failed";
+        calls responses pattern what form method path served allow column at limit field expected known target model \
+        origin host length reason store address ago failed";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

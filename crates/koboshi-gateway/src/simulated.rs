@@ -1,0 +1,103 @@
+//! Marks answers of the simulated provider as such in their bodies: `"koboshi":{"simulated":true}`.
+//!
+//! A made-up answer must never pass for a real one. The header says it too, but logs and databases keep bodies. The mark stands where every
+//! other note of ours about an answer stands: at the top of a whole answer and of the first chunk of a stream, inside `message` or `response`
+//! where the dialect's events wrap the answer. The official SDKs keep or ignore fields that they do not know.
+//!
+//! Frames of the simulated provider pass a stream as they are, so they are marked here before anybody reads them. Answers that are written
+//! anew, because the client speaks another dialect, get their mark from the writer ([`relay`](crate::relay)).
+
+use bytes::Bytes;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::answer;
+use memchr::memmem;
+use serde_json::{Value, json};
+
+use crate::reply::Disclosure;
+
+/// The name of the mark.
+pub(crate) const SIMULATED: &str = "simulated";
+
+/// The field as it stands in a frame.
+const FIELD: &[u8] = br#""koboshi":{"simulated":true},"#;
+
+/// The note on an answer.
+pub(crate) fn note() -> Value {
+    json!({ SIMULATED: true })
+}
+
+/// A whole answer, marked if the simulated provider made it up.
+pub(crate) fn marked(dialect: Dialect, body: Bytes, facts: &Disclosure) -> Bytes {
+    if facts.simulated { answer::with_note(dialect, &body, &note()) } else { body }
+}
+
+/// Marks the frames of one stream of the simulated provider.
+pub(crate) struct StreamMark {
+    /// Behind this a frame is marked.
+    behind: &'static [u8],
+    /// All frames with it are marked, and not only the first one.
+    every: bool,
+    is_done: bool,
+}
+
+impl StreamMark {
+    pub(crate) const fn of(dialect: Dialect) -> Self {
+        let (behind, every): (&[u8], bool) = match dialect {
+            Dialect::Chat | Dialect::Gemini => (b"{", false),
+            Dialect::Messages => (br#""message":{"#, false),
+            // Clients keep the last one.
+            Dialect::Responses => (br#""response":{"#, true),
+        };
+        Self { behind, every, is_done: false }
+    }
+
+    /// A piece of the stream with the mark where it belongs.
+    pub(crate) fn add(&mut self, piece: Bytes) -> Bytes {
+        if self.is_done {
+            return piece;
+        }
+        let Some(found) = memmem::find(&piece, self.behind) else { return piece };
+        let (before, after) = piece.split_at(found + self.behind.len());
+        // An object without fields, or a broken one, takes no field with a comma behind it.
+        if after.first() != Some(&b'"') {
+            return piece;
+        }
+        self.is_done = !self.every;
+        [before, FIELD, after].concat().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_marked_where_notes_on_an_answer_stand() {
+        for (dialect, pieces, wanted) in [
+            (
+                Dialect::Chat,
+                vec!["data: {\"id\":1}\n\n", "data: {\"id\":2}\n\n"],
+                "data: {\"koboshi\":{\"simulated\":true},\"id\":1}\n\ndata: {\"id\":2}\n\n",
+            ),
+            (
+                Dialect::Messages,
+                vec!["data: {\"type\":\"message_start\",\"message\":{\"id\":1}}\n\n"],
+                "data: {\"type\":\"message_start\",\"message\":{\"koboshi\":{\"simulated\":true},\"id\":1}}\n\n",
+            ),
+            (
+                Dialect::Responses,
+                vec![
+                    "data: {\"response\":{\"id\":1}}\n\n", "data: {\"x\":1}\n\n",
+                    "data: {\"response\":{\"id\":1}}\n\n",
+                ],
+                "data: {\"response\":{\"koboshi\":{\"simulated\":true},\"id\":1}}\n\ndata: {\"x\":1}\n\n\
+                 data: {\"response\":{\"koboshi\":{\"simulated\":true},\"id\":1}}\n\n",
+            ),
+            (Dialect::Gemini, vec!["data: {}\n\n"], "data: {}\n\n"),
+        ] {
+            let mut mark = StreamMark::of(dialect);
+            let said: Vec<u8> = pieces.into_iter().flat_map(|piece| mark.add(Bytes::from(piece))).collect();
+            assert_eq!(String::from_utf8(said).unwrap(), wanted, "{dialect:?}");
+        }
+    }
+}
