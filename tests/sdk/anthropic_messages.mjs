@@ -54,12 +54,12 @@ async function streamed(events, began) {
 
 const sdk = {
   name: `@anthropic-ai/sdk ${version("@anthropic-ai/sdk")} (Node)`,
-  ends: { stop: "end_turn", length: "max_tokens", tools: "tool_use" },
+  ends: { stop: "end_turn", length: "max_tokens", tools: "tool_use", filter: "refusal" },
   base: Anthropic.APIError,
   named: (error) => error.constructor.name,
   told: (error) => error.error,
   errors: {
-    "fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", overloaded: "ServiceUnavailableError", "rate-429?retry_after=120": "RateLimitError",
+    "fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", overloaded: "OverloadedError", "rate-429?retry_after=120": "RateLimitError",
     context: "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
     "bad request": "BadRequestError",
   },

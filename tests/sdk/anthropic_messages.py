@@ -9,9 +9,9 @@ from suite import ASK, BASE, BOOK, KEY, Answer, Call, Suite, parsed
 
 class Sdk:
     name = f"anthropic {anthropic.__version__} (Python)"
-    ends = {"stop": "end_turn", "length": "max_tokens", "tools": "tool_use"}
+    ends = {"stop": "end_turn", "length": "max_tokens", "tools": "tool_use", "filter": "refusal"}
     base = anthropic.APIError
-    errors = {"fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", "overloaded": "ServiceUnavailableError", "rate-429?retry_after=120": "RateLimitError",
+    errors = {"fail-500": "InternalServerError", "fail-503": "ServiceUnavailableError", "overloaded": "OverloadedError", "rate-429?retry_after=120": "RateLimitError",
               "context": "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
               "bad request": "BadRequestError"}
     in_stream = {"APIStatusError", "InternalServerError"}
@@ -135,5 +135,14 @@ def times(suite, model):
         suite.check("Please try again " in error.message and error.request_id, f"no time or no id: {error.message}, {error.request_id}")
 
 
-Sdk.more = [helpers, times]
+def unserved(suite, model):
+    """What is not served is told in the SDK's own envelope, with what is."""
+    try:
+        list(suite.sdk.client.messages.batches.list())
+        suite.check(False, "batches are not served")
+    except anthropic.NotFoundError as error:
+        suite.check(error.body["error"]["type"] == "not_found_error" and "POST /v1/messages" in error.message, f"{error}")
+
+
+Sdk.more = [helpers, times, unserved]
 Suite(Sdk()).run()

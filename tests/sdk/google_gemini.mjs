@@ -27,7 +27,7 @@ function read(chunks) {
 
 const sdk = {
   name: `@google/genai ${version("@google/genai")} (Node)`,
-  ends: { stop: "STOP", length: "MAX_TOKENS", tools: "STOP" },
+  ends: { stop: "STOP", length: "MAX_TOKENS", tools: "STOP", filter: "SAFETY" },
   base: ApiError,
   // There is one class, and the status in it.
   named: (error) => `${error.constructor.name} ${error.status}`,

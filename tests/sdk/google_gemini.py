@@ -8,7 +8,7 @@ from suite import ASK, BASE, BOOK, KEY, Answer, Call, Suite
 
 class Sdk:
     name = f"google-genai {genai.__version__} (Python)"
-    ends = {"stop": "STOP", "length": "MAX_TOKENS", "tools": "STOP"}
+    ends = {"stop": "STOP", "length": "MAX_TOKENS", "tools": "STOP", "filter": "SAFETY"}
     base = errors.APIError
     errors = {"fail-500": "ServerError", "fail-503": "ServerError", "overloaded": "ServerError", "rate-429?retry_after=120": "ClientError", "context": "ClientError",
               "filter-400": "ClientError", "auth-401": "ServerError", "no model": "ClientError", "no key": "ClientError", "bad request": "ClientError"}
@@ -112,5 +112,14 @@ def codes(suite, model):
             suite.check((error.code, error.status) == (code, word), f"{route}: {error.code} {error.status}")
 
 
-Sdk.more = [helpers, codes]
+def unserved(suite, model):
+    """What is not served is told in the SDK's own envelope, with what is."""
+    try:
+        suite.sdk.client.models.embed_content(model=model, contents="hello")
+        suite.check(False, "embeddings are not served here")
+    except errors.ClientError as error:
+        suite.check((error.code, error.status) == (404, "NOT_FOUND") and ":generateContent" in error.message, f"{error}")
+
+
+Sdk.more = [helpers, codes, unserved]
 Suite(Sdk()).run()

@@ -38,7 +38,7 @@ async function streamed(chunks, began) {
 
 const sdk = {
   name: `openai ${version("openai")} (Node, chat)`,
-  ends: { stop: "stop", length: "length", tools: "tool_calls" },
+  ends: { stop: "stop", length: "length", tools: "tool_calls", filter: "content_filter" },
   base: OpenAI.APIError,
   named: (error) => error.constructor.name,
   told: (error) => error.error,

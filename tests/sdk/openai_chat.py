@@ -9,7 +9,7 @@ from suite import ASK, BASE, KEY, Answer, Call, Suite, parsed
 
 class Sdk:
     name = f"openai {openai.__version__} (Python, chat)"
-    ends = {"stop": "stop", "length": "length", "tools": "tool_calls"}
+    ends = {"stop": "stop", "length": "length", "tools": "tool_calls", "filter": "content_filter"}
     base = openai.APIError
     errors = {"fail-500": "InternalServerError", "fail-503": "InternalServerError", "overloaded": "InternalServerError", "rate-429?retry_after=120": "RateLimitError",
               "context": "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",
@@ -107,5 +107,14 @@ def embeddings(suite, model):
     suite.check(len(suite.sdk.client.embeddings.create(model="sim/ok", input="hello").data[0].embedding) > 0, "no embedding")
 
 
-Sdk.more = [helpers, embeddings]
+def unserved(suite, model):
+    """What is not served is told in the SDK's own envelope, with what is."""
+    try:
+        suite.sdk.client.images.generate(model="gpt-image-1", prompt="a doll")
+        suite.check(False, "images are not served")
+    except openai.NotFoundError as error:
+        suite.check("POST /v1/chat/completions" in error.message, f"{error}")
+
+
+Sdk.more = [helpers, embeddings, unserved]
 Suite(Sdk()).run()

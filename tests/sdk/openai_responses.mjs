@@ -52,7 +52,7 @@ async function streamed(events, began) {
 
 const sdk = {
   name: `openai ${version("openai")} (Node, responses)`,
-  ends: { stop: "completed", length: "incomplete: max_output_tokens", tools: "completed" },
+  ends: { stop: "completed", length: "incomplete: max_output_tokens", tools: "completed", filter: "incomplete: content_filter" },
   base: OpenAI.APIError,
   named: (error) => error.constructor.name,
   told: (error) => error.error,

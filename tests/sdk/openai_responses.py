@@ -9,7 +9,7 @@ from suite import ASK, BASE, KEY, Answer, Call, Suite, parsed
 
 class Sdk:
     name = f"openai {openai.__version__} (Python, responses)"
-    ends = {"stop": "completed", "length": "incomplete: max_output_tokens", "tools": "completed"}
+    ends = {"stop": "completed", "length": "incomplete: max_output_tokens", "tools": "completed", "filter": "incomplete: content_filter"}
     base = openai.APIError
     errors = {"fail-500": "InternalServerError", "fail-503": "InternalServerError", "overloaded": "InternalServerError", "rate-429?retry_after=120": "RateLimitError",
               "context": "BadRequestError", "filter-400": "BadRequestError", "auth-401": "InternalServerError", "no model": "NotFoundError", "no key": "AuthenticationError",

@@ -154,7 +154,12 @@ export class Suite {
   async errors(dialect) {
     for (const stream of [false, true]) {
       const streamed = stream ? " streamed" : "";
+      for (const fall of TABLE.filtered) {
+        await this.case(`${dialect}/${fall}${streamed}`, () => this.filtered(alone(dialect, fall, stream), stream));
+      }
       const faults = { ...Object.fromEntries(TABLE.errors.map((fall) => [fall, fall])), ...TABLE.alike, ...(dialect === DIALECTS[0] && TABLE.waits) };
+      // Google has no error for a prompt that it blocks: a good answer says it.
+      if (dialect === "gemini") delete faults["filter-400"];
       const cases = Object.entries(faults).map(([fall, like]) => [fall, like, alone(dialect, fall, stream), {}]);
       cases.push(
         ["no model", "no model", "no-such-model-at-all", {}], ["no key", "no key", `${dialect}.ok`, { key: "another-key" }],
@@ -168,6 +173,12 @@ export class Suite {
       }
     }
     for (const fall of TABLE.broken) await this.case(`${dialect}/${fall} error in the stream`, () => this.broken(alone(dialect, fall, true)));
+  }
+
+  // That a content filter ended an answer is a finish reason behind the text, and no exception.
+  async filtered(model, stream) {
+    const said = await this.sdk.ask(model, ASK, { stream });
+    this.check(said.finish === this.sdk.ends.filter && said.text.length > 0, show(said));
   }
 
   async wrong(what, model, more) {

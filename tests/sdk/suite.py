@@ -147,7 +147,12 @@ class Suite:
     def errors(self, dialect):
         for stream in (False, True):
             streamed = " streamed" if stream else ""
+            for fall in TABLE["filtered"]:
+                self.case(f"{dialect}/{fall}{streamed}", self.filtered, alone(dialect, fall, stream), stream)
             faults = {fall: fall for fall in TABLE["errors"]} | TABLE["alike"] | (TABLE["waits"] if dialect == DIALECTS[0] else {})
+            if dialect == "gemini":
+                # Google has no error for a prompt that it blocks: a good answer says it.
+                del faults["filter-400"]
             cases = [(fall, like, alone(dialect, fall, stream), {}) for fall, like in faults.items()]
             cases += [("no model", "no model", "no-such-model-at-all", {}), ("no key", "no key", f"{dialect}.ok", {"key": "another-key"}),
                       ("bad request", "bad request", f"{dialect}.ok", {"broken": True})]
@@ -157,6 +162,11 @@ class Suite:
                     self.case(f"{dialect}/{what} error{streamed}, the {nth} time", self.wrong, like, model, stream, **more)
         for fall in TABLE["broken"]:
             self.case(f"{dialect}/{fall} error in the stream", self.broken, alone(dialect, fall, True))
+
+    def filtered(self, model, stream):
+        """That a content filter ended an answer is a finish reason behind the text, and no exception."""
+        said = self.sdk.ask(model, ASK, stream=stream)
+        self.check(said.finish == self.sdk.ends["filter"] and len(said.text) > 0, f"{said}")
 
     def wrong(self, what, model, stream, **more):
         before, began = attempts(), time.monotonic()

@@ -39,7 +39,7 @@ def config(dialects=None):
         routes |= {f"{dialect}.fall.{slug(fall)}": [f"{dialect}/{fall}", f"{other}/ok"] for fall in falls}
         for stream, seed in ((False, 1), (True, 2)):
             # The seed changes nothing here but the name, and so the target.
-            routes |= {alone(dialect, fall, stream): [f"{dialect}/{fall}{'&' if '?' in fall else '?'}seed={seed}"] for fall in [*TABLE["errors"], *TABLE["alike"], *TABLE["waits"], *TABLE["broken"]]}
+            routes |= {alone(dialect, fall, stream): [f"{dialect}/{fall}{'&' if '?' in fall else '?'}seed={seed}"] for fall in [*TABLE["errors"], *TABLE["alike"], *TABLE["waits"], *TABLE["filtered"], *TABLE["broken"]]}
     return {
         "store": "memory",
         "keys": {"tests": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}},
