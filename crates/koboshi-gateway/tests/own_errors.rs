@@ -452,3 +452,31 @@ fn a_demo_asks_no_provider_whatever_the_config_names() {
     }
     assert_eq!(one.all_calls(), 0);
 }
+
+#[test]
+fn what_a_demo_made_up_is_not_given_once_providers_are_real() {
+    let (one, store) = (koboshi_testkit::Upstream::start(), MemoryStore::default());
+    let mut settings = config();
+    settings.providers.insert("one".to_owned(), provider(one.url()));
+    settings.routes.insert("m".to_owned(), route(&["one/fail-503"]));
+    settings.degrade.cache = koboshi_config::gateway::CacheMode::Serve;
+    let ask = |gateway: &koboshi_gateway::Gateway| {
+        let mut client = Client::to(gateway.address());
+        client.send("POST", CHAT, &[], chat(false).to_string().as_bytes());
+        client.read()
+    };
+    let gateway = start_demo(settings.clone(), &store).unwrap();
+    assert_eq!(ask(&gateway).header("x-koboshi-cache"), None);
+    let kept = ask(&gateway);
+    assert_eq!(
+        (kept.header("x-koboshi-cache"), kept.header("x-koboshi-simulated")),
+        (Some("hit"), Some("true"))
+    );
+    assert_eq!(kept.json()["koboshi"]["simulated"], true, "{kept:?}");
+    // The store has it too, and would be asked where the provider fails.
+    gateway.stop();
+    let gateway = start(settings, &store).unwrap();
+    let answer = ask(&gateway);
+    assert_eq!((answer.status, answer.header("x-koboshi-simulated")), (503, None), "{answer:?}");
+    assert!(one.all_calls() > 0);
+}
