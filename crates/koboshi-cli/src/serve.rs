@@ -268,7 +268,7 @@ fn greet(
     }
     writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
     // A gateway with keys wants one of them.
-    let key = if config.keys.is_empty() { "" } else { " -H \"authorization: Bearer $KOBOSHI_KEY\"" };
+    let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
     writeln!(
         out,
         "  curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"

@@ -161,7 +161,7 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
         format!("keys: {{laptop: {{sha256: \"{}\"}}}}\nroutes: {{talk: [sim/ok]}}\n", "0".repeat(64));
     std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
     let (said, at, mut child) = started(folder.path(), &[], &[]);
-    assert!(said.contains("authorization: Bearer $KOBOSHI_KEY"), "{said}");
+    assert!(said.contains("authorization: Bearer YOUR_KEY"), "{said}");
     let (status, body) = asked(at, "sim/ok");
     assert!(status == 401 && body["error"]["message"].as_str().unwrap().contains("koboshi.yaml"), "{body}");
     child.kill().unwrap();

@@ -143,7 +143,7 @@ fn an_order_means_what_a_person_expects_or_is_refused_with_near_names() {
     let refused = cool("model:okk", false);
     assert_eq!((refused.status, &refused.json()["error"]["param"]), (404, &json!("key")));
     let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
-    assert!(said.contains("no target has the key `model:okk`") && said.contains("model:sim/ok"), "{said}");
+    assert!(said.contains("No target has the key model:okk.") && said.contains("model:sim/ok"), "{said}");
     assert_eq!(cool("model:okk", true).json()["changed"], true, "forced");
     let keys = get(at, "/koboshi/keys").json();
     assert!(

@@ -211,7 +211,7 @@ fn every_refusal_is_a_sentence_of_its_own_in_both_languages() {
             400,
             ["time in the future", "未来の日時"],
         ),
-        ("GET", "/koboshi/journal?limit=0", &[], "", 400, ["from 1 to 1000", "1 から 1000 まで"]),
+        ("GET", "/koboshi/journal?limit=0", &[], "", 400, ["from 1 to 10000", "1 から 10000 まで"]),
         ("GET", "/koboshi/journal?what=x", &[], "", 400, ["unknown value", "what の値が正しくありません"]),
         ("GET", "/koboshi/journal?since=soon", &[], "", 400, ["length of time", "時間の長さ"]),
         ("GET", "/koboshi/journal?wat=x", &[], "", 400, ["parameter wat", "wat というクエリパラメーター"]),
