@@ -516,7 +516,7 @@ init-next = 次に、OPENAI_API_KEY を設定するか別のプロバイダー�
 serve-listens = Koboshi は { $place } で待ち受けています
 serve-label-providers = プロバイダー
 serve-label-config = 設定
-serve-label-store = 保存先
+serve-label-store = ストア
 serve-no-config = なし（既定値と環境変数を使います）
 serve-try = 試してみるには:
 
@@ -646,8 +646,8 @@ refused-feed-full =
     .message = フィードを受信しているクライアントが多すぎます。
     .suggestion = いずれかを閉じてから、もう一度お試しください。
 refused-store =
-    .message = 保存先を読み取れません（{ $why }）。
-    .suggestion = このゲートウェイの保存先を確認してから、もう一度お試しください。接続の状態は GET /ready で確認できます。
+    .message = ストアを読み取れません（{ $why }）。
+    .suggestion = このゲートウェイのストアを確認してから、もう一度お試しください。接続の状態は GET /ready で確認できます。
 refused-internal =
     .message = Koboshi の内部でエラーが発生しました。
     .suggestion = もう一度お試しください。続く場合は、リクエスト ID を添えて報告してください。
@@ -664,8 +664,8 @@ ready-no-provider =
     .message = AI プロバイダーが設定されていません。応答できるのは sim/… という名前のモデルだけです。
     .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi init で koboshi.yaml を作成するか、koboshi serve --demo で起動してください。
 ready-store =
-    .message = 保存先の読み込みがまだ終わっていません。
-    .suggestion = しばらくお待ちください。この状態が続く場合は、保存先に接続できるか確認してください。
+    .message = ストアの読み込みがまだ終わっていません。
+    .suggestion = しばらくお待ちください。この状態が続く場合は、ストアに接続できるか確認してください。
 
 ## GET /
 
