@@ -44,13 +44,14 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   koboshi check                        check the config in use, and show what differs from the defaults
   koboshi check koboshi.yaml           check this file
+  koboshi check --lang ja              in Japanese
   koboshi check --format json          for programs
   koboshi check --schema > koboshi.schema.json   for editors: completion, descriptions and checks
 
 The file is the one given here, else the one that KOBOSHI_CONFIG names, else ./koboshi.yaml,
 else koboshi/koboshi.yaml in XDG_CONFIG_HOME or ~/.config. Without a file the defaults are used.
 
-Exit status: 0 correct, 1 something is wrong in the file, 2 the file cannot be read.";
+Exit status: 0 valid, perhaps with warnings, 1 something is wrong in the file, 2 the file cannot be read.";
 
 const CORPUS_EXAMPLES: &str = "\
 Examples:
@@ -248,6 +249,8 @@ pub(crate) struct ConfigArgs {
     /// Print the JSON Schema of the config instead, for editors
     #[arg(long, conflicts_with = "file")]
     pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
 }
 
 #[derive(Debug, Args)]

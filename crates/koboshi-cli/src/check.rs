@@ -1,25 +1,29 @@
-//! `koboshi check`: is the config good, and what does it change?
+//! `koboshi check`: is the config valid, and what does it change?
 //!
 //! What is wrong goes to standard output like every other answer of a command; standard error and exit status 2 are for
-//! a file that cannot be read at all.
+//! a file that cannot be read at all. Warnings (old names of keys, an address without its usual path) do not change the exit status.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use koboshi_config::Config;
 use koboshi_config::check::{Problem, Problems};
-use koboshi_config::file::{load_file, locate, usual_places};
-use koboshi_config::schema::{Difference, differences, json_schema};
+use koboshi_config::config::Language;
+use koboshi_config::file::{check_file, locate, usual_places};
+use koboshi_config::load::{Loaded, Outside};
+use koboshi_config::schema::{Difference, differences_in, json_schema};
+use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ConfigArgs, Format};
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, sim_names};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const MARK: Style = AnsiColor::Yellow.on_default();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     let mut out = stdout().lock();
@@ -30,77 +34,142 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.file.as_deref(), &lookup);
-    let loaded = match &file {
-        Some(file) => load_file(file, &lookup),
-        None => Ok(Config::default()),
+    let outside = Outside { lookup: &lookup, sim: &sim_names::mistake };
+    let (loaded, warnings) = match file.as_deref().map(|file| check_file(file, outside)) {
+        None => (Ok(Config::default()), Vec::new()),
+        Some(Ok(Loaded { config, warnings, .. })) => (Ok(config), warnings),
+        Some(Err(problems)) => {
+            let warnings = problems.warnings().to_vec();
+            (Err(problems), warnings)
+        }
     };
+    // A file that cannot be used cannot say in which language to complain of it.
+    let lang = args.lang.get(loaded.as_ref().unwrap_or(&Config::default()));
+    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
+    let say = Say { phrases: &phrases, lang };
     if let Err(problems) = &loaded
         && problems.is_unreadable()
     {
-        return Err(Failure::new(problems.to_string()));
+        return Err(Failure::new(problems.show(say.language())));
     }
     match args.format {
-        Format::Text => match &loaded {
-            Ok(config) => good(&mut out, file.as_deref(), config, &usual_places(&lookup))?,
-            Err(problems) => bad(&mut out, problems)?,
-        },
+        Format::Text => {
+            for warning in &warnings {
+                let label = say.text("check-warning", &[]);
+                writeln!(
+                    out,
+                    "{WARNING}{label}{WARNING:#} {}\n",
+                    coloured(warning, say.language(), WARNING)
+                )?;
+            }
+            match &loaded {
+                Ok(config) => {
+                    good(&mut out, file.as_deref(), config, &say, &usual_places(&lookup), warnings.len())?
+                }
+                Err(problems) => bad(&mut out, problems, &say)?,
+            }
+        }
         Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &as_json(file.as_deref(), &loaded))
-                .map_err(io::Error::from)?;
+            let answer = as_json(file.as_deref(), &loaded, &warnings, say.language());
+            serde_json::to_writer_pretty(&mut out, &answer).map_err(io::Error::from)?;
             writeln!(out)?;
         }
     }
     Ok(if loaded.is_ok() { Exit::Good } else { Exit::Found })
 }
 
+/// Says things in the reader's language.
+struct Say<'p> {
+    phrases: &'p Phrases,
+    lang: Lang,
+}
+
+impl Say<'_> {
+    fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
+        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
+    }
+
+    fn language(&self) -> Language {
+        match self.lang {
+            Lang::En => Language::En,
+            Lang::Ja => Language::Ja,
+        }
+    }
+}
+
 fn good(
     out: &mut impl Write,
     file: Option<&Path>,
     config: &Config,
-    looked_in: &[std::path::PathBuf],
+    say: &Say<'_>,
+    looked_in: &[PathBuf],
+    warnings: usize,
 ) -> io::Result<()> {
     match file {
-        Some(file) => writeln!(out, "{}: {GOOD}good{GOOD:#}", file.display())?,
+        Some(file) => {
+            let verdict = say.text("check-good", &[]);
+            let count = warnings.to_string();
+            let noted = match warnings {
+                0 => String::new(),
+                1 => say.text("check-one-warning", &[]),
+                _ => say.text("check-warnings", &[("count", &count)]),
+            };
+            writeln!(out, "{}: {GOOD}{verdict}{GOOD:#}{noted}", file.display())?;
+        }
         None => {
             let places: Vec<String> = looked_in.iter().map(|place| place.display().to_string()).collect();
-            writeln!(out, "no config file, so all defaults hold (looked for {})", places.join(", "))?;
+            writeln!(out, "{}", say.text("check-no-file", &[("places", &places.join(", "))]))?;
         }
     }
-    let changes = differences(config);
+    let changes = differences_in(config, say.language());
     if file.is_some() && changes.is_empty() {
-        writeln!(out, "All values are the defaults.")?;
+        writeln!(out, "{}", say.text("check-all-defaults", &[]))?;
     }
     if changes.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWhat differs from the defaults:")?;
-    let wide = |text: fn(&Difference) -> String| {
-        changes.iter().map(|one| text(one).chars().count()).max().unwrap_or(0)
-    };
-    let (keys, values) = (wide(|one| one.path.clone()), wide(|one| one.value.clone()));
+    writeln!(out, "\n{}", say.text("check-differs", &[]))?;
+    let wide =
+        |text: fn(&Difference) -> &str| changes.iter().map(|one| width(text(one))).max().unwrap_or_default();
+    let (keys, values) = (wide(|one| &one.path), wide(|one| &one.value));
     for change in &changes {
-        let (path, value, default) = (&change.path, &change.value, &change.default);
-        writeln!(out, "  {path:<keys$}  {value:<values$}  (default {default})")?;
+        let (path, value) = (&change.path, &change.value);
+        let default = say.text("check-default", &[("value", &change.default)]);
+        let (after_path, after_value) = (keys - width(path), values - width(value));
+        writeln!(out, "  {path}{:after_path$}  {value}{:after_value$}  {default}", "", "")?;
     }
     Ok(())
 }
 
-fn bad(out: &mut impl Write, problems: &Problems) -> io::Result<()> {
+/// Columns of a terminal: Japanese takes two a letter.
+fn width(text: &str) -> usize {
+    text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
+}
+
+fn bad(out: &mut impl Write, problems: &Problems, say: &Say<'_>) -> io::Result<()> {
     for problem in problems {
-        writeln!(out, "{}\n", coloured(problem))?;
+        writeln!(out, "{}\n", coloured(problem, say.language(), BAD))?;
     }
-    let count = problems.count();
-    let (noun, left_out) = (if count == 1 { "problem" } else { "problems" }, problems.left_out());
-    let more = if left_out > 0 { format!(", {left_out} of them not shown") } else { String::new() };
-    writeln!(out, "{BAD}{count} {noun}{BAD:#}{more}. The keys are described in docs/config.md.")
+    let (count, left_out) = (problems.count().to_string(), problems.left_out());
+    let counted = match problems.count() {
+        1 => say.text("check-one-problem", &[]),
+        _ => say.text("check-problems", &[("count", &count)]),
+    };
+    let more = match left_out {
+        0 => String::new(),
+        _ => say.text("check-not-shown", &[("count", &left_out.to_string())]),
+    };
+    let described = say.text("check-described", &[]);
+    writeln!(out, "{BAD}{counted}{BAD:#}{more}{described}")
 }
 
 /// The problem as it says itself, with its message and its marks in colour.
-fn coloured(problem: &Problem) -> String {
-    let plain = problem.to_string();
-    let message = format!("{BAD}{}{BAD:#}", problem.message);
+fn coloured(problem: &Problem, language: Language, style: Style) -> String {
+    let plain = problem.show(language);
+    let said = problem.message.get(language);
+    let message = format!("{style}{said}{style:#}");
     let mut lines = plain.lines();
-    let first = lines.next().unwrap_or_default().replacen(&problem.message, &message, 1);
+    let first = lines.next().unwrap_or_default().replacen(said, &message, 1);
     let rest = lines.map(|line| match line.trim_start().strip_prefix("| ") {
         Some(marks) if marks.trim_start().starts_with('^') => {
             line.replacen(marks.trim(), &format!("{MARK}{}{MARK:#}", marks.trim()), 1)
@@ -110,27 +179,40 @@ fn coloured(problem: &Problem) -> String {
     std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n")
 }
 
-fn as_json(file: Option<&Path>, loaded: &Result<Config, Problems>) -> Json {
+fn as_json(
+    file: Option<&Path>,
+    loaded: &Result<Config, Problems>,
+    warnings: &[Problem],
+    language: Language,
+) -> Json {
     let file = file.map(|file| file.display().to_string());
     let changed: Vec<Json> = loaded
         .as_ref()
-        .map(differences)
+        .map(|config| differences_in(config, language))
         .unwrap_or_default()
         .iter()
         .map(|one| json!({"key": one.path, "value": one.value, "default": one.default}))
         .collect();
-    let problems: Vec<Json> =
-        loaded.as_ref().err().map(|all| all.iter().map(problem_json).collect()).unwrap_or_default();
-    json!({"file": file, "good": loaded.is_ok(), "problems": problems, "differs": changed})
+    let all = |problems: &mut dyn Iterator<Item = &Problem>| -> Vec<Json> {
+        problems.map(|problem| problem_json(problem, language)).collect()
+    };
+    let problems = loaded.as_ref().err().map(|problems| all(&mut problems.iter())).unwrap_or_default();
+    json!({
+        "file": file,
+        "good": loaded.is_ok(),
+        "problems": problems,
+        "warnings": all(&mut warnings.iter()),
+        "differs": changed,
+    })
 }
 
-fn problem_json(problem: &Problem) -> Json {
+fn problem_json(problem: &Problem, language: Language) -> Json {
     json!({
         "file": problem.file,
         "line": problem.place.map(|place| place.line),
         "column": problem.place.map(|place| place.column),
         "key": problem.path,
-        "message": problem.message,
-        "hint": problem.hint,
+        "message": problem.message.get(language),
+        "hint": problem.hint.as_ref().map(|hint| hint.get(language)),
     })
 }

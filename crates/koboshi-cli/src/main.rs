@@ -20,6 +20,7 @@ mod repair;
 mod rules;
 mod serve;
 mod settings;
+mod sim_names;
 mod state;
 
 use std::io::Write;

@@ -61,7 +61,7 @@ fn a_file_that_is_not_there_is_status_2() {
 
 #[test]
 fn a_good_file_says_what_it_changes() {
-    let text = "retry: {preset: network, attempts: 4}\nbreaker: {consecutive: off}\nstore: {redis: '${URL}'}\nlanguage: ja\nerror_protection: {default_cooldown_seconds: 90}\n";
+    let text = "retry: {preset: network, max_attempts: 4}\nbreaker: {consecutive_failures: off}\nstore: {redis: '${URL}'}\nerror_protection: {default_cooldown_seconds: 90}\n";
     let path = scratch("changes.yaml", text);
     let folder = std::path::Path::new(&path).parent().unwrap().display().to_string();
     let out = run_in(&folder, &["check", "changes.yaml"], &[("URL", "redis://:hunter2@cache:6379/0")]);
@@ -71,7 +71,7 @@ fn a_good_file_says_what_it_changes() {
 
 #[test]
 fn a_gateway_is_shown_entry_by_entry() {
-    let text = "serve: {hosts: [koboshi.example]}\nkeys: {alice: {sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}}\nproviders:\n  mira: {kind: openai, base_url: http://localhost:8080/v1, keys: ['${KEY}', '${KEY}2'], timeouts: {first: 1m}}\nroutes:\n  gpt-4.1: ['mira/{model}', sim/ok]\nguard: {tools: {dice: {free: true}}}\n";
+    let text = "serve: {allowed_hosts: [koboshi.example]}\nkeys: {alice: {sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}}\nproviders:\n  mira: {kind: openai, base_url: http://localhost:8080/v1, keys: ['${KEY}', '${KEY}2'], timeouts: {first_token: 1m}}\nroutes:\n  gpt-4.1: ['mira/{model}', sim/ok]\nguard: {tools: {dice: {unlimited: true}}}\n";
     let path = scratch("gateway.yaml", text);
     let folder = std::path::Path::new(&path).parent().unwrap().display().to_string();
     let out = run_in(&folder, &["check", "gateway.yaml"], &[("KEY", "hunter2")]);
@@ -95,7 +95,7 @@ fn programs_get_the_places_as_numbers() {
     assert_eq!((first["line"].as_u64(), first["column"].as_u64()), (Some(2), Some(3)));
     assert_eq!(
         (first["key"].as_str(), first["hint"].as_str()),
-        (Some("retry.attemps"), Some("did you mean `attempts`?"))
+        (Some("retry.max_attemps"), Some("did you mean `max_attempts`?"))
     );
     assert!(!out.text.contains("hunter2"));
     let good = json(&run_in("examples", &["check", "koboshi.yaml", "--format", "json"], &[]));
@@ -115,4 +115,101 @@ fn colour_is_for_terminals() {
     assert!(!run_in(BROKEN, &["check", "several.yaml"], &[]).text.contains('\u{1b}'));
     let forced = run_in(BROKEN, &["check", "several.yaml"], &[("CLICOLOR_FORCE", "1")]);
     assert!(forced.text.contains('\u{1b}'));
+}
+
+fn folder_of(path: &str) -> String {
+    std::path::Path::new(path).parent().unwrap().display().to_string()
+}
+
+#[test]
+fn an_address_without_its_usual_path_is_a_warning() {
+    for (kind, url, right) in [
+        ("openai", "https://api.openai.com", "https://api.openai.com/v1"),
+        ("openai", "http://localhost:8000/", "http://localhost:8000/v1"),
+        ("openai", "https://api.groq.com", "https://api.groq.com/openai/v1"),
+        ("anthropic", "https://api.anthropic.com", "https://api.anthropic.com/v1"),
+        (
+            "gemini", "https://generativelanguage.googleapis.com",
+            "https://generativelanguage.googleapis.com/v1beta",
+        ),
+        ("ollama", "http://127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
+    ] {
+        let path =
+            scratch("no-path.yaml", &format!("providers: {{a: {{kind: {kind}, base_url: '{url}'}}}}\n"));
+        let out = run_in(&folder_of(&path), &["check", "no-path.yaml"], &[]);
+        assert_eq!(out.status, 0, "{}", out.text);
+        assert!(out.text.contains("warning: no-path.yaml:1:"), "{}", out.text);
+        assert!(out.text.contains(&format!("hint: write `{right}`")), "{}", out.text);
+        let answer = json(&run_in(&folder_of(&path), &["check", "no-path.yaml", "--format", "json"], &[]));
+        assert_eq!((answer["good"].as_bool(), answer["problems"].as_array().unwrap().len()), (Some(true), 0));
+        assert_eq!(answer["warnings"][0]["key"], "providers.a.base_url");
+    }
+    let fine = "providers:\n  a: {kind: openai, base_url: https://api.openai.com/v1}\n  b: {kind: azure, base_url: 'https://x.openai.azure.com'}\n  c: {kind: openai, base_url: https://api.perplexity.ai}\n";
+    let path = scratch("paths.yaml", fine);
+    let out = run_in(&folder_of(&path), &["check", "paths.yaml"], &[]);
+    assert!(out.status == 0 && !out.text.contains("warning"), "{}", out.text);
+}
+
+#[test]
+fn old_names_are_warnings_that_name_the_new_ones() {
+    let text = "serve: {hold: 5s}\nproviders: {a: {kind: sim, timeouts: {whole: 1m}}}\nbreaker: {window: {least_calls: 3}}\n";
+    let path = scratch("old.yaml", text);
+    let out = run_in(&folder_of(&path), &["check", "old.yaml"], &[]);
+    assert_eq!(out.status, 0, "{}", out.text);
+    for (old, new) in [
+        ("serve.hold", "serve.first_byte_hold"),
+        ("providers.a.timeouts.whole", "providers.a.timeouts.unary"),
+        ("breaker.window.least_calls", "breaker.window.min_calls"),
+    ] {
+        assert!(
+            out.text.contains(&format!("`{old}` is an old name: it is called `{new}` now")),
+            "{}",
+            out.text
+        );
+    }
+    assert!(out.text.contains("old.yaml: valid, 3 warnings"), "{}", out.text);
+}
+
+#[test]
+fn japanese_readers_are_told_in_japanese() {
+    for name in ["several", "secrets-in-wrong-places", "entries", "kinds", "sim-names", "litellm", "braces"] {
+        let file = format!("{name}.yaml");
+        let flag = run_in(BROKEN, &["check", &file, "--lang", "ja"], &[]);
+        let locale = run_in(BROKEN, &["check", &file], &[("LANG", "ja_JP.UTF-8")]);
+        assert_eq!((&flag.text, flag.status), (&locale.text, 1), "{name}");
+        insta::assert_snapshot!(format!("{name}-ja"), said(&flag));
+    }
+    // No problem is said in English: every message has letters of the language.
+    let is_japanese =
+        |text: &str| text.chars().any(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}'));
+    for entry in std::fs::read_dir(repository(BROKEN)).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let answer = json(&run_in(BROKEN, &["check", &name, "--lang", "ja", "--format", "json"], &[]));
+        for problem in answer["problems"].as_array().unwrap() {
+            for part in ["message", "hint"] {
+                let text = problem[part].as_str().unwrap_or("なし");
+                assert!(is_japanese(text), "{name}: {text}");
+            }
+        }
+    }
+    let missing = run_in(BROKEN, &["check", "not-there.yml", "--lang", "ja"], &[]);
+    assert!(missing.status == 2 && missing.error.contains("読み込めません"), "{}", missing.error);
+    let good = run_in("examples", &["check", "koboshi.yaml", "--lang", "ja"], &[]);
+    assert!(good.text.contains("問題ありません") && good.text.contains("すべて既定値です"), "{}", good.text);
+}
+
+#[test]
+fn secrets_are_shown_neither_to_people_nor_to_programs() {
+    for args in [
+        &["check", "secrets-in-wrong-places.yaml"][..],
+        &["check", "secrets-in-wrong-places.yaml", "--format", "json"],
+    ] {
+        for lang in ["en", "ja"] {
+            let mut all = args.to_vec();
+            all.extend(["--lang", lang]);
+            let out = run_in(BROKEN, &all, &[]);
+            assert_eq!(out.status, 1);
+            assert!(!out.text.contains("hunter2") && !out.text.contains("5f2c9a"), "{}", out.text);
+        }
+    }
 }

@@ -24,7 +24,7 @@ fn says(served: &Served, text: &str) {
 fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
     let folder = tempfile::tempdir().unwrap();
     let (config, answers) = (folder.path().join("koboshi.yaml"), folder.path().join("answers.yaml"));
-    std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers: answers.yaml}\n").unwrap();
+    std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers_file: answers.yaml}\n").unwrap();
     std::fs::write(&answers, "answers: [{text: {en: first}}]\n").unwrap();
     let mut served = Served::start(&config, &folder.path().join("store.db"));
     says(&served, "first");
@@ -34,7 +34,7 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
     signal(&served.child, "-HUP");
     says(&served, "second");
     std::fs::write(folder.path().join("other.yaml"), "answers: [{text: {en: third}}]\n").unwrap();
-    std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers: other.yaml}\n").unwrap();
+    std::fs::write(&config, "routes: {talk: [sim/quota]}\ndegrade: {answers_file: other.yaml}\n").unwrap();
     signal(&served.child, "-HUP");
     says(&served, "third");
     signal(&served.child, "-TERM");

@@ -1,61 +1,108 @@
 //! YAML that cannot be read: what the library says of it, and what that most often means.
 
-use crate::check::{Problem, Source};
-use crate::mask::in_broken;
+use crate::check::Problem;
+use crate::source::Source;
 use crate::tree;
+use crate::words::{Words, words};
 
 /// What the library says of broken YAML, what that most often means, and what to do.
-const BROKEN: &[(&str, &str, &str)] = &[
-    ("tab", "a tab is used as indentation", "YAML is indented with spaces: replace the tab"),
+const BROKEN: &[(&str, Words, Words)] = &[
+    (
+        "tab",
+        words("a tab is used as indentation", "インデントにタブが使われています"),
+        words(
+            "YAML is indented with spaces: replace the tab",
+            "YAML のインデントは空白で書きます。タブを置き換えてください",
+        ),
+    ),
     (
         "did not find expected key",
-        "the indentation does not fit the lines above",
-        "keys of one section begin in the same column; a quote that is not closed above does this too",
+        words("the indentation does not fit the lines above", "インデントが上の行と合っていません"),
+        words(
+            "keys of one section begin in the same column; a quote that is not closed above does this too",
+            "同じセクションのキーは同じ桁から始めてください。上の行で引用符が閉じていない場合もこうなります",
+        ),
     ),
     (
         "indentation",
-        "the indentation does not fit, or a quote above is not closed",
-        "close the quote, or begin the keys of one section in the same column",
+        words(
+            "the indentation does not fit, or a quote above is not closed",
+            "インデントが合っていないか、上の行で引用符が閉じていません",
+        ),
+        words(
+            "close the quote, or begin the keys of one section in the same column",
+            "引用符を閉じるか、同じセクションのキーを同じ桁から始めてください",
+        ),
     ),
     (
         "mapping values are not allowed",
-        "a second `: ` in one line",
-        "put a value that holds `: ` in quotes, or the second key in a line of its own",
+        words("a second `: ` in one line", "1 行に `: ` が 2 つあります"),
+        words(
+            "put a value that holds `: ` in quotes, or the second key in a line of its own",
+            "`: ` を含む値は引用符で囲むか、2 つ目のキーを別の行に書いてください",
+        ),
     ),
     (
         "while parsing a flow",
-        "a comma or a closing bracket is missing, or a text with `{` or `[` stands in brackets without quotes",
-        "put it in quotes, as in `[\"openai/{model}\", \"${NAME}\"]`, or write one `- part` in each line",
+        words(
+            "a comma or a closing bracket is missing, or a text with `{` or `[` stands in brackets without quotes",
+            "カンマか閉じかっこが足りないか、`{` や `[` を含む文字列がかっこの中に引用符なしで書かれています",
+        ),
+        words(
+            "put it in quotes, as in `[\"openai/{model}\", \"${NAME}\"]`, or write one `- part` in each line",
+            "`[\"openai/{model}\", \"${NAME}\"]` のように引用符で囲むか、1 行に 1 つずつ `- 値` と書いてください",
+        ),
     ),
-    ("unclosed", "a bracket or quote is not closed", "close it, or put the whole value in quotes"),
     (
-        "multiple yaml documents", "a second document begins here",
-        "one file holds one config: take the `---` line above out",
+        "unclosed",
+        words("a bracket or quote is not closed", "かっこか引用符が閉じていません"),
+        words("close it, or put the whole value in quotes", "閉じるか、値全体を引用符で囲んでください"),
     ),
-    ("unexpected character", "a character that cannot begin a value", "put the value in quotes"),
     (
-        "unknown anchor", "an alias (`*name`) without its anchor (`&name`)",
-        "put a value that begins with `*` in quotes",
+        "multiple yaml documents",
+        words("a second document begins here", "ここから 2 つ目のドキュメントが始まっています"),
+        words(
+            "one file holds one config: take the `---` line above out",
+            "1 つのファイルに書ける設定は 1 つです。上の `---` の行を削除してください",
+        ),
     ),
-    ("budget", TOO_MUCH, "is this the right file?"),
-    ("limit", TOO_MUCH, "is this the right file?"),
+    (
+        "unexpected character",
+        words("a character that cannot begin a value", "値の先頭に使えない文字です"),
+        words("put the value in quotes", "値を引用符で囲んでください"),
+    ),
+    (
+        "unknown anchor",
+        words(
+            "an alias (`*name`) without its anchor (`&name`)",
+            "エイリアス（`*name`）に対応するアンカー（`&name`）がありません",
+        ),
+        words("put a value that begins with `*` in quotes", "`*` で始まる値は引用符で囲んでください"),
+    ),
+    ("budget", TOO_MUCH, RIGHT_FILE),
+    ("limit", TOO_MUCH, RIGHT_FILE),
 ];
-const TOO_MUCH: &str = "too deep, too many values or too many aliases for a config";
+const TOO_MUCH: Words = words(
+    "too deep, too many values or too many aliases for a config",
+    "設定ファイルとしては深すぎるか、値やエイリアスが多すぎます",
+);
+const RIGHT_FILE: Words = words("is this the right file?", "ファイルは正しいですか？");
 
+/// The library's own words are not shown: they may quote the file.
 pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
     let said = broken.message.to_lowercase();
     let (message, hint) = match BROKEN.iter().find(|(part, _, _)| said.contains(part)) {
-        Some((_, message, hint)) => ((*message).to_owned(), *hint),
+        Some((_, message, hint)) => (*message, *hint),
         None => (
-            format!("this is not YAML: {}", crate::check::printable(&broken.message)),
-            "quotes, brackets and indentation are what most often goes wrong",
+            words("this is not YAML", "YAML として読めません"),
+            words(
+                "quotes, brackets and indentation are what most often goes wrong",
+                "引用符、かっこ、インデントの誤りが最も多い原因です",
+            ),
         ),
     };
     match broken.spot {
-        Some(spot) => {
-            let hide = in_broken(source.text, spot.line);
-            source.problem(spot, "", message, Some(hint.to_owned()), hide)
-        }
-        None => Problem::of_file(source.name, message, Some(hint.to_owned())),
+        Some(spot) => source.problem(spot, "", message, Some(hint.into())),
+        None => Problem::of_file(source.name, message, Some(hint.into())),
     }
 }

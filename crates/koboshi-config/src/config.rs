@@ -62,7 +62,7 @@ pub struct Config {
     pub guard: GuardConfig,
     /// What is answered when nobody can.
     pub degrade: DegradeConfig,
-    /// What clients are told of errors.
+    /// Errors as clients get them.
     pub errors: ErrorsConfig,
     /// What is written to the log.
     pub log: LogConfig,

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use koboshi::classify::{RuleSource, Rules};
 
-use crate::check::{Problem, Problems, Source};
+use crate::check::{Problem, Problems};
 use crate::config::Config;
-use crate::load::{LARGEST, Loaded, load_located, too_large};
-use crate::tree::{Spot, without_place};
+use crate::load::{LARGEST, Loaded, Outside, load_located, too_large};
+use crate::source::Source;
+use crate::tree::{self, Spot, without_place};
+use crate::words::{Text, Words, text, tr, words};
 
 /// The name of the file.
 pub const FILE_NAME: &str = "koboshi.yaml";
@@ -51,7 +53,15 @@ pub fn usual_places(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
 /// # Errors
 /// Everything that is wrong, with its place; [`Problems::is_unreadable`] when the file itself could not be read.
 pub fn load_file(path: &Path, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
-    load_bytes(path, &read(path)?, lookup)
+    load_bytes(path, &read(path)?, Outside::new(lookup)).map(|loaded| loaded.config)
+}
+
+/// The same with warnings, and with everything that the file can be held against.
+///
+/// # Errors
+/// As [`load_file`].
+pub fn check_file(path: &Path, outside: Outside<'_>) -> Result<Loaded, Problems> {
+    load_bytes(path, &read(path)?, outside)
 }
 
 /// Reads the bytes of a config file.
@@ -62,34 +72,37 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problems> {
         Ok(None) => Err(Problems::unreadable(too_large(&name))),
         Err(error) => {
             let hint = match error.kind() {
-                io::ErrorKind::NotFound => {
-                    Some("is the path right? It is relative to the current folder".to_owned())
-                }
-                io::ErrorKind::PermissionDenied => {
-                    Some("the user that runs koboshi must be able to read it".to_owned())
-                }
+                io::ErrorKind::NotFound => Some(words(
+                    "is the path right? It is relative to the current folder",
+                    "パスは正しいですか？ 現在のフォルダーからの相対パスです",
+                )),
+                io::ErrorKind::PermissionDenied => Some(words(
+                    "the user that runs koboshi must be able to read it",
+                    "koboshi を実行するユーザーに読み取り権限が必要です",
+                )),
                 _ => None,
             };
-            Err(Problems::unreadable(Problem::of_file(
-                &name,
-                format!("cannot be read: {}", reason(&error)),
-                hint,
-            )))
+            let message = Text::of(|language| {
+                let reason = reason(&error).get(language).to_owned();
+                tr!(language, "cannot be read: {reason}", "読み込めません: {reason}")
+            });
+            Err(Problems::unreadable(Problem::of_file(&name, message, hint.map(Text::from))))
         }
     }
 }
 
 /// Loads a config from the bytes of its file, and checks the rule files that it names.
-pub(crate) fn load_bytes(
-    path: &Path,
-    bytes: &[u8],
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Config, Problems> {
+pub(crate) fn load_bytes(path: &Path, bytes: &[u8], outside: Outside<'_>) -> Result<Loaded, Problems> {
     let name = path.display().to_string();
     let text = as_text(&name, bytes)?;
-    let Loaded { config, rules } = load_located(&name, text, lookup)?;
-    let problems = check_rules(&Source::new(&name, text), &config.rules, &rules);
-    if problems.is_empty() { Ok(config) } else { Err(Problems::new(problems)) }
+    let loaded = load_located(&name, text, outside)?;
+    if loaded.config.rules.is_empty() {
+        return Ok(loaded);
+    }
+    let root = tree::parse(text).ok().flatten();
+    let source = Source::of_tree(&name, text, root.as_ref());
+    let problems = check_rules(&source, &loaded.config.rules, &loaded.rules);
+    if problems.is_empty() { Ok(loaded) } else { Err(Problems::new(problems).beside(loaded.warnings)) }
 }
 
 fn as_text<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Problems> {
@@ -106,21 +119,23 @@ fn as_text<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Problems> {
     let column = u64::try_from(column).unwrap_or(u64::MAX).saturating_add(1);
     let spot = Spot { line, column, start: None, chars: 1 };
     // The line is not shown: what is in it is no text.
-    let problem = Source::new(name, "").problem(
+    let problem = Source::plain(name, "").problem(
         spot,
         "",
-        "this is no text in UTF-8",
-        Some("is this the right file? If it is, save it as UTF-8 in your editor".to_owned()),
-        None,
+        words("this is no text in UTF-8", "UTF-8 のテキストではありません"),
+        Some(
+            words(
+                "is this the right file? If it is, save it as UTF-8 in your editor",
+                "ファイルは正しいですか？ 正しければ、エディターで UTF-8 として保存してください",
+            )
+            .into(),
+        ),
     );
     Err(Problems::new(vec![problem]))
 }
 
 /// Reads and compiles the rule files: a config that names a broken one is broken.
 fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Problem> {
-    if paths.is_empty() {
-        return Vec::new();
-    }
     let mut problems = Vec::new();
     let mut texts = Vec::new();
     for (path, spot) in paths.iter().zip(spots) {
@@ -128,9 +143,15 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
         match read_at_most(path, LARGEST_RULES) {
             Ok(Some(bytes)) => match String::from_utf8(bytes) {
                 Ok(text) => texts.push((name, text)),
-                Err(_) => problems.push(unusable(source, *spot, &name, "it is no text in UTF-8")),
+                Err(_) => {
+                    let reason = words("it is no text in UTF-8", "UTF-8 のテキストではありません");
+                    problems.push(unusable(source, *spot, &name, &reason.into()));
+                }
             },
-            Ok(None) => problems.push(unusable(source, *spot, &name, "it is too large for a rule file")),
+            Ok(None) => {
+                let reason = words("it is too large for a rule file", "ルールファイルとしては大きすぎます");
+                problems.push(unusable(source, *spot, &name, &reason.into()));
+            }
             Err(error) => problems.push(unusable(source, *spot, &name, &reason(&error))),
         }
     }
@@ -138,17 +159,31 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
     if let Err(error) = Rules::with_user(&sources) {
         let text = texts.iter().find(|(name, _)| *name == error.file).map_or("", |(_, text)| text.as_str());
         let spot = Spot { line: error.line.max(1), column: error.column.max(1), start: None, chars: 1 };
-        let hint = Some("how rule files are written is described in docs/rules.md".to_owned());
-        let message = without_place(&error.message);
-        problems.push(Source::new(&error.file, text).problem(spot, "rules", message, hint, None));
+        let hint = words(
+            "how rule files are written is described in docs/rules.md",
+            "ルールファイルの書き方は docs/rules.md にあります",
+        );
+        // The core says it in English only.
+        let said = without_place(&error.message);
+        let message = text!("{said}", "ルールファイルに誤りがあります: {said}");
+        problems.push(Source::plain(&error.file, text).problem(spot, "rules", message, Some(hint.into())));
     }
     problems
 }
 
-fn unusable(source: &Source<'_>, spot: Spot, name: &str, reason: &str) -> Problem {
-    let message = format!("the rule file {name} cannot be used: {reason}");
-    let hint = Some("paths are relative to the folder of the config file".to_owned());
-    source.problem(spot, "rules", message, hint, None)
+fn unusable(source: &Source<'_>, spot: Spot, name: &str, reason: &Text) -> Problem {
+    let message = Text::of(|language| {
+        let reason = reason.get(language);
+        tr!(
+            language, "the rule file {name} cannot be used: {reason}",
+            "ルールファイル {name} を使えません: {reason}"
+        )
+    });
+    let hint = words(
+        "paths are relative to the folder of the config file",
+        "パスは設定ファイルのフォルダーからの相対パスです",
+    );
+    source.problem(spot, "rules", message, Some(hint.into()))
 }
 
 /// The whole file, or none if it is larger.
@@ -164,11 +199,12 @@ fn read_at_most(path: &Path, most: usize) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Why, in words that do not differ between systems.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
-    }
+fn reason(error: &io::Error) -> Text {
+    let known: Option<Words> = match error.kind() {
+        io::ErrorKind::NotFound => Some(words("there is no such file", "ファイルがありません")),
+        io::ErrorKind::PermissionDenied => Some(words("permission denied", "権限がありません")),
+        io::ErrorKind::IsADirectory => Some(words("it is a folder", "フォルダーです")),
+        _ => None,
+    };
+    known.map_or_else(|| text!("{error}", "{error}"), Text::from)
 }

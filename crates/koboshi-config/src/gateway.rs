@@ -269,10 +269,10 @@ pub enum CacheMode {
     Serve,
 }
 
-/// What clients are told of errors.
+/// Errors as clients get them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsConfig {
-    /// Who gets the provider's own message where the client can mend the request.
+    /// Who gets the provider's own message where the client can correct the request.
     pub detail: ErrorDetail,
 }
 

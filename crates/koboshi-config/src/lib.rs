@@ -12,6 +12,7 @@ pub mod check;
 pub mod config;
 mod cross;
 pub mod file;
+mod foreign;
 pub mod gateway;
 pub mod load;
 mod mask;
@@ -22,7 +23,10 @@ mod read;
 pub mod reload;
 pub mod schema;
 pub mod secret;
+mod source;
 mod tree;
+mod vocabulary;
+pub mod words;
 
 pub use config::Config;
 pub use load::load;

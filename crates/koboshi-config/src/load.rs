@@ -12,13 +12,15 @@ use std::path::Path;
 
 use crate::at::{At, Id};
 use crate::broken::broken_yaml;
-use crate::check::{MOST, Problem, Problems, Source};
+use crate::check::{MOST, Problem, Problems};
 use crate::config::Config;
 use crate::near::{hint_for_unknown, meant};
 use crate::read::{Reader, Wrong};
 use crate::schema::{Entries, KEYS, Key, MOST_ENTRIES, Shape, Value};
+use crate::source::Source;
 use crate::tree::{self, Node, Raw, Spot};
-use crate::{cross, mask, policy};
+use crate::words::{Text, Words, text, tr, words};
+use crate::{cross, foreign, mask, policy};
 
 /// A longer text is no config: it is refused unread.
 pub const LARGEST: usize = 1024 * 1024;
@@ -27,69 +29,115 @@ pub const LARGEST: usize = 1024 * 1024;
 /// `lookup` gives the values of variables.
 ///
 /// ```
-/// let config = koboshi_config::load("koboshi.yaml", "retry: {attempts: 5}", &|_| None)?;
+/// let config = koboshi_config::load("koboshi.yaml", "retry: {max_attempts: 5}", &|_| None)?;
 /// assert_eq!(config.remedy.backoff.attempts, 5);
 ///
-/// let problems = koboshi_config::load("koboshi.yaml", "retry: {attemps: 5}", &|_| None).unwrap_err();
-/// assert_eq!(problems.iter().next().and_then(|problem| problem.hint.as_deref()), Some("did you mean `attempts`?"));
+/// let problems = koboshi_config::load("koboshi.yaml", "retry: {max_attemps: 5}", &|_| None).unwrap_err();
+/// assert_eq!(problems.iter().next().and_then(|problem| problem.hint.as_deref()), Some("did you mean `max_attempts`?"));
 /// # Ok::<(), koboshi_config::check::Problems>(())
 /// ```
 ///
 /// # Errors
 /// Everything that is wrong, with its place.
 pub fn load(name: &str, text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
-    load_located(name, text, lookup).map(|loaded| loaded.config)
+    load_located(name, text, Outside::new(lookup)).map(|loaded| loaded.config)
 }
 
-/// A config and the places of its rule files.
-pub(crate) struct Loaded {
-    pub(crate) config: Config,
+/// A config that can be used, and what should be changed in its file all the same.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The config.
+    pub config: Config,
+    /// Old names of keys and the like, in the order of the file.
+    pub warnings: Vec<Problem>,
+    /// Where the rule files stand.
     pub(crate) rules: Vec<Spot>,
 }
 
-pub(crate) fn load_located(
-    name: &str,
-    text: &str,
-    lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, Problems> {
+/// What is wrong with a name that others know better, and what would be right.
+#[derive(Debug, Clone)]
+pub struct Mistake {
+    /// What is wrong.
+    pub message: Text,
+    /// What would be right.
+    pub hint: Option<Text>,
+}
+
+/// What a file is held against besides the table of keys.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// Gives the values of variables.
+    pub lookup: &'a dyn Fn(&str) -> Option<String>,
+    /// Says what is wrong with a model of the simulated provider. Its names are known elsewhere.
+    pub sim: &'a dyn Fn(&str) -> Option<Mistake>,
+}
+
+impl<'a> Outside<'a> {
+    /// Only variables: every name of the simulated provider is taken.
+    pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { lookup, sim: &|_| None }
+    }
+}
+
+/// The same as [`load`], with warnings.
+///
+/// # Errors
+/// Everything that is wrong, with its place.
+pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Loaded, Problems> {
     if text.len() > LARGEST {
         return Err(Problems::new(vec![too_large(name)]));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = tree::parse(text)
-        .map_err(|broken| Problems::new(vec![broken_yaml(&Source::new(name, text), &broken)]))?;
-    let secrets = root.as_ref().map(mask::secrets).unwrap_or_default();
-    let source = Source::hiding(name, text, &secrets);
+        .map_err(|broken| Problems::new(vec![broken_yaml(&Source::broken(name, text), &broken)]))?;
+    let source = Source::of_tree(name, text, root.as_ref());
+    if let Some(problem) = root.as_ref().and_then(|root| foreign::check(&source, root)) {
+        return Err(Problems::new(vec![problem]));
+    }
     let folder = Path::new(name).parent().unwrap_or(Path::new(""));
     let mut walk = Walk {
-        reader: Reader { source: &source, lookup, folder },
+        reader: Reader { source: &source, lookup: outside.lookup, folder },
         given: BTreeMap::new(),
         entries: BTreeMap::new(),
         failed: BTreeSet::new(),
         problems: Vec::new(),
+        warnings: Vec::new(),
         more: 0,
     };
     if let Some(root) = &root {
         walk.section(None, root);
     }
     let config = walk.config();
-    let crossed = cross::check(&config, &mut walk);
+    let crossed = cross::check(&config, &mut walk, outside.sim);
     walk.problems.extend(crossed);
     let sense = policy::check(&mut config.clone(), &walk);
     walk.problems.extend(sense);
+    let mut warnings = std::mem::take(&mut walk.warnings);
+    warnings.extend(cross::warn(&config, &walk));
+    warnings.sort_by_key(|warning| warning.place);
     if walk.problems.is_empty() {
         let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
-        Ok(Loaded { config, rules })
+        Ok(Loaded { config, warnings, rules })
     } else {
-        Err(Problems::with_more(walk.problems, walk.more))
+        Err(Problems::with_more(walk.problems, walk.more).beside(warnings))
     }
 }
 
 pub(crate) fn too_large(name: &str) -> Problem {
     Problem::of_file(
         name,
-        format!("it is larger than {} KiB, so it was not read", LARGEST / 1024),
-        Some("is this the right file? A config has a few kilobytes".to_owned()),
+        text!(
+            "it is larger than {} KiB, so it was not read",
+            "{} KiB を超えているため、読み込みませんでした",
+            LARGEST / 1024
+        ),
+        Some(
+            words(
+                "is this the right file? A config has a few kilobytes",
+                "ファイルは正しいですか？ 設定ファイルは通常数 KB です",
+            )
+            .into(),
+        ),
     )
 }
 
@@ -112,6 +160,7 @@ pub(crate) struct Walk<'a> {
     /// Keys whose value could not be read, and sections of which not all could.
     failed: BTreeSet<Id>,
     problems: Vec<Problem>,
+    warnings: Vec<Problem>,
     /// Problems that were only counted.
     more: usize,
 }
@@ -123,18 +172,17 @@ impl Walk<'_> {
             self.more += 1;
             return;
         }
-        let Wrong { spot, message, hint, hide } = wrong;
-        self.problems.push(self.reader.source.problem(spot, path, message, hint, hide));
+        let Wrong { spot, message, hint } = wrong;
+        self.problems.push(self.reader.source.problem(spot, path, message, hint));
     }
 
-    fn complain(&mut self, path: &str, spot: Spot, message: String, hint: Option<String>) {
-        self.report(path, Wrong { spot, message, hint, hide: None });
+    fn complain(&mut self, path: &str, spot: Spot, message: impl Into<Text>, hint: Option<Text>) {
+        self.report(path, Wrong { spot, message: message.into(), hint });
     }
 
     /// A problem of a key, at a place of the file.
-    pub(crate) fn problem(&self, at: &At, spot: Spot, message: String, hint: Option<String>) -> Problem {
-        let secret = matches!(at.key.shape, Shape::Secret { .. } | Shape::Secrets { .. });
-        self.reader.source.problem(spot, &at.shown, message, hint, secret.then_some(spot.place()))
+    pub(crate) fn problem(&self, at: &At, spot: Spot, message: Text, hint: Option<Text>) -> Problem {
+        self.reader.source.problem(spot, &at.shown, message, hint)
     }
 
     /// What the file gives for a key.
@@ -192,48 +240,111 @@ impl Walk<'_> {
             other => return self.no_section(at, node, other),
         };
         let row = Key::of_section(path).find(|key| matches!(key.shape, Shape::Entry(_)));
-        let mut seen: BTreeMap<String, Spot> = BTreeMap::new();
+        // By the name that counts: an old and a new name are the same key.
+        let mut seen: BTreeMap<String, (String, Spot)> = BTreeMap::new();
         for (name_node, value) in entries {
             let spot = name_node.spot;
             let Some(name) = key_name(&name_node.value) else {
                 let path = at.map_or("", |at| &at.shown);
-                self.complain(path, spot, "a key must be a word".to_owned(), None);
+                self.complain(path, spot, words("a key must be a word", "キーは単語で書いてください"), None);
                 continue;
             };
-            if let Some(first) = seen.get(&name) {
-                let full = At::join(at, &self.quote(&name));
-                let message = format!("`{full}` is set twice; the first time in line {}", first.line);
-                self.complain(&full, spot, message, Some("keep one of the two".to_owned()));
+            let known = if row.is_some() { None } else { Key::named(path, &name) };
+            let counts = known.map_or_else(|| name.clone(), |key| key.name().to_owned());
+            if let Some(first) = seen.get(&counts) {
+                self.set_twice(at, (&name, spot), first);
                 continue;
             }
-            seen.insert(name.clone(), spot);
-            match (row, Key::of_section(path).find(|key| key.name() == name)) {
+            seen.insert(counts, (name.clone(), spot));
+            match (row, known) {
                 (Some(row), _) => self.entry(at, row, (name_node, &name), value),
-                (None, Some(key)) => self.key(&At::within(at, key), spot, value),
+                (None, Some(key)) => {
+                    if key.name() != name {
+                        self.old_name(at, key, &name, spot);
+                    }
+                    self.key(&At::within(at, key), spot, value);
+                }
                 (None, None) => self.unknown(at, &name, spot),
             }
         }
+    }
+
+    fn set_twice(&mut self, section: Option<&At>, (name, spot): (&str, Spot), first: &(String, Spot)) {
+        let full = At::join(section, &self.quote(name));
+        let line = first.1.line;
+        let message = if first.0 == name {
+            text!(
+                "`{full}` is set twice; the first time in line {line}",
+                "`{full}` が 2 回設定されています（1 回目は {line} 行目）"
+            )
+        } else {
+            let other = At::join(section, &self.quote(&first.0));
+            text!(
+                "`{full}` and `{other}` in line {line} are the old and the new name of one key",
+                "`{full}` と {line} 行目の `{other}` は、同じキーの旧名と新名です"
+            )
+        };
+        self.complain(
+            &full,
+            spot,
+            message,
+            Some(words("keep one of the two", "どちらか一方を残してください").into()),
+        );
+    }
+
+    fn old_name(&mut self, section: Option<&At>, key: &Key, name: &str, spot: Spot) {
+        let (old, new) = (At::join(section, name), At::join(section, key.name()));
+        let message = text!(
+            "`{old}` is an old name: it is called `{new}` now",
+            "`{old}` は旧名です。現在の名前は `{new}` です"
+        );
+        let hint = text!(
+            "write `{}`; the old name is still read",
+            "`{}` と書いてください（旧名も引き続き使えます）",
+            key.name()
+        );
+        self.warnings.push(self.reader.source.problem(spot, &old, message, Some(hint)));
     }
 
     /// An entry under a name of the user's choice.
     fn entry(&mut self, section: Option<&At>, row: &'static Key, name: (&Node, &str), value: &Node) {
         let Shape::Entry(entries) = &row.shape else { return };
         let (Node { spot, value: raw }, name) = name;
-        let at = At::entry(section, row, name, &self.quote(name));
+        let shown = if mask::is_plain_name(row, name, value) {
+            self.reader.source.name(name)
+        } else {
+            "***".to_owned()
+        };
+        let at = At::entry(section, row, name, &shown);
         let count = self.entries.get(row.path).map_or(0, BTreeMap::len);
-        let wrong = match raw {
+        let wrong: Option<(Text, Option<Text>)> = match raw {
             Raw::Text(_) if !(entries.name.holds)(name) => Some((
-                format!("the name of `{}` must be {}", at.shown, entries.name.said),
-                (entries.name.hint)(name).map(str::to_owned),
+                Text::of(|language| {
+                    let (path, form) = (&at.shown, entries.name.said.get(language));
+                    tr!(
+                        language, "the name of `{path}` must be {form}",
+                        "`{path}` の名前は{form}にしてください"
+                    )
+                }),
+                (entries.name.hint)(name).map(Text::from),
             )),
             Raw::Text(_) if count >= MOST_ENTRIES => Some((
-                format!("there are more than {MOST_ENTRIES} entries here"),
-                Some("what only differs in its name can share an entry with `*`".to_owned()),
+                text!(
+                    "there are more than {MOST_ENTRIES} entries here",
+                    "ここには {MOST_ENTRIES} 件までしか書けません"
+                ),
+                Some(
+                    words(
+                        "what only differs in its name can share an entry with `*`",
+                        "名前だけが違うものは、`*` を使って 1 件にまとめられます",
+                    )
+                    .into(),
+                ),
             )),
             Raw::Text(_) => None,
             _ => Some((
-                format!("the name of `{}` must be text", at.shown),
-                Some("put it in quotes".to_owned()),
+                text!("the name of `{}` must be text", "`{}` の名前は文字列にしてください", at.shown),
+                Some(words("put it in quotes", "引用符で囲んでください").into()),
             )),
         };
         if let Some((message, hint)) = wrong {
@@ -259,9 +370,12 @@ impl Walk<'_> {
         }
         for key in entries.required.iter().filter_map(|name| child(at.key, name)) {
             if self.given(key.path, &at.entry).is_none() && !self.failed(key.path, &at.entry) {
-                let message = format!("`{}` has no `{}`", at.shown, key.name());
-                let hint = Some(format!("it must have one: {}", key.range_text()));
-                self.complain(&at.shown, spot, message, hint);
+                let message = text!("`{}` has no `{}`", "`{}` に `{}` がありません", at.shown, key.name());
+                let hint = Text::of(|language| {
+                    let range = key.range_in(language);
+                    tr!(language, "it must have one: {range}", "必須です: {range}")
+                });
+                self.complain(&at.shown, spot, message, Some(hint));
             }
         }
     }
@@ -289,15 +403,24 @@ impl Walk<'_> {
         }
     }
 
+    /// Something else where keys should be. What it is stays hidden: people write keys and passwords there.
     fn no_section(&mut self, at: Option<&At>, node: &Node, value: &Raw) {
-        let described = self.reader.describe(node);
+        let described = |language| kind_of(value).get(language);
         let names = |path: &str| -> String {
             let names: Vec<&str> = Key::of_section(path).map(Key::name).filter(|name| *name != "*").collect();
             names.join(", ")
         };
+        let its_keys = |names: &str| text!("its keys are {names}", "使えるキー: {names}");
         let Some(at) = at else {
-            let message = format!("the file must be a list of `key: value` lines, not {described}");
-            return self.complain("", node.spot, message, Some(format!("its keys are {}", names(""))));
+            let message = Text::of(|language| {
+                let described = described(language);
+                tr!(
+                    language,
+                    "the file must be a list of `key: value` lines, not {described}",
+                    "ファイルは `キー: 値` の行で書いてください（{described}になっています）"
+                )
+            });
+            return self.complain("", node.spot, message, Some(its_keys(&names(""))));
         };
         let word = match at.key.shape {
             Shape::Section { word } => word.map(|stand| stand.word),
@@ -317,28 +440,65 @@ impl Walk<'_> {
             _ => None,
         };
         let shown = &at.shown;
-        let message = match (word, short) {
-            (Some(word), _) => format!("`{shown}` must be `{word}` or hold keys, not {described}"),
-            (_, Some(_)) => format!("`{shown}` must be a list or hold keys, not {described}"),
-            _ => format!("`{shown}` is a section: it must hold keys, not {described}"),
-        };
-        let hint = match (short, value, names(at.key.path)) {
-            (Some(_), Raw::Text(text), _) => format!("write `[\"{}\"]`", self.quote(text)),
-            (_, _, names) if names.is_empty() => {
-                "write a name of your choice, a colon, and its keys below".to_owned()
+        let message = Text::of(|language| {
+            let described = described(language);
+            match (word, short) {
+                (Some(word), _) => tr!(
+                    language,
+                    "`{shown}` must be `{word}` or hold keys, not {described}",
+                    "`{shown}` は `{word}` にするか、中にキーを書いてください（{described}になっています）"
+                ),
+                (_, Some(_)) => tr!(
+                    language,
+                    "`{shown}` must be a list or hold keys, not {described}",
+                    "`{shown}` はリストにするか、中にキーを書いてください（{described}になっています）"
+                ),
+                _ => tr!(
+                    language,
+                    "`{shown}` is a section: it must hold keys, not {described}",
+                    "`{shown}` はセクションです。中にキーを書いてください（{described}になっています）"
+                ),
             }
-            (_, _, names) => format!("its keys are {names}"),
+        });
+        let hint = match (short, value, names(at.key.path)) {
+            (_, Raw::Text(_), _) if at.key.path == "keys.*" || at.key.path == "admin" => words(
+                "write the hash of the key as `sha256`: `printf %s THE-KEY | sha256sum` prints it",
+                "キーのハッシュを `sha256` に書いてください。`printf %s キー | sha256sum` で表示できます",
+            )
+            .into(),
+            (_, Raw::Text(_), _) if at.key.path == "providers.*" => words(
+                "write its keys below, as in `{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}`",
+                "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中にキーを書いてください",
+            )
+            .into(),
+            (Some(_), Raw::Text(text), _) => {
+                let quoted = self.quote(text);
+                text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
+            }
+            (_, _, names) if names.is_empty() => words(
+                "write a name of your choice, a colon, and its keys below",
+                "任意の名前とコロンを書き、その下にキーを書いてください",
+            )
+            .into(),
+            (_, _, names) => its_keys(&names),
         };
         self.complain(shown, node.spot, message, Some(hint));
     }
 
     fn unknown(&mut self, section: Option<&At>, name: &str, spot: Spot) {
-        let quoted = self.quote(name);
-        let message = match section {
-            None => format!("unknown key `{quoted}`"),
-            Some(section) => format!("unknown key `{quoted}` in `{}`", section.shown),
-        };
         let path = section.map_or("", |section| section.key.path);
+        let shown = mask::is_shown_unknown(path, name);
+        let quoted = if shown { self.reader.source.name(name) } else { "***".to_owned() };
+        let message = match section {
+            None => text!("unknown key `{quoted}`", "`{quoted}` というキーはありません"),
+            Some(section) => {
+                let section = &section.shown;
+                text!(
+                    "unknown key `{quoted}` in `{section}`",
+                    "`{section}` に `{quoted}` というキーはありません"
+                )
+            }
+        };
         let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
         // That a misspelt key is missing need not be said too.
         let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
@@ -346,6 +506,18 @@ impl Walk<'_> {
             self.failed.insert((key.path, entry));
         }
         self.complain(&At::join(section, &quoted), spot, message, hint);
+    }
+}
+
+/// What a value is, without a word of it.
+fn kind_of(value: &Raw) -> Words {
+    match value {
+        Raw::Null => words("nothing", "値なし"),
+        Raw::Flag(_) => words("`true` or `false`", "真偽値"),
+        Raw::Whole(_) | Raw::Number(_) => words("a number", "数値"),
+        Raw::Text(_) => words("text", "文字列"),
+        Raw::List(_) => words("a list", "リスト"),
+        Raw::Map(_) => words("keys", "キー"),
     }
 }
 

@@ -1,96 +1,142 @@
-//! Where secrets stand in the file, so that no problem shows them.
+//! What of a file with a tree may be shown: names of keys, and values of keys that hold no secret.
 //!
-//! A problem shows its line, and a line may hold more than the value that is wrong: `{kind: opnai, keys: [hunter2]}`. So the
-//! places of all values of secret keys are found before anything is said. A misspelt key is treated like the
-//! one that it looks like, and an unknown one in a section that has secrets like a secret. The name of a variable is no secret.
-//!
-//! Broken YAML has no tree. There the words of the line are looked at, and of the key above a list.
+//! Whatever is not opened here stays hidden: values of secret keys, of keys that do not exist, of a section that should have
+//! keys, of a key whose value has the wrong build (a list in place of a text). A problem shows its line, and a line may hold more
+//! than the value that is wrong: `{kind: opnai, keys: [hunter2]}`.
 
-use crate::check::Place;
 use crate::near::meant;
 use crate::schema::{KEYS, Key, Shape};
 use crate::secret::is_one_variable;
 use crate::tree::{Node, Raw, Spot};
+use crate::vocabulary::{is_harmless, is_ours};
 
-/// The places of what must not be shown.
-pub(crate) fn secrets(root: &Node) -> Vec<Spot> {
-    let mut found = Vec::new();
-    section("", root, &mut found);
-    found
+/// A shorter text is not searched for in other places: it would be found in plain words.
+const SHORTEST_SECRET: usize = 6;
+
+/// What may be shown, and what must not be anywhere.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    /// Places of names and values.
+    pub(crate) spots: Vec<Spot>,
+    /// Texts that stand in hidden places.
+    pub(crate) secrets: Vec<String>,
 }
 
-fn section(path: &'static str, node: &Node, found: &mut Vec<Spot>) {
-    let Raw::Map(entries) = &node.value else { return };
-    let of_name = |name: &Node| match &name.value {
-        Raw::Text(name) => {
-            let key = Key::of_section(path).find(|key| key.name() == "*" || key.name() == name);
-            key.or_else(|| meant(path, name))
-        }
-        _ => None,
-    };
-    let has_secrets = Key::of_section(path).any(is_secret);
-    for (name, value) in entries {
-        match of_name(name) {
-            Some(key) if is_secret(key) => scalars(value, found),
-            Some(key) if key.is_section() => section(key.path, value, found),
-            None if has_secrets => scalars(value, found),
-            _ => {}
+/// Looks through a whole file.
+pub(crate) fn open(root: &Node) -> Open {
+    let mut open = Open::default();
+    section("", root, &mut open);
+    // The longest first: one may be a part of another.
+    open.secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    open.secrets.dedup();
+    open
+}
+
+fn section(path: &'static str, node: &Node, open: &mut Open) {
+    let Raw::Map(entries) = &node.value else { return hide(node, open) };
+    for (name_node, value) in entries {
+        let name = match &name_node.value {
+            Raw::Text(name) => name.as_str(),
+            Raw::Map(_) | Raw::List(_) => {
+                hide(name_node, open);
+                hide(value, open);
+                continue;
+            }
+            // Numbers and the like are no names.
+            _ => "",
+        };
+        let key = Key::of_section(path).find(|key| key.name() == "*").or_else(|| Key::named(path, name));
+        match key {
+            Some(key) => {
+                if is_plain_name(key, name, value) {
+                    open.spots.push(name_node.spot);
+                }
+                self::value(key, value, open);
+            }
+            None => {
+                if is_shown_unknown(path, name) {
+                    open.spots.push(name_node.spot);
+                }
+                hide(value, open);
+            }
         }
     }
 }
 
-fn is_secret(key: &Key) -> bool {
-    matches!(key.shape, Shape::Secret { .. } | Shape::Secrets { .. })
+/// Whether the name of a key or entry is no key that somebody put in the wrong place. Of `keys`, only entries that have keys
+/// of their own have surely a name.
+pub(crate) fn is_plain_name(key: &Key, name: &str, value: &Node) -> bool {
+    if key.name() != "*" {
+        return true;
+    }
+    let has_keys = matches!(&value.value, Raw::Map(entries) if entries.iter().any(|(name, _)| {
+        matches!(&name.value, Raw::Text(name) if Key::named(key.path, name).is_some())
+    }));
+    is_harmless(name) || has_keys && key.path == "keys.*" && name.len() < 40
 }
 
-/// Everything that is written in a value.
-fn scalars(node: &Node, found: &mut Vec<Spot>) {
+/// Whether a name that is no key can be shown: one that looks like a key of ours, or too plain to be a secret.
+pub(crate) fn is_shown_unknown(section: &str, name: &str) -> bool {
+    let is_word = name.chars().count() <= 40 && !name.contains(['{', '}', '[', ']', '"', '\'', '$', '@']);
+    is_word && (is_harmless(name) || meant(section, name).is_some())
+}
+
+fn value(key: &'static Key, node: &Node, open: &mut Open) {
+    match (&key.shape, &node.value) {
+        (Shape::Entry(entries), Raw::List(_)) if entries.short.is_some() => {
+            match entries.short.and_then(|short| Key::named(key.path, short)) {
+                Some(short) => value(short, node, open),
+                None => hide(node, open),
+            }
+        }
+        (Shape::Section { word: Some(stand) }, Raw::Text(text)) if stand.word == text => {
+            open.spots.push(node.spot);
+        }
+        (Shape::Section { .. } | Shape::Entry(_), _) => section(key.path, node, open),
+        (Shape::Secret { .. } | Shape::Secrets { .. }, _) => hide(node, open),
+        (Shape::Texts { .. } | Shape::Paths { .. }, Raw::List(nodes)) => {
+            nodes.iter().for_each(|node| scalar(node, open));
+        }
+        // Regions and versions are made of letters and digits, as keys are.
+        (Shape::Text { form, .. }, Raw::Text(text))
+            if ["location", "api_version"].contains(&key.name()) && text.len() < 24 && (form.holds)(text) =>
+        {
+            open.spots.push(node.spot);
+        }
+        _ => scalar(node, open),
+    }
+}
+
+/// Opens a plain value; what is built otherwise stays hidden.
+fn scalar(node: &Node, open: &mut Open) {
+    let shown = match &node.value {
+        Raw::Text(text) => is_harmless(text),
+        Raw::Whole(count) => is_ours(&count.to_string()),
+        Raw::Number(_) | Raw::Flag(_) | Raw::Null => true,
+        Raw::List(_) | Raw::Map(_) => false,
+    };
+    if shown { open.spots.push(node.spot) } else { hide(node, open) }
+}
+
+/// Keeps everything that is written in a value.
+fn hide(node: &Node, open: &mut Open) {
     match &node.value {
-        Raw::Null => {}
         Raw::Text(text) if is_one_variable(text) => {}
-        Raw::List(nodes) => nodes.iter().for_each(|node| scalars(node, found)),
+        Raw::Text(text) => {
+            if text.chars().count() >= SHORTEST_SECRET && !is_ours(text) && !is_part_of_ours(text) {
+                open.secrets.push(text.clone());
+            }
+        }
+        Raw::List(nodes) => nodes.iter().for_each(|node| hide(node, open)),
         Raw::Map(entries) => entries.iter().for_each(|(name, value)| {
-            scalars(name, found);
-            scalars(value, found);
+            hide(name, open);
+            hide(value, open);
         }),
-        _ => found.push(node.spot),
+        Raw::Null | Raw::Flag(_) | Raw::Whole(_) | Raw::Number(_) => {}
     }
 }
 
-/// From where on a line of a broken file must not be shown: behind the name of a secret key, or in a list under one.
-pub(crate) fn in_broken(text: &str, number: u64) -> Option<Place> {
-    let index = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-    let line = text.lines().nth(index)?;
-    let start = after_secret_name(line).or_else(|| {
-        let is_part = |line: &str| line.trim_start().starts_with('-') || line.trim().is_empty();
-        let above = text.lines().take(index).filter(|line| !is_part(line)).last()?;
-        let dash = line.find('-').filter(|_| is_part(line))?;
-        after_secret_name(above).map(|_| dash + 1)
-    })?;
-    let column = line.get(..start).unwrap_or_default().chars().count();
-    Some(Place { line: number, column: u64::try_from(column).unwrap_or(u64::MAX).saturating_add(1) })
-}
-
-/// Where the value begins of the first secret key in a line.
-fn after_secret_name(line: &str) -> Option<usize> {
-    let value_of = |name: &str| {
-        line.match_indices(name).find_map(|(at, _)| {
-            let rest = line.get(at + name.len()..)?.trim_start_matches(['"', '\'', ' ']);
-            rest.starts_with(':').then(|| line.len() - rest.len() + 1)
-        })
-    };
-    KEYS.iter().filter(|key| is_secret(key)).filter_map(|key| value_of(key.name())).min()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_a_broken_file_are_hidden_from_a_secret_on() {
-        let text = "redis: x\nkeys:\n  - a\n\n  - b\nchain:\n  - c\n{x: 1, \"keys\": [d\nmonkeys\n";
-        let columns: Vec<_> = (1..=10).map(|line| in_broken(text, line).map(|place| place.column)).collect();
-        let wanted = [Some(7), Some(6), Some(4), None, Some(4), None, None, Some(15), None, None];
-        assert_eq!(columns, wanted);
-    }
+/// Whether a text is a part of a key's name: without it, messages could not name keys any more.
+fn is_part_of_ours(text: &str) -> bool {
+    KEYS.iter().any(|key| key.path.contains(text))
 }

@@ -1,6 +1,7 @@
 //! Did you mean: the name that looks most like a wrong one.
 
 use crate::schema::{KEYS, Key};
+use crate::words::{Text, text, words};
 
 /// The nearest name, if one is near enough to be meant. Swapped letters count as one mistake, and so does a `-` or a
 /// capital where we write `_`; the beginning of a
@@ -39,17 +40,23 @@ const OTHER_WORDS: &[(&str, &str)] = &[
 /// The key of a section that a wrong name means.
 pub(crate) fn meant(section: &str, name: &str) -> Option<&'static Key> {
     let of_name = |name: &str| Key::of_section(section).find(|key| key.name() == name);
-    let other = || OTHER_WORDS.iter().filter(|(other, _)| *other == name).find_map(|(_, ours)| of_name(ours));
+    let plain = name.to_lowercase().replace('-', "_");
+    let other =
+        || OTHER_WORDS.iter().filter(|(other, _)| *other == plain).find_map(|(_, ours)| of_name(ours));
     nearest(name, Key::of_section(section).map(Key::name)).and_then(of_name).or_else(other)
 }
 
 /// What to do about a key that is not in the table.
-pub(crate) fn hint_for_unknown(section: &str, name: &str) -> String {
+pub(crate) fn hint_for_unknown(section: &str, name: &str) -> Text {
     if name == "<<" {
-        return "merge keys are not read here: write the keys out".to_owned();
+        return words(
+            "merge keys are not read here: write the keys out",
+            "マージキーには対応していません。キーをすべて書いてください",
+        )
+        .into();
     }
     if let Some(meant) = meant(section, name) {
-        return format!("did you mean `{}`?", meant.name());
+        return text!("did you mean `{}`?", "`{}` のことですか？", meant.name());
     }
     let known: Vec<&str> = Key::of_section(section).map(Key::name).collect();
     // Right name, wrong place: most often the indentation.
@@ -60,10 +67,17 @@ pub(crate) fn hint_for_unknown(section: &str, name: &str) -> String {
     };
     match (elsewhere(name), nearest(name, KEYS.iter().map(Key::name))) {
         (places, _) if !places.is_empty() => {
-            format!("there is {}: is the indentation right?", places.join(" and "))
+            let (en, ja) = (places.join(" and "), places.join("、"));
+            Text::new(
+                format!("there is {en}: is the indentation right?"),
+                format!("{ja} というキーならあります。インデントは正しいですか？"),
+            )
         }
-        (_, Some(near)) => format!("did you mean {}?", elsewhere(near).join(" or ")),
-        _ => format!("known here: {}", known.join(", ")),
+        (_, Some(near)) => {
+            let (en, ja) = (elsewhere(near).join(" or "), elsewhere(near).join("、"));
+            Text::new(format!("did you mean {en}?"), format!("{ja} のことですか？"))
+        }
+        _ => text!("known here: {}", "ここで使えるキー: {}", known.join(", ")),
     }
 }
 
@@ -73,7 +87,7 @@ mod tests {
 
     #[test]
     fn near_names_are_found_and_far_ones_are_not() {
-        let names = ["failure_rate", "least_calls", "calls", "time"];
+        let names = ["failure_rate", "min_calls", "calls", "time"];
         for (wrong, near) in [
             ("failureRate", Some("failure_rate")),
             ("failure-rate", Some("failure_rate")),

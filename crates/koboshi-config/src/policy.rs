@@ -13,6 +13,7 @@ use crate::check::Problem;
 use crate::config::Config;
 use crate::load::{Given, Walk};
 use crate::schema::Key;
+use crate::words::{Text, text, tr, words};
 
 /// What a policy complains of, in terms of keys.
 struct Complaint {
@@ -71,25 +72,49 @@ fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Pr
     match &complaint.what {
         What::Keys(keys) => {
             let given = given(keys, walk)?;
-            let message = format!("`{}` does not fit: {}", given.at.shown, complaint.said);
+            // The core says it in English only; what a file can bring about has its own sentence.
             let never = complaint.said == BreakerPolicyError::NeverOpens.to_string();
-            let hint =
-                never.then(|| "set it to a number, or choose the preset `window` or `both`".to_owned());
-            Some(walk.problem(&given.at, given.spot, message, hint))
+            let ja = if never {
+                "このままではブレーカーが決して開きません"
+            } else {
+                complaint.said.as_str()
+            };
+            let message = Text::new(
+                format!("`{}` does not fit: {}", given.at.shown, complaint.said),
+                format!("`{}` の値が合っていません: {ja}", given.at.shown),
+            );
+            let hint = words(
+                "set it to a number, or choose the preset `window` or `both`",
+                "数値を設定するか、プリセット `window` か `both` を選んでください",
+            );
+            Some(walk.problem(&given.at, given.spot, message, never.then(|| hint.into())))
         }
         What::Above(low, high) => {
             let (low_given, high_given) = (given(low, walk), given(high, walk));
             let shown_at = low_given.or(high_given)?;
             let side = |given: Option<&Given>, paths: &[String]| {
                 let key = given.map(|given| given.at.key).or_else(|| Key::find(paths.first()?))?;
-                let note = if given.is_some() { "" } else { " (not set in this file)" };
+                let note = if given.is_some() {
+                    words("", "")
+                } else {
+                    words(" (not set in this file)", "（このファイルでは未設定）")
+                };
                 Some((key.path, key.get(config, "")?.to_string(), note))
             };
             let (low, low_value, low_note) = side(low_given, low)?;
             let (high, high_value, high_note) = side(high_given, high)?;
-            let message =
-                format!("`{low}` is {low_value}{low_note}, above `{high}`, which is {high_value}{high_note}");
-            let hint = format!("set `{low}` to {high_value} or less, or `{high}` to {low_value} or more");
+            let message = Text::of(|language| {
+                let (low_note, high_note) = (low_note.get(language), high_note.get(language));
+                tr!(
+                    language,
+                    "`{low}` is {low_value}{low_note}, above `{high}`, which is {high_value}{high_note}",
+                    "`{low}` が {low_value}{low_note}で、`{high}` の {high_value}{high_note}を超えています"
+                )
+            });
+            let hint = text!(
+                "set `{low}` to {high_value} or less, or `{high}` to {low_value} or more",
+                "`{low}` を {high_value} 以下にするか、`{high}` を {low_value} 以上にしてください"
+            );
             Some(walk.problem(&shown_at.at, shown_at.spot, message, Some(hint)))
         }
     }
@@ -129,9 +154,9 @@ fn any_of(section: &str) -> What {
 
 fn backoff(error: BackoffError) -> What {
     match error {
-        BackoffError::NoAttempt => keys(&["retry.attempts"]),
-        BackoffError::Shrinking => keys(&["retry.growth"]),
-        BackoffError::AboveCap => above(&["retry.first"], &["retry.cap"]),
+        BackoffError::NoAttempt => keys(&["retry.max_attempts"]),
+        BackoffError::Shrinking => keys(&["retry.multiplier"]),
+        BackoffError::AboveCap => above(&["retry.initial_delay"], &["retry.max_delay"]),
         _ => any_of("retry"),
     }
 }
@@ -139,24 +164,26 @@ fn backoff(error: BackoffError) -> What {
 fn breaker(error: BreakerPolicyError) -> What {
     use BreakerPolicyError as Error;
     match error {
-        Error::NeverOpens | Error::Consecutive => keys(&["breaker.consecutive"]),
+        Error::NeverOpens | Error::Consecutive => keys(&["breaker.consecutive_failures"]),
         Error::Window => keys(&["breaker.window.calls", "breaker.window.time"]),
-        Error::LeastCalls => above(&["breaker.window.least_calls"], &["breaker.window.calls"]),
+        Error::LeastCalls => above(&["breaker.window.min_calls"], &["breaker.window.calls"]),
         Error::Rate => keys(&["breaker.window.failure_rate", "breaker.window.slow.rate"]),
         Error::SlowCall => keys(&["breaker.window.slow.rate", "breaker.window.slow.longer_than"]),
-        Error::Growth => keys(&["breaker.open.growth"]),
-        Error::OpenTime => above(&["breaker.open.first"], &["breaker.open.cap"]),
+        Error::Growth => keys(&["breaker.open.multiplier"]),
+        Error::OpenTime => above(&["breaker.open.initial"], &["breaker.open.max"]),
         Error::Jitter => keys(&["breaker.open.jitter"]),
-        Error::Probe => keys(&["breaker.probe.permits", "breaker.probe.successes", "breaker.probe.longest"]),
-        Error::Pace => keys(&["breaker.probe.last_target_every"]),
+        Error::Probe => {
+            keys(&["breaker.probe.max_concurrent", "breaker.probe.successes", "breaker.probe.timeout"])
+        }
+        Error::Pace => keys(&["breaker.probe.last_target_interval"]),
         _ => any_of("breaker"),
     }
 }
 
 fn gate(error: GatePolicyError) -> What {
     match error {
-        GatePolicyError::Concurrency => keys(&["gate.concurrency"]),
-        GatePolicyError::Queue => keys(&["gate.queue"]),
+        GatePolicyError::Concurrency => keys(&["gate.max_concurrency"]),
+        GatePolicyError::Queue => keys(&["gate.max_queue"]),
         GatePolicyError::Headroom => keys(&["gate.headroom"]),
         _ => any_of("gate"),
     }
@@ -167,18 +194,18 @@ fn cooldown(error: CooldownPolicyError) -> What {
     let of_class = |class: koboshi::cooldown::Class, key: &str| format!("cooldown.{}.{key}", class.name());
     match error {
         Error::Base(class) => {
-            let (base, cap) = (of_class(class, "base"), of_class(class, "cap"));
+            let (base, cap) = (of_class(class, "initial"), of_class(class, "max"));
             let mut low = vec![base.as_str()];
             if class == koboshi::cooldown::Class::Error {
                 low.push("error_protection.default_cooldown_seconds");
             }
             above(&low, &[cap.as_str(), "error_protection.max_cooldown_seconds"])
         }
-        Error::Growth(class) => keys(&[&of_class(class, "growth")]),
+        Error::Growth(class) => keys(&[&of_class(class, "multiplier")]),
         Error::Park(class) => keys(&[&of_class(class, "park_after")]),
         Error::Share(_) => keys(&["cooldown.margin.share", "cooldown.jitter"]),
-        Error::Margin => above(&["cooldown.margin.least"], &["cooldown.margin.most"]),
-        Error::Starts => keys(&["cooldown.starts"]),
+        Error::Margin => above(&["cooldown.margin.min"], &["cooldown.margin.max"]),
+        Error::Starts => keys(&["cooldown.max_starts"]),
         _ => any_of("cooldown"),
     }
 }
@@ -189,9 +216,11 @@ fn guard(error: &GuardPolicyError) -> What {
         Error::Low(rule) | Error::High(rule) => What::Keys(vec![
             format!("guard.{}.limit", rule.name()),
             format!("guard.tools.*.{}.limit", rule.name()),
-            format!("guard.tools.*.{}.act", rule.name()),
+            format!("guard.tools.*.{}.action", rule.name()),
         ]),
         Error::Looser(looser, rule) => {
+            // The core's names are those that the file had before.
+            let looser = Key::named("guard", looser).map_or(*looser, Key::name);
             above(&[&format!("guard.{}.limit", rule.name())], &[&format!("guard.{looser}")])
         }
         Error::Window => above(&["guard.alternating_errors.limit"], &["guard.window"]),

@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use crate::check::{Problem, Problems};
 use crate::config::Config;
 use crate::file::{load_bytes, read};
+use crate::load::Outside;
+use crate::words::words;
 
 /// Gives the values of variables.
 pub type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -67,7 +69,7 @@ impl Reloader {
     pub fn new(path: impl Into<PathBuf>, lookup: Lookup) -> Result<Self, Problems> {
         let path = path.into();
         let good = read(&path)?;
-        let config = load_bytes(&path, &good, &*lookup)?;
+        let config = load_bytes(&path, &good, Outside::new(&*lookup))?.config;
         Ok(Self {
             path,
             lookup,
@@ -141,11 +143,17 @@ impl Reloader {
 
     fn load(&self, seen: &Seen, bytes: &[u8]) -> Result<Config, Problems> {
         if bytes.trim_ascii().is_empty() && !seen.good.trim_ascii().is_empty() {
-            let message = "the file is empty now; the config from before goes on";
-            let hint = Some("to go back to the defaults, write `{}` or a comment".to_owned());
+            let message = words(
+                "the file is empty now; the config from before goes on",
+                "ファイルが空になりました。以前の設定のまま動作します",
+            );
+            let hint = words(
+                "to go back to the defaults, write `{}` or a comment",
+                "既定値に戻すには、`{}` かコメントを書いてください",
+            );
             let name = self.path.display().to_string();
-            return Err(Problems::new(vec![Problem::of_file(&name, message, hint)]));
+            return Err(Problems::new(vec![Problem::of_file(&name, message, Some(hint.into()))]));
         }
-        load_bytes(&self.path, bytes, &*self.lookup)
+        load_bytes(&self.path, bytes, Outside::new(&*self.lookup)).map(|loaded| loaded.config)
     }
 }

@@ -116,7 +116,8 @@ fn value_of(inside: &str, at: usize, lookup: &dyn Fn(&str) -> Option<String>) ->
 }
 
 /// Whether a text is the name of a variable.
-fn is_name(name: &str) -> bool {
+/// Whether a text can be the name of a variable.
+pub(crate) fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -34,7 +34,7 @@ fn only(text: &str) -> ((u64, u64), String, String) {
     assert_eq!(problems.count(), 1, "{problems}");
     let problem = problems.iter().next().unwrap();
     let place = problem.place.unwrap();
-    let said = format!("{} | {}", problem.message, problem.hint.clone().unwrap_or_default());
+    let said = format!("{} | {}", problem.message, problem.hint.as_deref().unwrap_or_default());
     ((place.line, place.column), problem.path.clone(), said)
 }
 
@@ -44,7 +44,7 @@ fn only(text: &str) -> ((u64, u64), String, String) {
 fn a_whole_gateway_is_read() {
     let text = format!(
         r#"
-serve: {{listen: "[::1]:0", hosts: [Koboshi.Example], keep_alive: {{style: frame, every: 2s}}, threads: 3, hold: 0s}}
+serve: {{listen: "[::1]:0", allowed_hosts: [Koboshi.Example], keep_alive: {{style: frame, interval: 2s}}, threads: 3, first_byte_hold: 0s}}
 keys: {{alice: {{sha256: {}, tenant: research}}, bob: {{sha256: {}}}}}
 providers:
   mira:
@@ -54,10 +54,10 @@ providers:
     timeouts: {{connect: 5s, total: 2m}}
 routes:
   gpt-4.1: ["mira/{{model}}", "sim/rate-429?retry_after=2"]
-  "*": {{chain: [sim/ok], commit: complete, guard: off, simple: mira/small, cache: serve}}
+  "*": {{chain: [sim/ok], commit: complete, guard: off, simple_model: mira/small, cache: serve}}
 models:
-  mira/*: {{context: 1000, tools: false, timeouts: {{first: 1m}}}}
-degrade: {{answers: a.yaml, status: 503, cache: {{mode: fallback, ttl: 5m}}}}
+  mira/*: {{context_window: 1000, tools: false, timeouts: {{first_token: 1m}}}}
+degrade: {{answers_file: a.yaml, status: 503, cache: {{mode: fallback, ttl: 5m}}}}
 "#,
         HASH.to_uppercase(),
         HASH.replace('9', "8"),
@@ -88,7 +88,7 @@ degrade: {{answers: a.yaml, status: 503, cache: {{mode: fallback, ttl: 5m}}}}
 #[test]
 fn what_differs_is_said_by_entry_and_without_secrets() {
     let config = good(
-        "providers: {b: {kind: sim}, a: {kind: openai, keys: ['${KEY}', x]}}\nroutes: {gpt-4.1: [sim/ok]}\nguard: {tools: {x: {free: true}, y: {cycle: off}}}",
+        "providers: {b: {kind: sim}, a: {kind: openai, keys: ['${KEY}', x]}}\nroutes: {gpt-4.1: [sim/ok]}\nguard: {tools: {x: {unlimited: true}, y: {cycle: off}}}",
     );
     let said: Vec<String> = differences(&config)
         .iter()
@@ -96,8 +96,8 @@ fn what_differs_is_said_by_entry_and_without_secrets() {
         .collect();
     let wanted = [
         "providers.a.kind openai none", "providers.a.keys [***, ***] []", "providers.b.kind sim none",
-        "routes.gpt-4.1.chain [sim/ok] none", "guard.tools.x.free true false",
-        "guard.tools.y.cycle.limit 3 as for all tools", "guard.tools.y.cycle.act off as for all tools",
+        "routes.gpt-4.1.chain [sim/ok] none", "guard.tools.x.unlimited true false",
+        "guard.tools.y.cycle.limit 3 as for all tools", "guard.tools.y.cycle.action off as for all tools",
     ];
     assert_eq!(said, wanted);
 }
@@ -113,7 +113,7 @@ fn a_key_that_was_taken_for_a_name_is_not_shown() {
 #[test]
 fn the_guard_has_general_rules_and_those_of_tools() {
     let config = good(
-        "guard:\n  mode: observe\n  depth: off\n  same_call: {limit: 6, act: note}\n  cycle: off\n  tools:\n    poll job: {effect: waits, same_call: {limit: 50}}\n    dice: {free: true, any_errors: {limit: 4}, stagnation: {act: note}}\n    build: {cycle: {limit: 5}, same_call: off}\n",
+        "guard:\n  mode: observe\n  depth: off\n  same_call: {limit: 6, action: note}\n  cycle: off\n  tools:\n    poll job: {effect: waits, same_call: {limit: 50}}\n    dice: {unlimited: true, any_errors: {limit: 4}, stagnation: {action: note}}\n    build: {cycle: {limit: 5}, same_call: off}\n",
     );
     let policy = &config.guard.policy;
     assert!(config.guard.mode == GuardMode::Observe && policy.observe, "the policy agrees with the mode");
@@ -134,7 +134,7 @@ fn the_guard_has_general_rules_and_those_of_tools() {
     assert_eq!(rule(Rule::SimilarErrors, "dice"), RulePolicy::OFF);
     assert_eq!(rule(Rule::Cycle, "build"), RulePolicy::stop(5));
     assert_eq!(rule(Rule::SameCall, "build").act, Act::Off);
-    assert_eq!(good("guard: {tools: {x: {free: true}}}").guard.policy.tools["x"], ToolPolicy::free());
+    assert_eq!(good("guard: {tools: {x: {unlimited: true}}}").guard.policy.tools["x"], ToolPolicy::free());
     assert_eq!(good("guard: {tools: {}}").guard.policy, GuardPolicy::default());
 }
 
@@ -143,10 +143,10 @@ fn complaints_of_the_guards_policy_name_keys() {
     for (text, key, other) in [
         (
             "guard: {similar_errors: {limit: 6}}", "guard.similar_errors.limit",
-            "`guard.after_changes`, which is 5",
+            "`guard.max_after_changes`, which is 5",
         ),
-        ("guard: {after_changes: 2}", "guard.after_changes", "`guard.similar_errors.limit` is 3"),
-        ("guard: {same_call: {limit: 11}}", "guard.same_call.limit", "`guard.waiting`, which is 10"),
+        ("guard: {max_after_changes: 2}", "guard.max_after_changes", "`guard.similar_errors.limit` is 3"),
+        ("guard: {same_call: {limit: 11}}", "guard.same_call.limit", "`guard.max_waiting`, which is 10"),
         (
             "guard: {alternating_errors: {limit: 11}}", "guard.alternating_errors.limit",
             "`guard.window`, which is 10",
@@ -155,7 +155,7 @@ fn complaints_of_the_guards_policy_name_keys() {
         let (_, path, said) = only(text);
         assert!(path == key && said.contains(other), "{path}: {said}");
     }
-    assert_eq!(bad("guard: {after_changes: 2, waiting: 3, window: 2}").count(), 3);
+    assert_eq!(bad("guard: {max_after_changes: 2, max_waiting: 3, window: 2}").count(), 3);
 }
 
 #[test]
@@ -187,6 +187,19 @@ fn the_first_file_and_the_seeds_chain_are_good() {
     );
     assert_eq!((config.degrade.cache, config.guard.mode), (CacheMode::Fallback, GuardMode::Observe));
 
+    let cloud = |name: &str| {
+        let value = match name {
+            "GOOGLE_CLOUD_PROJECT" => "my-project-1",
+            "AZURE_OPENAI_ENDPOINT" => "https://my-resource.openai.azure.com",
+            _ => "key.json",
+        };
+        Some(value.to_owned())
+    };
+    let mira = load("mira-cloud.yaml", include_str!("../../../examples/mira-cloud.yaml"), &cloud).unwrap();
+    assert_eq!(mira.routes["mira"].chain, ["vertex/gemini-2.5-flash", "azure/gpt-4o", "openai/gpt-4o"]);
+    let kinds: Vec<_> = mira.providers.values().map(|one| one.kind).collect();
+    assert_eq!(kinds, [ProviderKind::Azure, ProviderKind::Openai, ProviderKind::Vertex]);
+
     let mira = good(include_str!("../../../examples/mira.yaml"));
     assert_eq!(mira.routes["mira"].chain, ["gemini/gemini-2.5-flash", "openai/gpt-4o"]);
     assert_eq!(mira.providers["gemini"].kind, ProviderKind::Gemini);
@@ -213,9 +226,12 @@ fn a_chain_names_providers_that_are_there() {
         "{said}"
     );
     let (_, path, said) =
-        only("providers: {a: {kind: openai}}\nroutes: {x: {chain: [a/b], simple: gemini/x}}");
-    assert!(path == "routes.x.simple" && said.contains("there are a, sim"), "{said}");
-    assert_eq!(only("providers: {a: {kind: openai}}\ndegrade: {simple: openai/x}").1, "degrade.simple");
+        only("providers: {a: {kind: openai}}\nroutes: {x: {chain: [a/b], simple_model: gemini/x}}");
+    assert!(path == "routes.x.simple_model" && said.contains("there are a, sim"), "{said}");
+    assert_eq!(
+        only("providers: {a: {kind: openai}}\ndegrade: {simple_model: openai/x}").1,
+        "degrade.simple_model"
+    );
     // Without providers, the environment has the well-known ones.
     for name in WELL_KNOWN {
         good(&format!("routes: {{x: ['{name}/{{model}}', sim/ok]}}"));
@@ -382,7 +398,7 @@ fn dialects_are_those_that_can_be_spoken() {
     assert_eq!((place, path.as_str()), ((2, 38), "providers.a.dialects"));
     assert!(message.contains("`chat` twice"), "{message}");
     let message = said("kind: azure, base_url: 'http://h', dialects: [messages]").2;
-    assert!(message.contains("no way to speak `messages`") && message.contains("`responses`"), "{message}");
+    assert!(message.contains("does not have `messages`") && message.contains("`responses`"), "{message}");
     assert!(said("kind: openai, dialects: [anthropic]").2.contains("write `messages`"));
     assert!(said("kind: openai, dialects: chat").2.contains("write `[\"chat\"]`"));
     assert!(said("kind: openai, dialects: []").2.contains("1 to 4"));
@@ -403,7 +419,7 @@ fn an_address_is_told_what_is_too_much() {
     assert!(said("api.example/v1").contains("begin with `https://`"));
     assert!(only("serve: {listen: localhost:4141}").2.contains("write `127.0.0.1`"));
     assert!(only("serve: {listen: 4141}").2.contains("write the address too"));
-    assert!(only("serve: {origins: ['*']}").2.contains("name each page"));
+    assert!(only("serve: {allowed_origins: ['*']}").2.contains("name each page"));
 }
 
 // ===== Secrets =====

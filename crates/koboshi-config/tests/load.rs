@@ -50,7 +50,7 @@ fn nothing_means_the_defaults() {
 #[test]
 fn a_preset_is_refined_by_the_other_keys_wherever_they_stand() {
     let config = good(
-        "retry: {jitter: none, attempts: 4, preset: network}\nbreaker: {open: {cap: 1m}, preset: consecutive}",
+        "retry: {jitter: none, max_attempts: 4, preset: network}\nbreaker: {open: {max: 1m}, preset: consecutive}",
     );
     assert_eq!(
         config.remedy.backoff,
@@ -99,21 +99,26 @@ fn paths_are_relative_to_the_file_and_variables_are_filled_in() {
 
 #[test]
 fn all_problems_are_said_at_once_in_the_order_of_the_file() {
-    let found = places("retry:\n  attemps: 1\n  first: 5\ngate: {queue: x}\nretry: {}\n");
-    let wanted = [(2, 3, "retry.attemps"), (3, 10, "retry.first"), (4, 15, "gate.queue"), (5, 1, "retry")];
+    let found = places("retry:\n  max_attemps: 1\n  initial_delay: 5\ngate: {max_queue: x}\nretry: {}\n");
+    let wanted = [
+        (2, 3, "retry.max_attemps"),
+        (3, 18, "retry.initial_delay"),
+        (4, 19, "gate.max_queue"),
+        (5, 1, "retry"),
+    ];
     assert_eq!(found, wanted.map(|(line, column, path)| (line, column, path.to_owned())));
 }
 
 #[test]
 fn several_complaints_of_one_policy_are_all_heard() {
-    let found = places("cooldown:\n  quota: {base: 2h}\n  error: {base: 3h}\n  margin: {least: 1h}\n");
+    let found = places("cooldown:\n  quota: {initial: 2h}\n  error: {initial: 3h}\n  margin: {min: 1h}\n");
     assert_eq!(found.len(), 3, "{found:?}");
 }
 
 #[test]
 fn what_only_follows_from_another_mistake_is_not_said() {
-    // With calls unreadable, least_calls would be held against the default and be found too large.
-    assert_eq!(places("breaker: {window: {calls: many, least_calls: 20}}").len(), 1);
+    // With calls unreadable, min_calls would be held against the default and be found too large.
+    assert_eq!(places("breaker: {window: {calls: many, min_calls: 20}}").len(), 1);
     assert_eq!(places("store: {redis: '${NONE}', prefix: 'a:'}").len(), 1);
     assert_eq!(places("breaker: {window: {slow: {longer_than: 5, rate: 0.1}}}").len(), 1);
 }
@@ -142,9 +147,9 @@ fn secrets_are_never_shown_whatever_is_wrong_with_them() {
 
 #[test]
 fn aliases_are_read_and_merge_keys_are_not() {
-    let config = good("cooldown: {error: &one {base: 2m}, quota: *one}");
+    let config = good("cooldown: {error: &one {initial: 2m}, quota: *one}");
     assert_eq!(config.cooldown.quota.base, seconds(120));
-    let problems = bad("cooldown: {error: &one {base: 2m}, quota: {<<: *one}}");
+    let problems = bad("cooldown: {error: &one {initial: 2m}, quota: {<<: *one}}");
     assert!(problems.to_string().contains("merge keys"), "{problems}");
 }
 
@@ -237,11 +242,11 @@ fn an_address_that_the_store_cannot_use_is_refused_with_a_way_out() {
 #[test]
 fn a_whole_number_is_written_with_digits_only() {
     for (written, meant) in [("3.0", "3"), ("3e0", "3"), ("1e2", "100")] {
-        let said = bad(&format!("retry:\n  attempts: {written}\n")).to_string();
+        let said = bad(&format!("retry:\n  max_attempts: {written}\n")).to_string();
         assert!(said.contains("a whole number") && said.contains(&format!("write `{meant}`")), "{said}");
     }
     for (written, word) in [("-3", "or more"), ("1e30", "or more"), ("2.5", "a whole number")] {
-        let said = bad(&format!("retry:\n  attempts: {written}\n")).to_string();
+        let said = bad(&format!("retry:\n  max_attempts: {written}\n")).to_string();
         assert!(said.contains(word), "{written}: {said}");
     }
 }

@@ -36,10 +36,10 @@ fn is_bad(reload: &Reload) -> bool {
 
 #[test]
 fn a_change_is_taken_and_a_touch_is_none() {
-    let file = Followed::new("change.yaml", "retry: {attempts: 4}\n");
+    let file = Followed::new("change.yaml", "retry: {max_attempts: 4}\n");
     assert_eq!(file.reloader.check_now(), Reload::Unchanged);
-    assert_eq!(file.write("retry: {attempts: 4}\n"), Reload::Unchanged, "written again, the same");
-    let Reload::Changed(config) = file.write("retry: {attempts: 5}\n") else { panic!() };
+    assert_eq!(file.write("retry: {max_attempts: 4}\n"), Reload::Unchanged, "written again, the same");
+    let Reload::Changed(config) = file.write("retry: {max_attempts: 5}\n") else { panic!() };
     assert!(Arc::ptr_eq(&config, &file.reloader.current()));
     assert_eq!(file.attempts(), 5);
     assert_eq!(file.reloader.check_now(), Reload::Unchanged);
@@ -47,21 +47,24 @@ fn a_change_is_taken_and_a_touch_is_none() {
 
 #[test]
 fn a_bad_file_keeps_the_old_config_and_is_reported_once() {
-    let file = Followed::new("bad.yaml", "retry: {attempts: 4}\n");
-    assert!(is_bad(&file.write("retry: {attempts: 0}\n")));
+    let file = Followed::new("bad.yaml", "retry: {max_attempts: 4}\n");
+    assert!(is_bad(&file.write("retry: {max_attempts: 0}\n")));
     assert_eq!(file.attempts(), 4);
     assert_eq!(file.reloader.check_now(), Reload::Unchanged, "no line in the log at every look");
     assert!(file.reloader.problems().is_some(), "but whoever asks is told");
-    assert!(is_bad(&file.write("retry: {attempts: x}\n")), "another mistake is news");
-    assert_eq!(file.write("retry: {attempts: 4}\n"), Reload::Unchanged, "back to what holds");
+    assert!(is_bad(&file.write("retry: {max_attempts: x}\n")), "another mistake is news");
+    assert_eq!(file.write("retry: {max_attempts: 4}\n"), Reload::Unchanged, "back to what holds");
     assert!(file.reloader.problems().is_none());
-    assert!(is_bad(&file.write("retry: {attempts: x}\n")), "and the same mistake after that is news again");
+    assert!(
+        is_bad(&file.write("retry: {max_attempts: x}\n")),
+        "and the same mistake after that is news again"
+    );
 }
 
 #[test]
 fn a_file_that_is_being_written_does_no_harm() {
-    let old = "retry:\n  attempts: 4\n  first: 250ms\n";
-    let new = "retry:\n  attempts: 12\n  first: 350ms\n";
+    let old = "retry:\n  max_attempts: 4\n  initial_delay: 250ms\n";
+    let new = "retry:\n  max_attempts: 12\n  initial_delay: 350ms\n";
     let file = Followed::new("half.yaml", old);
     for end in 0..new.len() {
         std::fs::write(&file.path, &new[..end]).unwrap();
@@ -77,7 +80,7 @@ fn a_file_that_is_being_written_does_no_harm() {
 
 #[test]
 fn a_timer_reports_what_stays_bad_once() {
-    let file = Followed::new("stays-bad.yaml", "retry: {attempts: 4}\n");
+    let file = Followed::new("stays-bad.yaml", "retry: {max_attempts: 4}\n");
     std::fs::write(&file.path, "retry: 5\n").unwrap();
     let looks: Vec<bool> = (0..5).map(|_| is_bad(&file.reloader.poll())).collect();
     assert_eq!(looks, [false, true, false, false, false]);
@@ -89,7 +92,7 @@ fn a_timer_reports_what_stays_bad_once() {
 
 #[test]
 fn an_emptied_file_never_means_the_defaults() {
-    let file = Followed::new("empty.yaml", "retry: {attempts: 4}\n");
+    let file = Followed::new("empty.yaml", "retry: {max_attempts: 4}\n");
     assert!(is_bad(&file.write("")));
     assert_eq!(file.reloader.check_now(), Reload::Unchanged);
     assert_eq!(file.attempts(), 4);
@@ -99,21 +102,21 @@ fn an_emptied_file_never_means_the_defaults() {
 
 #[test]
 fn a_file_that_is_gone_keeps_the_old_config() {
-    let file = Followed::new("gone.yaml", "retry: {attempts: 4}\n");
+    let file = Followed::new("gone.yaml", "retry: {max_attempts: 4}\n");
     std::fs::remove_file(&file.path).unwrap();
     let Reload::Bad(problems) = file.reloader.check_now() else { panic!() };
     assert!(problems.is_unreadable());
     assert_eq!(file.reloader.check_now(), Reload::Unchanged);
     assert_eq!(file.attempts(), 4);
-    assert!(matches!(file.write("retry: {attempts: 5}\n"), Reload::Changed(_)));
+    assert!(matches!(file.write("retry: {max_attempts: 5}\n"), Reload::Changed(_)));
 }
 
 #[test]
 fn what_was_missing_is_found_without_a_change_of_the_file() {
-    let file = Followed::new("needs-rules.yaml", "retry: {attempts: 4}\n");
+    let file = Followed::new("needs-rules.yaml", "retry: {max_attempts: 4}\n");
     let rules = file.path.with_file_name("comes-later.yaml");
     let _ = std::fs::remove_file(&rules);
-    assert!(is_bad(&file.write("retry: {attempts: 5}\nrules: [comes-later.yaml]\n")));
+    assert!(is_bad(&file.write("retry: {max_attempts: 5}\nrules: [comes-later.yaml]\n")));
     std::fs::write(&rules, "mute: []\n").unwrap();
     assert!(matches!(file.reloader.check_now(), Reload::Changed(_)));
 }
@@ -127,7 +130,7 @@ fn a_bad_file_at_the_start_is_an_error() {
 
 #[test]
 fn readers_see_a_whole_config_while_it_is_replaced() {
-    let file = Followed::new("threads.yaml", "retry: {attempts: 2, cap: 2s}\n");
+    let file = Followed::new("threads.yaml", "retry: {max_attempts: 2, cap: 2s}\n");
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..2)
             .map(|_| {

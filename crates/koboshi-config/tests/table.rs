@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use koboshi_config::load::{Loaded, Outside, load_located};
 use koboshi_config::schema::{KEYS, Key, Shape, Value, differences, json_schema};
 use koboshi_config::{Config, load};
 use serde_json::{Value as Json, json};
@@ -42,10 +43,10 @@ fn entry_of(key: &Key) -> &'static str {
 fn a_text(key: &Key) -> &'static str {
     match key.name() {
         "listen" => "127.0.0.1:4242",
-        "hosts" => "koboshi.example",
-        "origins" => "https://app.example",
+        "allowed_hosts" => "koboshi.example",
+        "allowed_origins" => "https://app.example",
         "base_url" | "otlp" => "https://host.example/v1",
-        "chain" | "simple" => "sim/ok",
+        "chain" | "simple_model" => "sim/ok",
         "sha256" => "abababababababababababababababababababababababababababababababab",
         "redis" => "redis://cache:6379",
         "dialects" => "messages",
@@ -282,8 +283,8 @@ fn the_example_shows_every_default() {
 /// The example with all that is commented out in the gateway's sections.
 fn example_with_entries() -> String {
     let text = read("examples/koboshi.yaml");
-    let (gateway, rest) = text.split_once("# Pauses between attempts").unwrap();
-    let (_, telling) = rest.split_once("# What is written to the log.").unwrap();
+    let (gateway, rest) = text.split_once("# Retries on the same target.").unwrap();
+    let (_, telling) = rest.split_once("# The log of the gateway.").unwrap();
     let uncommented = |line: &str| match line.split_once("# ") {
         Some((indent, rest)) if !indent.is_empty() && indent.trim().is_empty() => format!("{indent}{rest}\n"),
         _ => format!("{line}\n"),
@@ -303,6 +304,93 @@ fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
         let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
         let found = names.iter().any(|name| shown.contains(&key.path_in(name)));
         assert!(found || is_rule, "examples/koboshi.yaml does not show `{}`", key.path);
+    }
+}
+
+// ===== Old names =====
+
+const OLD: &str = include_str!("data/old-names.yaml");
+
+fn with_key(name: &str) -> Option<String> {
+    (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned())
+}
+
+#[test]
+fn every_old_name_is_read_and_the_new_one_is_named() {
+    let Loaded { config, warnings, .. } = load_located("old.yaml", OLD, Outside::new(&with_key))
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let renamed: Vec<_> = KEYS.iter().filter(|key| key.former().is_some()).collect();
+    assert!(renamed.len() > 70, "{}", renamed.len());
+    for key in renamed {
+        // Rules for single tools are those for all tools; the file has one of them.
+        if key.path.starts_with("guard.tools.*.") && key.name() == "action" {
+            continue;
+        }
+        let old = key.path.rsplit_once('.').map_or("", |(section, _)| section);
+        let fits = |path: &str| {
+            let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
+            let depth = key.path.matches('.').count();
+            let same =
+                old.split('.').zip(section.split('.')).all(|(ours, theirs)| ours == "*" || ours == theirs);
+            // Names of models have points and slashes of their own.
+            Some(name) == key.former()
+                && (same || section.starts_with("models."))
+                && section.matches('.').count() + 1 >= depth
+        };
+        let named = |problem: &&koboshi_config::check::Problem| {
+            fits(&problem.path)
+                && problem.hint.as_deref().is_some_and(|hint| hint.contains(&format!("`{}`", key.name())))
+        };
+        assert!(warnings.iter().any(|one| named(&one)), "no warning names `{}`", key.path);
+    }
+    let new = example_with_everything();
+    let same = load("old.yaml", &new, &with_key).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(config, same, "an old file means the same as a new one");
+}
+
+/// The example with what is commented out in the gateway's sections, whole.
+fn example_with_everything() -> String {
+    let text = read("examples/koboshi.yaml");
+    let (_, rest) = text.split_once("# Retries on the same target.").unwrap();
+    let (policies, _) = rest.split_once("# The log of the gateway.").unwrap();
+    format!("{}\n{policies}", example_with_entries())
+}
+
+#[test]
+fn no_old_name_is_in_what_we_write_ourselves() {
+    for name in ["koboshi.yaml", "mira.yaml", "mira-cloud.yaml"] {
+        let text = read(&format!("examples/{name}"));
+        let lookup = |name: &str| {
+            let value = if name.ends_with("PROJECT") { "my-project-1" } else { "https://host.example/v1" };
+            Some(value.to_owned())
+        };
+        let loaded =
+            load_located(name, &text, Outside::new(&lookup)).unwrap_or_else(|problems| panic!("{problems}"));
+        assert!(loaded.warnings.is_empty(), "{:#?}", loaded.warnings);
+    }
+}
+
+#[test]
+fn both_names_of_one_key_are_an_error() {
+    for key in KEYS.iter().filter(|key| key.entries().is_none()) {
+        let Some(old) = key.former() else { continue };
+        let value = if key.is_section() { json!({}) } else { another(key) };
+        let mut both = document(key, value.clone());
+        let section = key.path.rsplit_once('.').map_or("", |(section, _)| section);
+        let mut at = &mut both;
+        for part in section.split('.').filter(|part| !part.is_empty()) {
+            at = &mut at[part];
+        }
+        at[old] = value;
+        let problems = load("a.yaml", &both.to_string(), &|_| None).unwrap_err().to_string();
+        assert!(problems.contains("the old and the new name of one key"), "{both}: {problems}");
+        assert!(!is_valid(&both), "{both}");
+        at = &mut both;
+        for part in section.split('.').filter(|part| !part.is_empty()) {
+            at = &mut at[part];
+        }
+        at.as_object_mut().unwrap().remove(key.name());
+        assert!(is_valid(&both), "the schema takes the old name: {both}");
     }
 }
 
@@ -345,7 +433,7 @@ fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     // These need the whole file, the environment or the disk to be seen.
     const BEYOND: &[&str] = &[
         "missing-variable", "missing-rules", "said-twice", "above-the-cap", "unknown-provider",
-        "open-to-all", "same-key", "kinds",
+        "open-to-all", "same-key", "kinds", "sim-names",
     ];
     let mut refused = 0;
     for entry in std::fs::read_dir(repository("crates/koboshi-cli/tests/broken-configs")).unwrap() {
@@ -383,7 +471,7 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
         ("store.redis", ADDRESSES),
         ("store.prefix", &["a:", "{tag}", "", "a b", "a\tb"]),
         (
-            "request.patience",
+            "request.max_wait",
             &["0s", "1h30m", "1h 30m", "1.5s", "30", "", "1 hour", "-1s", "1h ", "s", "5 s"],
         ),
         (
@@ -416,7 +504,7 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
             &["a", "Alice and Bob", "日本", "", " a", "a ", "a\tb", "a\u{202e}b", "\u{feff}", LONG],
         ),
         (
-            "degrade.simple",
+            "degrade.simple_model",
             &["sim/ok", "sim/rate-429?retry_after=2&p=0.3", "openrouter/meta/llama-3", "{model}/x", "sim"],
         ),
     ];
@@ -436,9 +524,9 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
 #[test]
 fn schema_and_loader_agree_on_the_form_of_parts() {
     let samples: &[(&str, &[&str])] = &[
-        ("serve.hosts", &["a.example", "A", "[::1]", "h:1", "https://h", "*.h", "", "a b"]),
+        ("serve.allowed_hosts", &["a.example", "A", "[::1]", "h:1", "https://h", "*.h", "", "a b"]),
         (
-            "serve.origins",
+            "serve.allowed_origins",
             &[
                 "https://a.example", "http://localhost:3000", "chrome-extension://abcdef", "https://a/",
                 "https://a/b", "a.example", "*", "null", "://a", "HTTPS://a",
@@ -495,16 +583,16 @@ fn schema_and_loader_agree_on_entries() {
         (json!({"models": {"*/gpt-4o*": {"tools": false}}}), true),
         (json!({"keys": {"alice": {"tenant": "a"}}}), false),
         (
-            json!({"guard": {"tools": {"my tool": {"free": true, "cycle": "off", "same_call": {"limit": 9}}}}}),
+            json!({"guard": {"tools": {"my tool": {"unlimited": true, "cycle": "off", "same_call": {"limit": 9}}}}}),
             true,
         ),
         (json!({"guard": {"tools": {"x": {"depth": {"limit": 3}}}}}), false),
-        (json!({"guard": {"depth": "off", "width": {"act": "note"}}}), true),
+        (json!({"guard": {"depth": "off", "width": {"action": "note"}}}), true),
         (json!({"tool_calls": {"repair": "on"}}), true),
         (json!({"tool_calls": {"repair": "yes"}}), false),
         (json!({"degrade": {"status": 503}}), true),
         (json!({"degrade": {"status": 500}}), false),
-        (json!({"retry.attempts": 3}), false),
+        (json!({"retry.max_attempts": 3}), false),
     ] {
         let taken = load("a.yaml", &document.to_string(), &|_| None);
         let head: String = document.to_string().chars().take(200).collect();
@@ -516,6 +604,15 @@ fn schema_and_loader_agree_on_entries() {
         );
         assert_eq!(is_valid(&document), good, "{head}");
     }
+}
+
+#[test]
+fn the_schema_marks_old_names_as_deprecated() {
+    let schema = json_schema();
+    let serve = &schema["properties"]["serve"]["properties"];
+    assert_eq!(serve["hold"]["deprecated"], true);
+    assert_eq!(serve["hold"]["description"], "Old name of first_byte_hold");
+    assert_eq!(serve["first_byte_hold"].get("deprecated"), None);
 }
 
 // ===== The page =====

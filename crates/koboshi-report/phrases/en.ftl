@@ -506,10 +506,38 @@ guard-note-width = One response called { $count } tools at once, and { $limit } 
 guard-note-width-only = One response called { $count } tools at once, and { $limit } are usually enough. Call fewer at a time.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what blocks the work and what is known so far, and ask how to continue.
 
+## koboshi check
+
+check-good = valid
+check-one-warning = , 1 warning
+check-warnings = , { $count } warnings
+check-warning = warning:
+check-no-file = no config file, so all defaults apply (looked for { $places })
+check-all-defaults = All values are the defaults.
+check-differs = What differs from the defaults:
+check-default = (default { $value })
+check-one-problem = 1 problem
+check-problems = { $count } problems
+check-not-shown = , { $count } of them not shown
+check-described = . The keys are described in docs/config.md.
+
 ## koboshi init
 
 init-done = { $place } is written.
-init-next = Next: set OPENAI_API_KEY or name another provider in it, look with `koboshi check`, then start `koboshi serve`.
+init-found = Keys found in the environment: { $names }.
+init-none = No API key was found in the environment, so the file has a demo route that the simulated provider answers.
+init-next = Next: check it with `koboshi check`, then start `koboshi serve`.
+init-folder = { $place } is a folder: name a file in it, such as { $file }
+init-there = { $place } is there already and was left as it is: use --force to overwrite it, or --print to see the new one
+init-cannot-write = cannot write { $place }: { $reason }
+init-ask-language = Language of the comments, en or ja [{ $default }]:
+init-ask-providers = Which providers do you want to use? Numbers or names with commas between them, or `none` [{ $default }]:
+init-ask-found = key found
+init-ask-missing = no key in { $name }
+init-ask-nobody = none
+init-ask-unknown = `{ $name }` is not in the list.
+init-unknown-provider = `{ $name }` is no provider that init knows: { $known }
+init-without-key = Not active yet, because the key is missing: { $names }. Set the variable, then remove the `#` signs in the file.
 
 ## koboshi serve
 

@@ -506,10 +506,38 @@ guard-note-width = 1 回の応答で { $count } 個のツールが同時に呼�
 guard-note-width-only = 1 回の応答で { $count } 個のツールが同時に呼び出されました。通常は { $limit } 個で足ります。一度に呼び出す数を減らしてください。
 guard-note-stop = このメッセージに対しては、これ以上ツールを呼び出せません。試したこと、妨げになっていること、これまでに分かったことを短く利用者に伝え、どう進めるかを尋ねてください。
 
+## koboshi check
+
+check-good = 問題ありません
+check-one-warning = （警告 1 件）
+check-warnings = （警告 { $count } 件）
+check-warning = 警告:
+check-no-file = 設定ファイルがないため、すべて既定値を使います（探した場所: { $places }）
+check-all-defaults = すべて既定値です。
+check-differs = 既定値と異なる設定:
+check-default = （既定値: { $value }）
+check-one-problem = 問題が 1 件あります
+check-problems = 問題が { $count } 件あります
+check-not-shown = （うち { $count } 件は省略）
+check-described = 。キーの説明は docs/config.md にあります。
+
 ## koboshi init
 
 init-done = { $place } を書き出しました。
-init-next = 次に、OPENAI_API_KEY を設定するか別のプロバイダーを書き、`koboshi check` で確かめてから `koboshi serve` を起動してください。
+init-found = 環境変数で見つかった API キー: { $names }
+init-none = 環境変数に API キーが見つからないため、模擬プロバイダーが応答するデモ用のルートを書きました。
+init-next = 次に `koboshi check` で確認し、`koboshi serve` を起動してください。
+init-folder = { $place } はフォルダーです。{ $file } のようにファイル名まで指定してください
+init-there = { $place } はすでにあるため、変更していません。上書きするには --force、新しい内容を見るには --print を付けてください
+init-cannot-write = { $place } に書き込めません: { $reason }
+init-ask-language = コメントの言語（en または ja） [{ $default }]:
+init-ask-providers = どのプロバイダーを使いますか？ 番号か名前をカンマ区切りで入力してください（使わない場合は `none`） [{ $default }]:
+init-ask-found = キーあり
+init-ask-missing = { $name } にキーがありません
+init-ask-nobody = なし
+init-ask-unknown = `{ $name }` は一覧にありません。
+init-unknown-provider = `{ $name }` は init の対象にないプロバイダーです。使えるもの: { $known }
+init-without-key = キーがないため、まだ有効にしていません: { $names }。環境変数を設定してから、ファイルの `#` を外してください。
 
 ## koboshi serve
 

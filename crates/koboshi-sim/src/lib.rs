@@ -24,6 +24,7 @@ mod acts;
 mod answer;
 mod beats;
 mod chance;
+mod check;
 mod count;
 mod door;
 mod embed;
@@ -44,6 +45,7 @@ mod whole;
 mod words;
 
 pub use beats::Beats;
+pub use check::{NameError, check};
 pub use count::count;
 pub use door::{Door, What, door};
 pub use embed::embed;

@@ -4,20 +4,26 @@
 //! [`policy`](crate::policy). A complaint that only follows from a value that could not be read is not made.
 
 mod providers;
+mod sim;
 
 use std::collections::BTreeMap;
 
 use crate::at::At;
 use crate::check::{MOST, Problem};
-use crate::config::{Config, StorePlace};
+use crate::config::{Config, Language, StorePlace};
 use crate::gateway::{SIM, WELL_KNOWN};
-use crate::load::{Given, Walk};
+use crate::load::{Given, Mistake, Walk};
 use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
 use crate::tree::Spot;
+use crate::words::{Text, text, tr, words};
 
 /// Everything that does not fit together.
-pub(crate) fn check(config: &Config, walk: &mut Walk<'_>) -> Vec<Problem> {
+pub(crate) fn check(
+    config: &Config,
+    walk: &mut Walk<'_>,
+    sim: &dyn Fn(&str) -> Option<Mistake>,
+) -> Vec<Problem> {
     let mut found = contradictions(walk);
     found.extend(prefix_without_server(config, walk));
     found.extend(rate_without_length(walk));
@@ -25,8 +31,14 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>) -> Vec<Problem> {
     found.extend(hashes_twice(config, walk));
     found.extend(providers::check(config, walk));
     found.extend(targets(config, walk));
+    found.extend(sim::check(config, walk, sim));
     found.extend(models(config, walk));
     found
+}
+
+/// What can be used, but is most likely not meant.
+pub(crate) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    providers::warn(config, walk)
 }
 
 /// Two keys that set the same thing: the later one of the file is the one that is too much.
@@ -36,8 +48,15 @@ fn contradictions(walk: &Walk<'_>) -> Vec<Problem> {
         let (Some(one), Some(two)) = (walk.given(one, ""), walk.given(two, "")) else { continue };
         let (first, second) = if one.spot <= two.spot { (one, two) } else { (two, one) };
         let (late, early, line) = (&second.at.shown, &first.at.shown, first.spot.line);
-        let message = format!("`{late}` sets {what}, and so does `{early}` in line {line}");
-        found.push(walk.problem(&second.at, second.spot, message, Some("keep one of the two".to_owned())));
+        let message = Text::of(|language| {
+            let what = what.get(language);
+            tr!(
+                language,
+                "`{late}` sets {what}, and so does `{early}` in line {line}",
+                "`{late}` と {line} 行目の `{early}` は、どちらも{what}の設定です"
+            )
+        });
+        found.push(walk.problem(&second.at, second.spot, message, Some(keep_one())));
     }
     found
 }
@@ -47,9 +66,15 @@ fn prefix_without_server(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     if matches!(config.store.place, StorePlace::Redis { .. }) || walk.failed("store.redis", "") {
         return None;
     }
-    let message = "`store.prefix` is read only together with `store.redis`".to_owned();
-    let hint = Some("set `store.redis`, or take `prefix` out".to_owned());
-    Some(walk.problem(&prefix.at, prefix.spot, message, hint))
+    let message = words(
+        "`store.prefix` is read only together with `store.redis`",
+        "`store.prefix` は `store.redis` と一緒に設定したときだけ使われます",
+    );
+    let hint = words(
+        "set `store.redis`, or take `prefix` out",
+        "`store.redis` を設定するか、`prefix` を削除してください",
+    );
+    Some(walk.problem(&prefix.at, prefix.spot, message.into(), Some(hint.into())))
 }
 
 fn rate_without_length(walk: &mut Walk<'_>) -> Option<Problem> {
@@ -58,9 +83,12 @@ fn rate_without_length(walk: &mut Walk<'_>) -> Option<Problem> {
     if walk.given(length, "").is_some() || walk.failed(length, "") {
         return None;
     }
-    let message = format!("`{rate}` is set, but not from when on a call is slow");
-    let hint = Some(format!("set `{length}` too, such as `30s`"));
-    let problem = walk.problem(&given.at, given.spot, message, hint);
+    let message = text!(
+        "`{rate}` is set, but not from when on a call is slow",
+        "`{rate}` が設定されていますが、何秒から遅いとみなすかが設定されていません"
+    );
+    let hint = text!("set `{length}` too, such as `30s`", "`{length}` も `30s` のように設定してください");
+    let problem = walk.problem(&given.at, given.spot, message, Some(hint));
     // The core would say the same in its own words.
     walk.give_up(length);
     Some(problem)
@@ -74,11 +102,15 @@ fn open_to_everybody(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
         return None;
     }
     let address = config.serve.listen;
-    let message = format!(
-        "`serve.listen` is {address}, which others can reach, and there are no `keys`: the gateway refuses to start"
+    let message = text!(
+        "`serve.listen` is {address}, which others can reach, and there are no `keys`: the gateway refuses to start",
+        "`serve.listen` が {address} で、ほかのマシンから接続できるのに `keys` がありません。ゲートウェイは起動しません"
     );
-    let hint = "add a client's key to `keys`, or listen on `127.0.0.1`".to_owned();
-    Some(walk.problem(&listen.at, listen.spot, message, Some(hint)))
+    let hint = words(
+        "add a client's key to `keys`, or listen on `127.0.0.1`",
+        "`keys` にクライアントのキーを追加するか、`127.0.0.1` で待ち受けてください",
+    );
+    Some(walk.problem(&listen.at, listen.spot, message, Some(hint.into())))
 }
 
 /// With one hash under two names, nobody can tell whose request it was.
@@ -97,11 +129,39 @@ fn hashes_twice(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
             continue;
         };
         let (late, early, line) = (&given.at.shown, &first.at.shown, first.spot.line);
-        let message = format!("`{late}` is the same key as `{early}` in line {line}");
-        let hint = Some("give each its own key, so that one can be taken back alone".to_owned());
-        found.push(walk.problem(&given.at, given.spot, message, hint));
+        let message = text!(
+            "`{late}` is the same key as `{early}` in line {line}",
+            "`{late}` は {line} 行目の `{early}` と同じキーです"
+        );
+        let hint = words(
+            "give each its own key, so that one can be revoked alone",
+            "1 つだけ無効にできるように、別々のキーにしてください",
+        );
+        found.push(walk.problem(&given.at, given.spot, message, Some(hint.into())));
     }
     found
+}
+
+fn keep_one() -> Text {
+    words("keep one of the two", "どちらか一方を残してください").into()
+}
+
+/// Everything that names a target, with its place.
+fn named<'c>(config: &'c Config, walk: &'c Walk<'_>) -> Vec<(&'c At, Spot, &'c str)> {
+    let mut named: Vec<(&At, Spot, &str)> = Vec::new();
+    for given in walk.all_given("routes.*.chain") {
+        let chain =
+            config.routes.get(&given.at.entry).map(|route| route.chain.as_slice()).unwrap_or_default();
+        named.extend(given.parts.iter().zip(chain).map(|(spot, target)| (&given.at, *spot, target.as_str())));
+    }
+    for given in walk.all_given("routes.*.simple_model") {
+        let simple = config.routes.get(&given.at.entry).and_then(|route| route.simple.as_deref());
+        named.extend(simple.map(|target| (&given.at, given.spot, target)));
+    }
+    if let (Some(given), Some(simple)) = (walk.given("degrade.simple_model", ""), &config.degrade.simple) {
+        named.push((&given.at, given.spot, simple));
+    }
+    named
 }
 
 /// Chains and simple models whose provider is not there.
@@ -109,24 +169,11 @@ fn targets(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     if walk.failed("providers.*", "") || walk.failed("providers", "") {
         return Vec::new();
     }
-    let mut named: Vec<(&At, Spot, &str)> = Vec::new();
-    for given in walk.all_given("routes.*.chain") {
-        let chain =
-            config.routes.get(&given.at.entry).map(|route| route.chain.as_slice()).unwrap_or_default();
-        named.extend(given.parts.iter().zip(chain).map(|(spot, target)| (&given.at, *spot, target.as_str())));
-    }
-    for given in walk.all_given("routes.*.simple") {
-        let simple = config.routes.get(&given.at.entry).and_then(|route| route.simple.as_deref());
-        named.extend(simple.map(|target| (&given.at, given.spot, target)));
-    }
-    if let (Some(given), Some(simple)) = (walk.given("degrade.simple", ""), &config.degrade.simple) {
-        named.push((&given.at, given.spot, simple));
-    }
     let known: Vec<&str> = match config.providers.is_empty() {
         true => WELL_KNOWN.iter().copied().chain([SIM]).collect(),
         false => config.providers.keys().map(String::as_str).chain([SIM]).collect(),
     };
-    let unknown = named.into_iter().filter_map(|(at, spot, target)| {
+    let unknown = named(config, walk).into_iter().filter_map(|(at, spot, target)| {
         let (provider, _) = target.split_once('/')?;
         (!known.contains(&provider)).then_some((at, spot, provider))
     });
@@ -144,23 +191,42 @@ fn unknown_provider(
     (at, spot, provider): (&At, Spot, &str),
 ) -> Problem {
     let from_environment = config.providers.is_empty();
-    let quoted = walk.quote(provider);
-    let place = if from_environment { "none of the well-known ones" } else { "not in `providers`" };
-    let message = format!("`{}` names the provider `{quoted}`, which is {place}", at.shown);
-    let hint = match nearest(provider, known.iter().copied()) {
-        Some(near) if from_environment => {
-            format!("did you mean `{near}`? Those are {}; others must be in `providers`", some(known))
-        }
-        None if from_environment => format!("those are {}; others must be in `providers`", some(known)),
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", some(known)),
+    let (shown, quoted) = (&at.shown, walk.quote(provider));
+    let place = if from_environment {
+        words("none of the well-known ones", "既知のプロバイダーにありません")
+    } else {
+        words("not in `providers`", "`providers` にありません")
     };
+    let message = Text::of(|language| {
+        let place = place.get(language);
+        tr!(
+            language, "`{shown}` names the provider `{quoted}`, which is {place}",
+            "`{shown}` のプロバイダー `{quoted}` は{place}"
+        )
+    });
+    let near = nearest(provider, known.iter().copied());
+    let hint = Text::of(|language| {
+        let meant = near.map(|near| tr!(language, "did you mean `{near}`?", "`{near}` のことですか？"));
+        let known = some(known, language);
+        match (meant, from_environment) {
+            (Some(meant), false) => meant,
+            (None, false) => tr!(language, "there are {known}", "使えるもの: {known}"),
+            (meant, true) => {
+                let meant = meant.map(|meant| format!("{meant} ")).unwrap_or_default();
+                tr!(
+                    language,
+                    "{meant}those are {known}; others must be in `providers`",
+                    "{meant}既知のものは {known} です。それ以外は `providers` に書いてください"
+                )
+            }
+        }
+    });
     walk.problem(at, spot, message, Some(hint))
 }
 
 /// The first of many names.
-fn some(names: &[&str]) -> String {
-    let more = if names.len() > 12 { " and others" } else { "" };
+fn some(names: &[&str], language: Language) -> String {
+    let more = if names.len() > 12 { words(" and others", " など").get(language) } else { "" };
     format!("{}{more}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
 }
 
@@ -178,14 +244,18 @@ fn models(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     unknown
         .take(MOST)
         .map(|(at, spot, provider)| {
-            let message = format!(
-                "`{}` is about the provider `{}`, which is not there",
-                at.shown,
-                walk.quote(provider)
+            let (shown, quoted) = (&at.shown, walk.quote(provider));
+            let message = text!(
+                "`{shown}` is about the provider `{quoted}`, which is not there",
+                "`{shown}` のプロバイダー `{quoted}` はありません"
             );
             let hint = match nearest(provider, known.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "name one of `providers`, or write `*` for any".to_owned(),
+                Some(near) => text!("did you mean `{near}`?", "`{near}` のことですか？"),
+                None => words(
+                    "name one of `providers`, or write `*` for any",
+                    "`providers` にある名前を書くか、すべてを指す `*` を書いてください",
+                )
+                .into(),
             };
             walk.problem(at, spot, message, Some(hint))
         })

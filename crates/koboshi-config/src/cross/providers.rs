@@ -4,6 +4,7 @@ use crate::check::Problem;
 use crate::config::Config;
 use crate::gateway::{ProviderConfig, ProviderDialect, ProviderKind, SIM};
 use crate::load::{Given, Walk};
+use crate::words::{Text, Words, text, tr, words};
 
 /// What every provider lacks or has too much.
 pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
@@ -26,6 +27,55 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     found
 }
 
+/// Addresses without their usual path: the commonest mistake, and at run time it is only a 404.
+pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for given in walk.all_given("providers.*.base_url") {
+        let Some(provider) = config.providers.get(&given.at.entry) else { continue };
+        let Some(url) = provider.base_url.as_deref() else { continue };
+        if walk.given("providers.*.kind", &given.at.entry).is_none() {
+            continue;
+        }
+        let Some(path) = missing_path(provider.kind, url) else { continue };
+        let (shown, right) = (&given.at.shown, format!("{}{path}", url.trim_end_matches('/')));
+        let message = text!(
+            "`{shown}` has no path: the API is usually under `{path}`",
+            "`{shown}` にパスがありません。API は通常 `{path}` の下にあります"
+        );
+        let quoted = walk.quote(&right);
+        let hint = text!("write `{quoted}`", "`{quoted}` と書いてください");
+        found.push(walk.problem(&given.at, given.spot, message, Some(hint)));
+    }
+    found
+}
+
+/// Hosts whose API is not under `/v1`; none where it is at the top.
+const PATHS: &[(&str, Option<&str>)] = &[
+    ("api.groq.com", Some("/openai/v1")),
+    ("openrouter.ai", Some("/api/v1")),
+    ("api.fireworks.ai", Some("/inference/v1")),
+    ("api.deepinfra.com", Some("/v1/openai")),
+    ("api.perplexity.ai", None),
+    ("api.deepseek.com", None),
+    ("models.github.ai", Some("/inference")),
+];
+
+/// The path that an address without one most likely lacks.
+fn missing_path(kind: ProviderKind, url: &str) -> Option<&'static str> {
+    let (_, rest) = url.split_once("://")?;
+    let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if !path.is_empty() {
+        return None;
+    }
+    let host = server.split(':').next().unwrap_or(server);
+    match kind {
+        ProviderKind::Azure | ProviderKind::Sim => None,
+        ProviderKind::Gemini => Some("/v1beta"),
+        ProviderKind::Openai if host == "generativelanguage.googleapis.com" => Some("/v1beta/openai"),
+        _ => PATHS.iter().find(|(known, _)| *known == host).map_or(Some("/v1"), |(_, path)| *path),
+    }
+}
+
 /// One provider.
 struct Of<'c> {
     walk: &'c Walk<'c>,
@@ -44,16 +94,21 @@ impl<'c> Of<'c> {
         self.given(path).is_none() && !self.walk.failed(path, self.name)
     }
 
-    fn complain(&self, given: &Given, message: String, hint: &str) -> Problem {
-        self.walk.problem(&given.at, given.spot, message, Some(hint.to_owned()))
+    fn complain(&self, given: &Given, message: Text, hint: Words) -> Problem {
+        self.walk.problem(&given.at, given.spot, message, Some(hint.into()))
     }
 
     fn built_in(&self) -> Option<Problem> {
         if self.name != SIM || self.provider.kind == ProviderKind::Sim {
             return None;
         }
-        let message = format!("`{SIM}` is the name of the built-in provider, so its kind is `{SIM}`");
-        Some(self.complain(self.kind, message, "choose another name for this provider"))
+        let message = text!(
+            "`{SIM}` is the name of the built-in provider, so its kind is `{SIM}`",
+            "`{SIM}` は内蔵プロバイダーの名前なので、種類は `{SIM}` です"
+        );
+        let hint =
+            words("choose another name for this provider", "このプロバイダーには別の名前を付けてください");
+        Some(self.complain(self.kind, message, hint))
     }
 
     /// Keys that belong to other kinds.
@@ -72,10 +127,18 @@ impl<'c> Of<'c> {
         let unread = read.into_iter().filter(|(_, read)| !read).filter_map(|(path, _)| self.given(path));
         unread
             .map(|given| {
-                let message = format!("`{}` is not read for the kind `{}`", given.at.shown, kind.name());
+                let message = text!(
+                    "`{}` is not read for the kind `{}`",
+                    "`{}` は種類が `{}` のときは使われません",
+                    given.at.shown,
+                    kind.name()
+                );
                 let hint = match (kind, given.at.key.name()) {
-                    (Vertex, "keys") => "write `credentials_file` or `token_command` in its place",
-                    _ => "take it out",
+                    (Vertex, "keys") => words(
+                        "write `credentials_file` or `token_command` in its place",
+                        "代わりに `credentials_file` か `token_command` を書いてください",
+                    ),
+                    _ => words("take it out", "削除してください"),
                 };
                 self.complain(given, message, hint)
             })
@@ -84,30 +147,52 @@ impl<'c> Of<'c> {
 
     /// What the kind cannot do without.
     fn lacking(&self) -> Option<Problem> {
-        let lacks = |what: &str, hint: &str| {
+        let lacks = |what: Words, hint: Words| {
             let (kind, at) = (self.provider.kind.name(), &self.kind.at);
             let shown = at.shown.strip_suffix(".kind").unwrap_or(&at.shown);
-            let message = format!("`{shown}` is of the kind `{kind}` and has no {what}");
+            let message = Text::of(|language| {
+                let what = what.get(language);
+                tr!(
+                    language,
+                    "`{shown}` is of the kind `{kind}` and has no {what}",
+                    "`{shown}` の種類は `{kind}` ですが、{what}がありません"
+                )
+            });
             Some(self.complain(self.kind, message, hint))
         };
         match self.provider.kind {
             ProviderKind::Azure if self.has_no("providers.*.base_url") => lacks(
-                "`base_url`",
-                "write the endpoint of your resource, such as `https://NAME.openai.azure.com`",
+                words("`base_url`", "`base_url`"),
+                words(
+                    "write the endpoint of your resource, such as `https://NAME.openai.azure.com`",
+                    "`https://NAME.openai.azure.com` のような、リソースのエンドポイントを書いてください",
+                ),
             ),
             ProviderKind::Vertex
                 if self.has_no("providers.*.credentials_file")
                     && self.has_no("providers.*.token_command") =>
             {
                 lacks(
-                    "`credentials_file` and no `token_command`",
-                    "write the path of a service account's key file, or a command such as `[gcloud, auth, print-access-token]`",
+                    words(
+                        "`credentials_file` and no `token_command`",
+                        "`credentials_file` または `token_command`",
+                    ),
+                    words(
+                        "write the path of a service account's key file, or a command such as `[gcloud, auth, print-access-token]`",
+                        "サービスアカウントのキーファイルのパスか、`[gcloud, auth, print-access-token]` のようなコマンドを書いてください",
+                    ),
                 )
             }
             ProviderKind::Vertex
                 if self.has_no("providers.*.project") && self.has_no("providers.*.credentials_file") =>
             {
-                lacks("`project`", "write the id of the project that is billed")
+                lacks(
+                    words("`project`", "`project`"),
+                    words(
+                        "write the id of the project that is billed",
+                        "課金先のプロジェクト ID を書いてください",
+                    ),
+                )
             }
             _ => None,
         }
@@ -120,11 +205,12 @@ impl<'c> Of<'c> {
         let other = if is_vertex { "providers.*.credentials_file" } else { "providers.*.keys" };
         let other = self.given(other).filter(|_| is_vertex || !self.provider.keys.is_empty())?;
         let (first, second) = if command.spot <= other.spot { (command, other) } else { (other, command) };
-        let message = format!(
-            "`{}` says how to prove who asks, and so does `{}` in line {}",
-            second.at.shown, first.at.shown, first.spot.line
+        let (late, early, line) = (&second.at.shown, &first.at.shown, first.spot.line);
+        let message = text!(
+            "`{late}` sets the credentials, and so does `{early}` in line {line}",
+            "`{late}` と {line} 行目の `{early}` は、どちらも認証情報の設定です"
         );
-        Some(self.complain(second, message, "keep one of the two"))
+        Some(self.complain(second, message, words("keep one of the two", "どちらか一方を残してください")))
     }
 
     /// Dialects that the kind has no path for, or that are there twice.
@@ -141,12 +227,24 @@ impl<'c> Of<'c> {
             let spot = given.parts.get(place).copied().unwrap_or(given.spot);
             let name = dialect.name();
             let said = if spoken.iter().take(place).any(|one| one == dialect) {
-                (format!("`{shown}` names `{name}` twice"), "take one of them out".to_owned())
+                (
+                    text!("`{shown}` names `{name}` twice", "`{shown}` に `{name}` が 2 回あります"),
+                    words("take one of them out", "片方を削除してください").into(),
+                )
             } else if !known.contains(dialect) {
                 let names: Vec<_> = known.iter().map(|one| format!("`{}`", one.name())).collect();
                 let kind = self.provider.kind.name();
-                let hint = format!("it knows {}", names.join(" and "));
-                (format!("the kind `{kind}` has no way to speak `{name}`"), hint)
+                let hint = Text::new(
+                    format!("it knows {}", names.join(" and ")),
+                    format!("使えるもの: {}", names.join("、")),
+                );
+                (
+                    text!(
+                        "the kind `{kind}` does not have `{name}`",
+                        "種類 `{kind}` では `{name}` を使えません"
+                    ),
+                    hint,
+                )
             } else {
                 continue;
             };
@@ -166,7 +264,11 @@ impl<'c> Of<'c> {
             _ => &["/chat/completions", "/responses", "/messages", "/embeddings"],
         };
         let end = ends.iter().find(|end| whole.ends_with(*end))?;
-        let message = format!("`{}` goes too far: `{end}` is added to it", given.at.shown);
-        Some(self.complain(given, message, "leave it out"))
+        let message = text!(
+            "`{}` goes too far: `{end}` is added to it",
+            "`{}` に余分なパスがあります。`{end}` は自動で付きます",
+            given.at.shown
+        );
+        Some(self.complain(given, message, words("leave it out", "末尾から削除してください")))
     }
 }

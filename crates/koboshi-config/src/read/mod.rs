@@ -3,6 +3,7 @@
 //! Each way to get a value wrong has its own answer, since "invalid type" helps nobody at night: a length without a unit
 //! is told which units there are, a number of seconds with a unit is told to leave it out, `yes` is told `true`.
 
+mod kinds;
 mod text;
 
 use std::path::Path;
@@ -10,11 +11,13 @@ use std::path::Path;
 use koboshi::wait::parse_duration;
 
 use crate::at::At;
-use crate::check::{Place, Source};
+use crate::config::Language;
 use crate::near::nearest;
 use crate::schema::{Range, Shape, Value, either, parse_length, print_length};
 use crate::secret::Secret;
+use crate::source::Source;
 use crate::tree::{Node, Raw, Spot};
+use crate::words::{Text, text, tr, words};
 use text::Hide;
 
 /// From here on a number with a point no longer holds every whole number.
@@ -32,10 +35,8 @@ pub(crate) struct Reader<'a> {
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) spot: Spot,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-    /// Where a value begins that must not be shown.
-    pub(crate) hide: Option<Place>,
+    pub(crate) message: Text,
+    pub(crate) hint: Option<Text>,
 }
 
 type Read<T> = Result<T, Wrong>;
@@ -44,8 +45,19 @@ impl Reader<'_> {
     /// Reads the value of a key.
     pub(crate) fn value(&self, at: &At, node: &Node) -> Read<Value> {
         if let (Raw::Null, false) = (&node.value, may_be_empty(&at.key.shape)) {
-            let hint = format!("write {}, or take the key out", with_default(at));
-            return Err(wrong(node, format!("`{}` has no value", at.shown), Some(hint)));
+            let hint = Text::of(|language| {
+                let wanted = with_default(at, language);
+                tr!(
+                    language,
+                    "write {wanted}, or take the key out",
+                    "{wanted}を書くか、キーごと削除してください"
+                )
+            });
+            return Err(wrong(
+                node,
+                text!("`{}` has no value", "`{}` に値がありません", at.shown),
+                Some(hint),
+            ));
         }
         match &at.key.shape {
             Shape::Section { .. } | Shape::Entry(_) => Ok(Value::Off),
@@ -62,12 +74,12 @@ impl Reader<'_> {
             Shape::Count { range, .. } => {
                 let count = self.count(at, node)?;
                 if range.is_endless() && count > range.most {
-                    let message = format!("`{}` must be at most {}, not {count}", at.shown, range.most);
-                    return Err(wrong(
-                        node,
-                        message,
-                        Some(format!("the default is {}", at.key.default_text())),
-                    ));
+                    let (shown, most) = (&at.shown, range.most);
+                    let message = text!(
+                        "`{shown}` must be at most {most}, not {count}",
+                        "`{shown}` は {most} 以下にしてください（現在: {count}）"
+                    );
+                    return Err(wrong(node, message, default_hint(at)));
                 }
                 in_range(at, node, &count, range.has(count)).map(Value::Count)
             }
@@ -75,7 +87,10 @@ impl Reader<'_> {
                 let number = self.number(at, node)?;
                 in_range(at, node, &number, range.has(number)).map(Value::Number).map_err(|wrong| {
                     let percent = range.most <= 1.0 && number > 1.0 && number <= 100.0;
-                    let hint = format!("write `{}` for {number} percent", number / 100.0);
+                    let share = number / 100.0;
+                    let hint = text!(
+                        "write `{share}` for {number} percent", "{number} % は `{share}` と書いてください"
+                    );
                     Wrong { hint: if percent { Some(hint) } else { wrong.hint }, ..wrong }
                 })
             }
@@ -85,13 +100,15 @@ impl Reader<'_> {
             }
             Shape::Flag { words, .. } => self.flag(at, node, *words).map(Value::Flag),
             Shape::Word { words, .. } => self.word(at, node, words).map(Value::Word),
-            Shape::Text { form, .. } => self.in_form(at, node, *form, Hide::Not).map(Value::Text),
-            Shape::Texts { form, range, .. } => self.list(at, node, (*form, *range), false).map(Value::Texts),
+            Shape::Text { form, .. } => self.in_form(at, node, *form, Hide::No).map(Value::Text),
+            Shape::Texts { form, range, .. } => {
+                self.list(at, node, (*form, *range), Hide::No).map(Value::Texts)
+            }
             Shape::Secret { form, .. } => {
-                self.in_form(at, node, *form, Hide::of(node)).map(|text| Value::Secret(Secret::new(text)))
+                self.in_form(at, node, *form, Hide::Yes).map(|text| Value::Secret(Secret::new(text)))
             }
             Shape::Secrets { form, range, .. } => self
-                .list(at, node, (*form, *range), true)
+                .list(at, node, (*form, *range), Hide::Yes)
                 .map(|texts| Value::Secrets(texts.into_iter().map(Secret::new).collect())),
             Shape::Path { .. } => self.path(at, node).map(Value::Path),
             Shape::Paths { .. } => self.paths(at, node).map(Value::Paths),
@@ -108,14 +125,25 @@ impl Reader<'_> {
             Raw::Number(number) if *number >= 0.0 => {
                 return Err(without_unit(at, node, &number.to_string()));
             }
-            _ => return Err(self.wrong_type(at, node, "a length of time such as `30s`")),
+            _ => {
+                return Err(self.wrong_type(at, node, |language| {
+                    words("a length of time such as `30s`", "`30s` のような時間").get(language).to_owned()
+                }));
+            }
         };
         let Some(length) = parse_length(text) else {
-            let hint = match parse_duration(text) {
-                Some(meant) => format!("write `{}`", print_length(meant)),
-                None => "write a number with ms, s, m, h or d, such as `500ms`, `30s` or `1h30m`".to_owned(),
+            let hint = match parse_duration(text).map(print_length) {
+                Some(meant) => text!("write `{meant}`", "`{meant}` と書いてください"),
+                None => words(
+                    "write a number with ms, s, m, h or d, such as `500ms`, `30s` or `1h30m`",
+                    "`500ms`、`30s`、`1h30m` のように、数に ms、s、m、h、d のいずれかを付けてください",
+                )
+                .into(),
             };
-            let message = format!("`{}` is no length of time: `{}`", at.shown, self.source.quote(text));
+            let (shown, quoted) = (&at.shown, self.source.quote(text));
+            let message = text!(
+                "`{shown}` is no length of time: `{quoted}`", "`{shown}` は時間として読めません: `{quoted}`"
+            );
             return Err(wrong(node, message, Some(hint)));
         };
         in_range(at, node, &print_length(length), range.has(length))?;
@@ -126,9 +154,13 @@ impl Reader<'_> {
         if let Raw::Text(text) = &node.value
             && let Some(length) = parse_length(text)
         {
-            let hint = Some(format!("write `{}`", length.as_secs().max(1)));
-            let message = format!("`{}` counts seconds and takes no unit: `{text}`", at.shown);
-            return Err(wrong(node, message, hint));
+            let (shown, seconds) = (&at.shown, length.as_secs().max(1));
+            let hint = text!("write `{seconds}`", "`{seconds}` と書いてください");
+            let message = text!(
+                "`{shown}` counts seconds and takes no unit: `{text}`",
+                "`{shown}` は秒数で、単位は付けません: `{text}`"
+            );
+            return Err(wrong(node, message, Some(hint)));
         }
         self.count(at, node)
     }
@@ -138,12 +170,16 @@ impl Reader<'_> {
             Raw::Whole(count) => Ok(count),
             // Within what a whole number can hold, but written as another kind of number.
             Raw::Number(number) if number.fract() == 0.0 && (0.0..MOST_WHOLE).contains(&number) => {
-                let message = format!("`{}` must be a whole number, written with digits only", at.shown);
-                Err(wrong(node, message, Some(format!("write `{number}`"))))
+                let message = text!(
+                    "`{}` must be a whole number, written with digits only",
+                    "`{}` は整数を数字だけで書いてください", at.shown
+                );
+                Err(wrong(node, message, Some(text!("write `{number}`", "`{number}` と書いてください"))))
             }
             // Beyond what a whole number can hold, or negative: out of every range.
             Raw::Number(number) if number.fract() == 0.0 => Err(out_of_range(at, node, &number)),
-            _ => Err(self.wrong_type(at, node, "a whole number")),
+            _ => Err(self
+                .wrong_type(at, node, |language| words("a whole number", "整数").get(language).to_owned())),
         }
     }
 
@@ -155,14 +191,16 @@ impl Reader<'_> {
                 if text.strip_suffix('%').is_some_and(|rest| rest.trim().parse::<f64>().is_ok()) =>
             {
                 let share = text.trim_end_matches('%').trim().parse::<f64>().unwrap_or_default() / 100.0;
-                let message = format!(
-                    "`{}` must be a number, not a percentage: `{}`",
-                    at.shown,
-                    self.source.quote(text)
+                let (shown, quoted) = (&at.shown, self.source.quote(text));
+                let message = text!(
+                    "`{shown}` must be a number, not a percentage: `{quoted}`",
+                    "`{shown}` は百分率ではなく数値で書いてください: `{quoted}`"
                 );
-                Err(wrong(node, message, Some(format!("write `{share}`"))))
+                Err(wrong(node, message, Some(text!("write `{share}`", "`{share}` と書いてください"))))
             }
-            _ => Err(self.wrong_type(at, node, "a number")),
+            _ => {
+                Err(self.wrong_type(at, node, |language| words("a number", "数値").get(language).to_owned()))
+            }
         }
     }
 
@@ -171,16 +209,18 @@ impl Reader<'_> {
             Raw::Flag(flag) => return Ok(*flag),
             Raw::Text(text) if words && (text == "on" || text == "off") => return Ok(text == "on"),
             Raw::Text(text) => match text.to_ascii_lowercase().as_str() {
-                "yes" | "on" | "true" | "y" => Some("write `true`"),
-                "no" | "off" | "false" | "n" => Some("write `false`"),
+                "yes" | "on" | "true" | "y" => Some("true"),
+                "no" | "off" | "false" | "n" => Some("false"),
                 _ => None,
             },
-            Raw::Whole(1) => Some("write `true`"),
-            Raw::Whole(0) => Some("write `false`"),
+            Raw::Whole(1) => Some("true"),
+            Raw::Whole(0) => Some("false"),
             _ => None,
         };
-        let wrong = self.wrong_type(at, node, "`true` or `false`");
-        Err(Wrong { hint: hint.map(str::to_owned), ..wrong })
+        let wrong = self.wrong_type(at, node, |language| either(&["true", "false"], language));
+        Err(Wrong {
+            hint: hint.map(|word| text!("write `{word}`", "`{word}` と書いてください")), ..wrong
+        })
     }
 
     fn word(&self, at: &At, node: &Node, words: &'static [&'static str]) -> Read<&'static str> {
@@ -188,43 +228,66 @@ impl Reader<'_> {
             Raw::Text(text) => text.clone(),
             // `none` is a word here, but nothing in other dialects; numbers are simply wrong.
             Raw::Flag(flag) => flag.to_string(),
-            _ => return Err(self.wrong_type(at, node, &either(words))),
+            _ => return Err(self.wrong_type(at, node, |language| either(words, language))),
         };
         if let Some(word) = words.iter().find(|word| **word == written) {
             return Ok(word);
         }
-        let message =
-            format!("`{}` must be {}, not `{}`", at.shown, either(words), self.source.quote(&written));
+        let quoted = self.source.quote(&written);
+        let message = Text::of(|language| {
+            let (shown, wanted) = (&at.shown, either(words, language));
+            tr!(
+                language,
+                "`{shown}` must be {wanted}, not `{quoted}`",
+                "`{shown}` は{wanted}にしてください（現在: `{quoted}`）"
+            )
+        });
         let near = nearest(&written.to_lowercase(), words.iter().copied());
-        Err(wrong(node, message, near.map(|near| format!("did you mean `{near}`?"))))
+        let meant = || near.map(|near| text!("did you mean `{near}`?", "`{near}` のことですか？"));
+        let of_kind = if at.key.path == "providers.*.kind" { kinds::hint(&written) } else { None };
+        Err(wrong(node, message, of_kind.or_else(meant)))
     }
 
-    fn wrong_type(&self, at: &At, node: &Node, wanted: &str) -> Wrong {
-        let message = format!("`{}` must be {wanted}, not {}", at.shown, self.describe(node));
+    fn wrong_type(&self, at: &At, node: &Node, wanted: impl Fn(Language) -> String) -> Wrong {
+        let message = Text::of(|language| {
+            let (shown, wanted, found) = (&at.shown, wanted(language), self.describe(node, language));
+            tr!(
+                language,
+                "`{shown}` must be {wanted}, not {found}",
+                "`{shown}` は{wanted}にしてください（現在: {found}）"
+            )
+        });
         let hint = match &node.value {
-            Raw::Text(text) if text.contains("${") => Some("variables are read in text only".to_owned()),
-            Raw::Text(text) if text.parse::<f64>().is_ok() => Some("take the quotes away".to_owned()),
-            _ => Some(format!("write {}", with_default(at))),
+            Raw::Text(text) if text.contains("${") => {
+                words("variables are read in text only", "環境変数を使えるのは文字列の値だけです").into()
+            }
+            Raw::Text(text) if text.parse::<f64>().is_ok() => {
+                words("take the quotes away", "引用符を外してください").into()
+            }
+            _ => Text::of(|language| {
+                let wanted = with_default(at, language);
+                tr!(language, "write {wanted}", "{wanted}を書いてください")
+            }),
         };
-        wrong(node, message, hint)
+        wrong(node, message, Some(hint))
     }
 
     /// A value in a few words.
-    pub(crate) fn describe(&self, node: &Node) -> String {
+    fn describe(&self, node: &Node, language: Language) -> String {
         match &node.value {
-            Raw::Null => "nothing".to_owned(),
+            Raw::Null => tr!(language, "nothing", "値なし"),
             Raw::Flag(flag) => format!("`{flag}`"),
-            Raw::Whole(count) => format!("the number `{count}`"),
-            Raw::Number(number) => format!("the number `{number}`"),
-            Raw::Text(text) => format!("the text `{}`", self.source.quote(text)),
-            Raw::List(_) => "a list".to_owned(),
-            Raw::Map(_) => "a section with keys of its own".to_owned(),
+            Raw::Whole(count) => tr!(language, "the number `{count}`", "数値 `{count}`"),
+            Raw::Number(number) => tr!(language, "the number `{number}`", "数値 `{number}`"),
+            Raw::Text(text) => tr!(language, "the text `{}`", "文字列 `{}`", self.source.quote(text)),
+            Raw::List(_) => tr!(language, "a list", "リスト"),
+            Raw::Map(_) => tr!(language, "a section with keys of its own", "キーを持つセクション"),
         }
     }
 }
 
-fn wrong(node: &Node, message: String, hint: Option<String>) -> Wrong {
-    Wrong { spot: node.spot, message, hint, hide: None }
+fn wrong(node: &Node, message: Text, hint: Option<Text>) -> Wrong {
+    Wrong { spot: node.spot, message, hint }
 }
 
 /// A list may be written as nothing where it may have no parts.
@@ -250,12 +313,16 @@ fn is_bare_number(text: &str) -> bool {
 
 fn without_unit(at: &At, node: &Node, written: &str) -> Wrong {
     let hint = match written.parse::<f64>() {
-        Ok(number) if number >= 100.0 => {
-            format!("write `{written}ms` for milliseconds or `{written}s` for seconds")
-        }
-        _ => format!("write `{written}s` for seconds; ms, s, m, h and d are known"),
+        Ok(number) if number >= 100.0 => text!(
+            "write `{written}ms` for milliseconds or `{written}s` for seconds",
+            "ミリ秒なら `{written}ms`、秒なら `{written}s` と書いてください"
+        ),
+        _ => text!(
+            "write `{written}s` for seconds; ms, s, m, h and d are known",
+            "秒なら `{written}s` と書いてください（単位は ms、s、m、h、d）"
+        ),
     };
-    wrong(node, format!("`{}` needs a unit", at.shown), Some(hint))
+    wrong(node, text!("`{}` needs a unit", "`{}` には単位が必要です", at.shown), Some(hint))
 }
 
 fn in_range<T: std::fmt::Display + Clone>(at: &At, node: &Node, value: &T, holds: bool) -> Read<T> {
@@ -263,14 +330,29 @@ fn in_range<T: std::fmt::Display + Clone>(at: &At, node: &Node, value: &T, holds
 }
 
 fn out_of_range(at: &At, node: &Node, value: &dyn std::fmt::Display) -> Wrong {
-    let message = format!("`{}` must be {}, not {value}", at.shown, at.key.range_text());
-    let hint = format!("the default is {}", at.key.default_text());
-    wrong(node, message, Some(hint).filter(|_| !at.key.is_required()))
+    let message = Text::of(|language| {
+        let (shown, range) = (&at.shown, at.key.range_in(language));
+        tr!(
+            language,
+            "`{shown}` must be {range}, not {value}",
+            "`{shown}` は {range}にしてください（現在: {value}）"
+        )
+    });
+    wrong(node, message, default_hint(at))
 }
 
-fn with_default(at: &At) -> String {
-    match at.key.default_text() {
-        default if default.starts_with('`') => format!("{} (the default is {default})", at.key.range_text()),
-        _ => at.key.range_text(),
+fn default_hint(at: &At) -> Option<Text> {
+    let default = at.key.plain_default()?;
+    Some(text!("the default is `{default}`", "既定値は `{default}` です"))
+}
+
+/// What may be written, with the default where it is a value.
+fn with_default(at: &At, language: Language) -> String {
+    let range = at.key.range_in(language);
+    match at.key.plain_default() {
+        Some(default) => {
+            tr!(language, "{range} (the default is `{default}`)", "{range}（既定値は `{default}`）")
+        }
+        None => range,
     }
 }

@@ -1,62 +1,45 @@
 //! Texts, secrets and paths, single and in lists: variables are filled in, and what must not be shown is not.
+//!
+//! What a variable holds is never shown, of whatever key: the file says its name, and its value may be a secret.
 
 use std::path::PathBuf;
 
 use super::{Read, Reader, Wrong, is_scalar, wrong};
 use crate::at::At;
-use crate::check::Place;
 use crate::schema::{Form, Range};
 use crate::secret::{ExpandError, expand, is_one_variable};
 use crate::tree::{Node, Raw, Spot};
+use crate::vocabulary::is_plain_variable;
+use crate::words::{Text, text, tr, words};
 
-/// What of a value must not be shown.
-#[derive(Debug, Clone, Copy)]
+/// Whether a value may be quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hide {
     /// It is no secret.
-    Not,
-    /// What it is filled in with; what is written is the name of a variable.
-    Value,
-    /// Everything from this place on.
-    From(Place),
-}
-
-impl Hide {
-    /// For a secret.
-    pub(super) fn of(node: &Node) -> Self {
-        if is_variable(node) { Self::Value } else { Self::From(node.spot.place()) }
-    }
-
-    fn place(self) -> Option<Place> {
-        match self {
-            Self::From(place) => Some(place),
-            Self::Not | Self::Value => None,
-        }
-    }
-}
-
-fn is_variable(node: &Node) -> bool {
-    matches!(&node.value, Raw::Text(text) if is_one_variable(text))
+    No,
+    /// It is one.
+    Yes,
 }
 
 impl Reader<'_> {
     pub(super) fn text(&self, at: &At, node: &Node, hide: Hide) -> Read<String> {
         let Raw::Text(written) = &node.value else {
-            let mut wrong = self.wrong_type(at, node, "text");
-            wrong.hint = Some("put it in quotes".to_owned()).filter(|_| is_scalar(node));
-            if let Hide::From(place) = hide {
-                wrong.message = format!("`{}` must be text", at.shown);
-                wrong.hide = Some(place);
+            let mut wrong = self.wrong_type(at, node, |language| tr!(language, "text", "文字列"));
+            wrong.hint = Some(Text::from(words("put it in quotes", "引用符で囲んでください")))
+                .filter(|_| is_scalar(node));
+            if hide == Hide::Yes {
+                wrong.message = text!("`{}` must be text", "`{}` は文字列にしてください", at.shown);
             }
             return Err(wrong);
         };
-        expand(written, self.lookup).map_err(|error| self.variable(node, &error, hide.place()))
+        expand(written, self.lookup).map_err(|error| self.variable(node, &error))
     }
 
     pub(super) fn in_form(&self, at: &At, node: &Node, form: Form, hide: Hide) -> Read<String> {
         let text = self.text(at, node, hide).map_err(|wrong| match &node.value {
             // In quotes it would be as wrong as it is.
             Raw::Whole(count) if !(form.holds)(&count.to_string()) => {
-                Wrong { hint: (form.hint)(&count.to_string()).map(str::to_owned), ..wrong }
+                Wrong { hint: (form.hint)(&count.to_string()).map(Text::from), ..wrong }
             }
             _ => wrong,
         })?;
@@ -64,101 +47,151 @@ impl Reader<'_> {
             return Ok(text);
         }
         let filled_in = matches!(&node.value, Raw::Text(written) if *written != text);
-        let message = match (hide, filled_in) {
-            (Hide::Not, _) => {
-                format!("`{}` must be {}, not `{}`", at.shown, form.said, self.source.quote(&text))
+        let quoted = self.source.quote(&text);
+        let message = Text::of(|language| {
+            let (shown, form) = (&at.shown, form.said.get(language));
+            match (hide, filled_in) {
+                (_, true) => tr!(
+                    language,
+                    "`{shown}` must be {form}; what the variable holds is not",
+                    "`{shown}` は{form}にしてください（環境変数の値がその形ではありません）"
+                ),
+                (Hide::No, false) => tr!(
+                    language,
+                    "`{shown}` must be {form}, not `{quoted}`",
+                    "`{shown}` は{form}にしてください（現在: `{quoted}`）"
+                ),
+                (Hide::Yes, false) => {
+                    tr!(language, "`{shown}` must be {form}", "`{shown}` は{form}にしてください")
+                }
             }
-            (_, true) => format!("`{}` must be {}; what the variable holds is not", at.shown, form.said),
-            (_, false) => format!("`{}` must be {}", at.shown, form.said),
-        };
-        let hint = (form.hint)(&text).map(str::to_owned);
-        Err(Wrong { hide: hide.place(), ..wrong(node, message, hint) })
+        });
+        let hint = (form.hint)(&text).map(Text::from);
+        Err(wrong(node, message, hint))
     }
 
-    /// A list of texts. `secret` are never shown, and neither are their neighbours in the line.
+    /// A list of texts. Secrets among them are never shown.
     pub(super) fn list(
         &self,
         at: &At,
         node: &Node,
         (form, range): (Form, Range<u64>),
-        secret: bool,
+        hide: Hide,
     ) -> Read<Vec<String>> {
+        let shown = &at.shown;
         let nodes = match &node.value {
             Raw::Null => return Ok(Vec::new()),
             Raw::List(nodes) => nodes,
             Raw::Text(text) => {
-                let open = !secret || is_one_variable(text);
-                let hint = open.then(|| format!("write `[\"{}\"]`", self.source.quote(text)));
-                let message = format!("`{}` must be a list, not a single text", at.shown);
-                let hide = (!open).then_some(node.spot.place());
-                return Err(Wrong { hide, ..wrong(node, message, hint) });
+                let named = is_one_variable(text) && is_plain_variable(text.trim_matches(['$', '{', '}']));
+                let open = hide == Hide::No || named;
+                let quoted = self.source.quote(text);
+                let hint = open.then(|| text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください"));
+                let message = text!(
+                    "`{shown}` must be a list, not a single text",
+                    "`{shown}` は 1 つの文字列ではなくリストにしてください"
+                );
+                return Err(wrong(node, message, hint));
             }
-            _ if secret => {
-                let message = format!("`{}` must be a list", at.shown);
-                return Err(Wrong { hide: Some(node.spot.place()), ..wrong(node, message, None) });
+            _ if hide == Hide::Yes => {
+                return Err(wrong(
+                    node,
+                    text!("`{shown}` must be a list", "`{shown}` はリストにしてください"),
+                    None,
+                ));
             }
-            _ => return Err(self.wrong_type(at, node, "a list")),
+            _ => return Err(self.wrong_type(at, node, |language| tr!(language, "a list", "リスト"))),
         };
         let count = u64::try_from(nodes.len()).unwrap_or(u64::MAX);
-        let open = nodes.iter().all(is_variable);
-        let hide = match secret {
-            false => Hide::Not,
-            true if open => Hide::Value,
-            true => Hide::From(node.spot.place()),
-        };
         if !range.has(count) {
-            let message = format!("`{}` must have {range} parts, not {count}", at.shown);
-            return Err(Wrong { hide: hide.place(), ..wrong(node, message, None) });
+            let message = Text::of(|language| {
+                let range = range.say(language);
+                tr!(
+                    language,
+                    "`{shown}` must have {range} parts, not {count}",
+                    "`{shown}` の要素数は {range}にしてください（現在: {count}）"
+                )
+            });
+            return Err(wrong(node, message, None));
         }
         nodes.iter().map(|node| self.in_form(at, node, form, hide)).collect()
     }
 
     pub(super) fn path(&self, at: &At, node: &Node) -> Read<PathBuf> {
-        let text = self.text(at, node, Hide::Not)?;
+        let text = self.text(at, node, Hide::No)?;
         if text.trim().is_empty() {
-            return Err(wrong(node, format!("`{}` is an empty path", at.shown), None));
+            return Err(wrong(node, text!("`{}` is an empty path", "`{}` のパスが空です", at.shown), None));
         }
         Ok(self.folder.join(text))
     }
 
     pub(super) fn paths(&self, at: &At, node: &Node) -> Read<Vec<PathBuf>> {
+        let paths = |language| tr!(language, "a list of paths", "パスのリスト");
         match &node.value {
             Raw::Null => Ok(Vec::new()),
             Raw::List(nodes) => nodes.iter().map(|node| self.path(at, node)).collect(),
             Raw::Text(text) => {
-                let hint = Some(format!("write `[{}]`", self.source.quote(text)));
-                Err(Wrong { hint, ..self.wrong_type(at, node, "a list of paths") })
+                let quoted = self.source.quote(text);
+                let hint = Some(text!("write `[{quoted}]`", "`[{quoted}]` と書いてください"));
+                Err(Wrong { hint, ..self.wrong_type(at, node, paths) })
             }
-            _ => Err(self.wrong_type(at, node, "a list of paths")),
+            _ => Err(self.wrong_type(at, node, paths)),
         }
     }
 
     /// A variable that cannot be filled in, at its own place within the value.
-    fn variable(&self, node: &Node, error: &ExpandError, hide: Option<Place>) -> Wrong {
+    fn variable(&self, node: &Node, error: &ExpandError) -> Wrong {
+        // People write the key itself in the braces.
+        let shown = |name: &str| if is_plain_variable(name) { name.to_owned() } else { "***".to_owned() };
         let (at, mark, message, hint) = match error {
             ExpandError::Unset { name, at } => (
                 at,
                 name.len() + 3,
-                format!("the environment variable `{name}` is not set"),
-                format!("set it, or write `${{{name}:-default}}` for a value to use without it"),
+                text!(
+                    "the environment variable `{}` is not set",
+                    "環境変数 `{}` が設定されていません",
+                    shown(name)
+                ),
+                text!(
+                    "set it, or write `${{{}:-default}}` for a value to use without it",
+                    "設定するか、`${{{}:-default}}` の形で既定値を書いてください",
+                    shown(name)
+                ),
             ),
             ExpandError::Empty { name, at } => (
                 at,
                 name.len() + 3,
-                format!("the environment variable `{name}` is set, but empty"),
-                format!("give it a value, or write `${{{name}:-}}` if empty is meant"),
+                text!(
+                    "the environment variable `{}` is set, but empty",
+                    "環境変数 `{}` の値が空です",
+                    shown(name)
+                ),
+                text!(
+                    "give it a value, or write `${{{}:-}}` if empty is meant",
+                    "値を設定するか、空でよければ `${{{}:-}}` と書いてください",
+                    shown(name)
+                ),
             ),
-            ExpandError::Open { at } => {
-                (at, 2, "`${` without a `}`".to_owned(), "write `$${` for a plain `${`".to_owned())
-            }
+            ExpandError::Open { at } => (
+                at,
+                2,
+                text!("`${{` without a `}}`", "`${{` に対応する `}}` がありません"),
+                text!("write `$${{` for a plain `${{`", "`${{` という文字そのものは `$${{` と書いてください"),
+            ),
             ExpandError::Name { written, at } => (
                 at,
                 written.len() + 3,
-                "what stands in `${…}` is no name of a variable".to_owned(),
-                "write `${NAME}` or `${NAME:-default}`; defaults hold no variables".to_owned(),
+                text!(
+                    "what stands in `${{…}}` is no name of a variable",
+                    "`${{…}}` の中が環境変数名ではありません"
+                ),
+                text!(
+                    "write `${{NAME}}` or `${{NAME:-default}}`; defaults hold no variables",
+                    "`${{NAME}}` または `${{NAME:-default}}` と書いてください（既定値に変数は使えません）"
+                ),
             ),
         };
-        Wrong { spot: self.inside(node, *at, mark), message, hint: Some(hint), hide }
+        Wrong { spot: self.inside(node, *at, mark), message, hint: Some(hint) }
     }
 
     /// The place of a `${` within a value: the same one that is the n-th in what was written.

@@ -1,8 +1,8 @@
 //! What a config has that the defaults have not.
 
 use super::{KEYS, Key, Shape, Value};
-use crate::check::{printable, safe};
-use crate::config::Config;
+use crate::config::{Config, Language};
+use crate::source::{printable, safe};
 
 /// One value that differs from its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,12 @@ pub struct Difference {
 /// once, and of a preset that was refined only the refined keys are said.
 #[must_use]
 pub fn differences(config: &Config) -> Vec<Difference> {
+    differences_in(config, Language::En)
+}
+
+/// The same, in a language.
+#[must_use]
+pub fn differences_in(config: &Config, language: Language) -> Vec<Difference> {
     let plain = |key: &&Key| key.entries().is_none() && !key.path.ends_with("_cooldown_seconds");
     let mut found = Vec::new();
     for key in KEYS.iter() {
@@ -28,21 +34,23 @@ pub fn differences(config: &Config) -> Vec<Difference> {
                     let of_entry = |one: &&Key| {
                         one.path.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.'))
                     };
-                    found.extend(KEYS.iter().filter(of_entry).filter_map(|key| of_key(key, config, &name)));
+                    found.extend(
+                        KEYS.iter().filter(of_entry).filter_map(|key| of_key(key, config, &name, language)),
+                    );
                 }
             }
-            _ => found.extend(Some(key).filter(plain).and_then(|key| of_key(key, config, ""))),
+            _ => found.extend(Some(key).filter(plain).and_then(|key| of_key(key, config, "", language))),
         }
     }
     found
 }
 
-fn of_key(key: &Key, config: &Config, entry: &str) -> Option<Difference> {
+fn of_key(key: &Key, config: &Config, entry: &str, language: Language) -> Option<Difference> {
     let (value, default) = (key.get(config, entry)?, key.default_value()?);
     let refined = key.name() == "preset" && value == Value::Off;
     (value != default && !refined).then(|| Difference {
         path: key.path_in(&safe(entry)),
-        value: printable(&key.say(&value)).replace('\n', " "),
-        default: key.say(&default),
+        value: safe(&printable(&key.say(&value, language))),
+        default: key.say(&default, language),
     })
 }

@@ -36,20 +36,34 @@ fn section(path: &str) -> Json {
             "additionalProperties": property(row),
         });
     }
-    let properties: Map<String, Json> =
+    let mut properties: Map<String, Json> =
         Key::of_section(path).map(|key| (key.name().to_owned(), property(key))).collect();
+    properties.extend(Key::of_section(path).filter_map(deprecated));
     let mut schema =
         json!({"type": ["object", "null"], "additionalProperties": false, "properties": properties});
     let clashes: Vec<Json> = EXCLUSIVE
         .iter()
         .filter_map(|(one, two, _)| Some((Key::find(one)?, Key::find(two)?)))
         .filter(|(one, two)| one.section() == path && two.section() == path)
-        .map(|(one, two)| json!({"not": {"required": [one.name(), two.name()]}}))
+        .map(|(one, two)| (one.name(), two.name()))
+        .chain(Key::of_section(path).filter_map(|key| Some((key.name(), key.former()?))))
+        .map(|(one, two)| json!({"not": {"type": "object", "required": [one, two]}}))
         .collect();
     if let (Some(object), false) = (schema.as_object_mut(), clashes.is_empty()) {
         object.insert("allOf".to_owned(), Json::Array(clashes));
     }
     schema
+}
+
+/// A key under its old name: editors take it and strike it through.
+fn deprecated(key: &Key) -> Option<(String, Json)> {
+    let mut schema = property(key);
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("deprecated".to_owned(), json!(true));
+        object.insert("description".to_owned(), json!(format!("Old name of {}", key.name())));
+        object.remove("default");
+    }
+    Some((key.former()?.to_owned(), schema))
 }
 
 /// One entry: its keys, or the value of the key that may stand for it.

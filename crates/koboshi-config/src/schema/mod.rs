@@ -18,6 +18,7 @@ mod json;
 mod keys;
 mod length;
 mod range;
+mod renamed;
 mod said;
 mod value;
 
@@ -27,8 +28,9 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::secret::Secret;
+use crate::words::{Words, words};
 
-pub use differ::{Difference, differences};
+pub use differ::{Difference, differences, differences_in};
 pub use effect::in_effect;
 pub use json::json_schema;
 pub use keys::KEYS;
@@ -40,14 +42,14 @@ pub use value::Value;
 /// One key of the file.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands, such as `breaker.open.first`; `*` stands for a name of the user's choice.
+    /// Where it stands, such as `breaker.open.initial`; `*` stands for a name of the user's choice.
     pub path: &'static str,
     /// What its value looks like, and where it goes.
     pub shape: Shape,
     /// What it means, in one sentence without a full stop.
     pub meaning: &'static str,
     /// What holds when nothing is set and the config has no value for that, in a few words.
-    pub unset: &'static str,
+    pub unset: Words,
 }
 
 /// A field of the config: how it is read and set, with the name of the entry. None is `off`, or not set at all.
@@ -199,14 +201,14 @@ pub enum Shape {
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     /// In words.
-    pub said: &'static str,
+    pub said: Words,
     /// As a regular expression, for editors.
     pub pattern: &'static str,
     /// As code. A test holds it against the pattern.
     pub holds: fn(&str) -> bool,
     /// What to do about a text that is not of this form, where more can be said than what the form is. It must not
     /// repeat the text, which may be a secret.
-    pub hint: fn(&str) -> Option<&'static str>,
+    pub hint: fn(&str) -> Option<Words>,
 }
 
 impl Key {
@@ -266,14 +268,18 @@ impl Key {
 }
 
 /// Keys that set the same thing and must not both be set, with what they set.
-pub(crate) const EXCLUSIVE: &[(&str, &str, &str)] = &[
-    ("breaker.window.calls", "breaker.window.time", "what the window looks back on"),
-    ("store.path", "store.redis", "where the store is"),
-    ("error_protection.default_cooldown_seconds", "cooldown.error.base", "the first rest after an error"),
-    ("error_protection.max_cooldown_seconds", "cooldown.error.cap", LONGEST_REST),
-    ("error_protection.max_cooldown_seconds", "cooldown.network.cap", LONGEST_REST),
-    ("error_protection.max_cooldown_seconds", "cooldown.overloaded.cap", LONGEST_REST),
-    ("error_protection.max_cooldown_seconds", "cooldown.rate_limit.cap", LONGEST_REST),
-    ("error_protection.max_cooldown_seconds", "cooldown.quota.cap", LONGEST_REST),
+pub(crate) const EXCLUSIVE: &[(&str, &str, Words)] = &[
+    ("breaker.window.calls", "breaker.window.time", words("what the window counts", "集計する範囲")),
+    ("store.path", "store.redis", words("where the store is", "ストアの場所")),
+    (
+        "error_protection.default_cooldown_seconds",
+        "cooldown.error.initial",
+        words("the first cooldown after an error", "エラー後の最初のクールダウン"),
+    ),
+    ("error_protection.max_cooldown_seconds", "cooldown.error.max", MAX_COOLDOWN),
+    ("error_protection.max_cooldown_seconds", "cooldown.network.max", MAX_COOLDOWN),
+    ("error_protection.max_cooldown_seconds", "cooldown.overloaded.max", MAX_COOLDOWN),
+    ("error_protection.max_cooldown_seconds", "cooldown.rate_limit.max", MAX_COOLDOWN),
+    ("error_protection.max_cooldown_seconds", "cooldown.quota.max", MAX_COOLDOWN),
 ];
-const LONGEST_REST: &str = "the longest rest of our own choice";
+const MAX_COOLDOWN: Words = words("the maximum cooldown", "クールダウンの上限");

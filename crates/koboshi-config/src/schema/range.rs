@@ -1,7 +1,9 @@
 //! From and to, for anything that can be compared and said.
 
-use std::fmt;
 use std::time::Duration;
+
+use crate::config::Language;
+use crate::words::tr;
 
 /// What a value must be at least and at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,32 +53,40 @@ impl Range<u64> {
     }
 }
 
-impl fmt::Display for Range<u64> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Range<u64> {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        let Self { least, most, .. } = self;
         if self.is_endless() {
-            write!(f, "{} or more", self.least)
+            tr!(language, "{least} or more", "{least} 以上")
         } else {
-            write!(f, "{} to {}", self.least, self.most)
+            tr!(language, "{least} to {most}", "{least} 以上 {most} 以下")
         }
     }
 }
 
-impl fmt::Display for Range<f64> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.most >= ENDLESS {
-            return write!(f, "{} or more", self.least);
+impl Range<f64> {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        let Self { least, most, .. } = self;
+        if *most >= ENDLESS {
+            return tr!(language, "{least} or more", "{least} 以上");
         }
         match (self.above, self.below) {
-            (true, _) => write!(f, "above {} and at most {}", self.least, self.most),
-            (_, true) => write!(f, "at least {} and below {}", self.least, self.most),
-            _ => write!(f, "{} to {}", self.least, self.most),
+            (true, _) => tr!(language, "above {least} and at most {most}", "{least} より大きく {most} 以下"),
+            (_, true) => tr!(language, "at least {least} and below {most}", "{least} 以上 {most} 未満"),
+            _ => tr!(language, "{least} to {most}", "{least} 以上 {most} 以下"),
         }
     }
 }
 
-impl fmt::Display for Range<Duration> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Range<Duration> {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
         let (least, most) = (super::print_length(self.least), super::print_length(self.most));
-        write!(f, "{least} to {most}")
+        tr!(language, "{least} to {most}", "{least} 以上 {most} 以下")
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use koboshi::wait::print_duration;
 
 use super::{Key, Shape, Value};
+use crate::config::Language;
+use crate::words::{tr, words};
 
 impl Key {
     /// The default as the documentation says it.
@@ -13,16 +15,23 @@ impl Key {
         match self.default_value() {
             None => String::new(),
             Some(Value::Off) if self.is_required() => "required".to_owned(),
-            Some(Value::Off) if !self.may_be_off() => self.unset.to_owned(),
+            Some(Value::Off) if !self.may_be_off() => self.unset.en.to_owned(),
             Some(value) => format!("`{value}`"),
         }
     }
 
+    /// The default where it is a value and no description.
+    pub(crate) fn plain_default(&self) -> Option<Value> {
+        self.default_value()
+            .filter(|value| *value != Value::Off || self.may_be_off())
+            .filter(|_| !self.is_required())
+    }
+
     /// A value of this key for people: what is not set is not `off` everywhere.
-    pub(crate) fn say(&self, value: &Value) -> String {
+    pub(crate) fn say(&self, value: &Value, language: Language) -> String {
         match value {
-            Value::Off if self.is_required() => "none".to_owned(),
-            Value::Off if !self.may_be_off() => self.unset.to_owned(),
+            Value::Off if self.is_required() => words("none", "なし").get(language).to_owned(),
+            Value::Off if !self.may_be_off() => self.unset.get(language).to_owned(),
             value => value.to_string(),
         }
     }
@@ -30,27 +39,39 @@ impl Key {
     /// What may be written, as the documentation says it.
     #[must_use]
     pub fn range_text(&self) -> String {
+        self.range_in(Language::En)
+    }
+
+    /// What may be written, in a language.
+    #[must_use]
+    pub fn range_in(&self, language: Language) -> String {
         let said = match &self.shape {
-            Shape::Section { word: Some(stand) } => format!("keys, or `{}`", stand.word),
-            Shape::Section { word: None } | Shape::Entry(_) => "keys".to_owned(),
-            Shape::Length { range, .. } => range.to_string(),
+            Shape::Section { word: Some(stand) } => {
+                tr!(language, "keys, or `{}`", "キー、または `{}`", stand.word)
+            }
+            Shape::Section { word: None } | Shape::Entry(_) => words("keys", "キー").get(language).to_owned(),
+            Shape::Length { range, .. } => range.say(language),
             Shape::Seconds { range, .. } => {
-                format!("{} to {} seconds", range.least.as_secs(), range.most.as_secs())
+                let (least, most) = (range.least.as_secs(), range.most.as_secs());
+                tr!(language, "{least} to {most} seconds", "{least} 以上 {most} 以下の秒数")
             }
-            Shape::Count { range, .. } => range.to_string(),
-            Shape::Choice { numbers, .. } => choices(numbers),
-            Shape::Number { range, .. } => range.to_string(),
-            Shape::Flag { words: false, .. } => "`true` or `false`".to_owned(),
-            Shape::Flag { words: true, .. } => "`true` or `false`, or `on` or `off`".to_owned(),
-            Shape::Word { words, .. } => either(words),
-            Shape::Text { form, .. } | Shape::Secret { form, .. } => form.said.to_owned(),
+            Shape::Count { range, .. } => range.say(language),
+            Shape::Choice { numbers, .. } => choices(numbers, language),
+            Shape::Number { range, .. } => range.say(language),
+            Shape::Flag { words: false, .. } => either(&["true", "false"], language),
+            Shape::Flag { words: true, .. } => tr!(
+                language, "`true` or `false`, or `on` or `off`", "`true`、`false`、`on`、`off` のいずれか"
+            ),
+            Shape::Word { words, .. } => either(words, language),
+            Shape::Text { form, .. } | Shape::Secret { form, .. } => form.said.get(language).to_owned(),
             Shape::Texts { form, range, .. } | Shape::Secrets { form, range, .. } => {
-                format!("a list of {range}, each {}", form.said)
+                let (range, form) = (range.say(language), form.said.get(language));
+                tr!(language, "a list of {range}, each {form}", "要素数が {range}のリスト（各要素は{form}）")
             }
-            Shape::Path { .. } => "a path".to_owned(),
-            Shape::Paths { .. } => "a list of paths".to_owned(),
+            Shape::Path { .. } => words("a path", "パス").get(language).to_owned(),
+            Shape::Paths { .. } => words("a list of paths", "パスのリスト").get(language).to_owned(),
         };
-        if self.may_be_off() { format!("{said}, or `off`") } else { said }
+        if self.may_be_off() { tr!(language, "{said}, or `off`", "{said}、または `off`") } else { said }
     }
 
     pub(crate) fn may_be_off(&self) -> bool {
@@ -59,16 +80,18 @@ impl Key {
 }
 
 /// Numbers with "or" before the last.
-pub(crate) fn choices(numbers: &[u64]) -> String {
+pub(crate) fn choices(numbers: &[u64], language: Language) -> String {
     let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    either(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+    either(&texts.iter().map(String::as_str).collect::<Vec<_>>(), language)
 }
 
 /// The words with "or" before the last.
-pub(crate) fn either(words: &[&str]) -> String {
+pub(crate) fn either(words: &[&str], language: Language) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+    match (quoted.split_last(), language) {
+        (Some((last, rest)), Language::En) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        (Some((last, [one])), Language::Ja) => format!("{one} か {last}"),
+        (Some((_, [_, ..])), Language::Ja) => format!("{} のいずれか", quoted.join("、")),
         _ => quoted.concat(),
     }
 }

@@ -53,7 +53,7 @@ macro_rules! window {
 
 pub(super) fn keys() -> Vec<Key> {
     vec![
-        section("breaker", "When a target that keeps failing is left alone"),
+        section("breaker", "Circuit breaker of each target"),
         word(
             "breaker.preset",
             &["consecutive", "window", "both"],
@@ -65,15 +65,15 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "Where the other keys of `breaker` start from",
+            "Values that the other keys of `breaker` start from",
         ),
         optional_count(
-            "breaker.consecutive",
+            "breaker.consecutive_failures",
             Range::of(1, LONGEST_STREAK as u64),
             optional_count_at!(breaker.consecutive),
-            "Opens after so many failures in a row",
+            "Number of failures in a row that opens the breaker",
         ),
-        section("breaker.window", "Opens by the share of failed or slow calls"),
+        section("breaker.window", "Opens the breaker by the share of failed or slow calls"),
         count(
             "breaker.window.calls",
             Range::of(1, LARGEST_WINDOW as u64),
@@ -81,7 +81,7 @@ pub(super) fn keys() -> Vec<Key> {
                 window => match window.span { Span::Calls(calls) => Some(u64::from(calls)), _ => None },
                 calls => window.span = Span::Calls(narrow(calls))
             ),
-            "Looks back on the last so many calls; this or `time`",
+            "Number of latest calls that are counted; set this or `time`",
         ),
         length(
             "breaker.window.time",
@@ -90,23 +90,23 @@ pub(super) fn keys() -> Vec<Key> {
                 window => match window.span { Span::Time(length) => Some(length), _ => None },
                 length => window.span = Span::Time(length)
             ),
-            "Looks back on the calls of so long; this or `calls`",
+            "Length of the time window that is counted; set this or `calls`",
         ),
         count(
-            "breaker.window.least_calls",
+            "breaker.window.min_calls",
             SOME_COUNT,
             window!(window => Some(u64::from(window.least_calls)), calls => window.least_calls = narrow(calls)),
-            "With fewer calls nothing is concluded; at most `calls`",
+            "Minimum number of calls before the breaker may open; at most `calls`",
         ),
         number(
             "breaker.window.failure_rate",
             RATE,
             window!(window => Some(window.failure_rate), rate => window.failure_rate = rate),
-            "This share of failures opens it",
+            "Share of failed calls that opens the breaker",
         ),
         section(
             "breaker.window.slow",
-            "Calls that answer, but too slowly; counted once `longer_than` is set",
+            "Calls that succeed but are too slow; counted when `longer_than` is set",
         ),
         length(
             "breaker.window.slow.longer_than",
@@ -119,7 +119,7 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "A call that takes longer is slow",
+            "A call that takes longer counts as slow",
         ),
         number(
             "breaker.window.slow.rate",
@@ -134,55 +134,60 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "This share of slow calls opens it",
+            "Share of slow calls that opens the breaker",
         ),
-        section("breaker.open", "How long it stays open"),
+        section("breaker.open", "How long the breaker stays open"),
         length(
-            "breaker.open.first",
+            "breaker.open.initial",
             SOME_LENGTH,
             at!(breaker.open.first),
-            "How long it stays open the first time",
+            "How long the breaker stays open the first time",
         ),
         number(
-            "breaker.open.growth",
+            "breaker.open.multiplier",
             GROWTH,
             at!(breaker.open.growth),
-            "What it is multiplied by each time that the probes fail",
+            "Factor by which the open time grows each time the probes fail",
         ),
-        length("breaker.open.cap", SOME_LENGTH, at!(breaker.open.cap), "It never stays open longer"),
+        length(
+            "breaker.open.max",
+            SOME_LENGTH,
+            at!(breaker.open.cap),
+            "Maximum time that the breaker stays open",
+        ),
         number(
             "breaker.open.jitter",
             Range::below(0.0, 1.0),
             at!(breaker.open.jitter),
-            "Up to this share of it is left out by chance, so that breakers do not probe in step",
+            "Random share by which the open time is shortened, so that breakers do not probe at the same time",
         ),
-        section("breaker.probe", "How it finds out whether the target is back"),
+        section("breaker.probe", "Trial calls that decide whether the target works again"),
         count(
-            "breaker.probe.permits",
+            "breaker.probe.max_concurrent",
             SOME_COUNT,
             count_at!(breaker.probe.permits),
-            "Probes at the same time",
+            "Maximum number of probes at the same time",
         ),
         count(
             "breaker.probe.successes",
             SOME_COUNT,
             count_at!(breaker.probe.successes),
-            "Successes in a row that close it",
+            "Number of successful probes in a row that closes the breaker",
         ),
         length(
-            "breaker.probe.longest",
+            "breaker.probe.timeout",
             SOME_LENGTH,
             at!(breaker.probe.longest),
-            "A probe that has not come back for so long is written off",
+            "A probe without a result after this time counts as lost",
         ),
         optional_length(
-            "breaker.probe.last_target_every",
+            "breaker.probe.last_target_interval",
             SOME_LENGTH,
             Field {
                 get: |c, _| c.breaker.probe.last_target_every,
                 set: |c, _, every| c.breaker.probe.last_target_every = every,
             },
-            "When no other target is left, one call in each such stretch passes an open breaker",
+            "When no other target is left, one call per interval may pass an open breaker",
         ),
     ]
 }

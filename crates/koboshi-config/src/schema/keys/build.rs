@@ -5,7 +5,10 @@ use std::time::Duration;
 use super::super::range::ENDLESS;
 use super::super::{Field, Form, Key, Range, Shape};
 use crate::secret::Secret;
+use crate::words::{Words, words};
 
+/// Where nothing is set and nothing stands in its place.
+pub(super) const NONE: Words = words("none", "なし");
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Nothing waits longer than a year.
 pub(super) const YEAR: Duration = DAY.saturating_mul(365);
@@ -119,47 +122,44 @@ macro_rules! entries {
 
 /// How long a provider or a model may take: a section of an entry and its keys.
 macro_rules! timeouts {
-    ($map:ident, $section:literal, $unset:literal) => {
+    ($map:ident, $section:literal, $unset:literal, $unset_ja:literal) => {
         [
-            $crate::schema::keys::build::section(
-                concat!($section, ".timeouts"),
-                "How long it may take, the bounds of one attempt",
-            ),
+            $crate::schema::keys::build::section(concat!($section, ".timeouts"), "Timeouts of one attempt"),
             $crate::schema::keys::build::length(
                 concat!($section, ".timeouts.connect"),
                 $crate::schema::keys::build::UP_TO_A_DAY,
                 $crate::schema::keys::build::of_entry!($map, timeouts.connect),
-                "Until a connection stands",
+                "Time to open a connection",
             )
-            .unset($unset),
+            .unset($unset, $unset_ja),
             $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.first"),
+                concat!($section, ".timeouts.first_token"),
                 $crate::schema::keys::build::UP_TO_A_DAY,
                 $crate::schema::keys::build::of_entry!($map, timeouts.first),
-                "Until a stream's first content",
+                "Time until the first token of a stream",
             )
-            .unset($unset),
+            .unset($unset, $unset_ja),
             $crate::schema::keys::build::length(
                 concat!($section, ".timeouts.idle"),
                 $crate::schema::keys::build::UP_TO_A_DAY,
                 $crate::schema::keys::build::of_entry!($map, timeouts.idle),
-                "Between two pieces of a stream",
+                "Time between two chunks of a stream",
             )
-            .unset($unset),
+            .unset($unset, $unset_ja),
             $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.whole"),
+                concat!($section, ".timeouts.unary"),
                 $crate::schema::keys::build::UP_TO_A_DAY,
                 $crate::schema::keys::build::of_entry!($map, timeouts.whole),
-                "Until an answer that is not streamed begins",
+                "Time until the response of a request without streaming begins",
             )
-            .unset($unset),
+            .unset($unset, $unset_ja),
             $crate::schema::keys::build::length(
                 concat!($section, ".timeouts.total"),
                 $crate::schema::keys::build::UP_TO_A_DAY,
                 $crate::schema::keys::build::of_entry!($map, timeouts.total),
-                "Until the end",
+                "Time until the whole response is there",
             )
-            .unset($unset),
+            .unset($unset, $unset_ja),
         ]
     };
 }
@@ -173,13 +173,13 @@ pub(super) fn narrow(count: u64) -> u32 {
 
 impl Key {
     /// Says what holds when nothing is set.
-    pub(super) fn unset(self, words: &'static str) -> Self {
-        Self { unset: words, ..self }
+    pub(super) fn unset(self, en: &'static str, ja: &'static str) -> Self {
+        Self { unset: words(en, ja), ..self }
     }
 }
 
 pub(super) const fn section(path: &'static str, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Section { word: None }, meaning, unset: "none" }
+    Key { path, shape: Shape::Section { word: None }, meaning, unset: NONE }
 }
 
 pub(super) const fn length(
@@ -188,7 +188,7 @@ pub(super) const fn length(
     field: Field<Duration>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Length { range, off: false, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Length { range, off: false, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn optional_length(
@@ -197,7 +197,7 @@ pub(super) const fn optional_length(
     field: Field<Duration>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Length { range, off: true, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Length { range, off: true, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn seconds(path: &'static str, field: Field<Duration>, meaning: &'static str) -> Key {
@@ -205,7 +205,7 @@ pub(super) const fn seconds(path: &'static str, field: Field<Duration>, meaning:
         path,
         shape: Shape::Seconds { range: Range::of(Duration::from_secs(1), YEAR), field },
         meaning,
-        unset: "none",
+        unset: NONE,
     }
 }
 
@@ -215,7 +215,7 @@ pub(super) const fn count(
     field: Field<u64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Count { range, off: false, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Count { range, off: false, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn optional_count(
@@ -224,7 +224,7 @@ pub(super) const fn optional_count(
     field: Field<u64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Count { range, off: true, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Count { range, off: true, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn number(
@@ -233,11 +233,11 @@ pub(super) const fn number(
     field: Field<f64>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Number { range, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Number { range, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn flag(path: &'static str, field: Field<bool>, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Flag { words: false, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Flag { words: false, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn word(
@@ -246,11 +246,11 @@ pub(super) const fn word(
     field: Field<&'static str>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Word { words, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Word { words, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn text(path: &'static str, form: Form, field: Field<String>, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Text { form, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Text { form, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn texts(
@@ -260,7 +260,7 @@ pub(super) const fn texts(
     field: Field<Vec<String>>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Texts { form, range, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Texts { form, range, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn secret(
@@ -269,5 +269,5 @@ pub(super) const fn secret(
     field: Field<Secret>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Secret { form, field }, meaning, unset: "none" }
+    Key { path, shape: Shape::Secret { form, field }, meaning, unset: NONE }
 }

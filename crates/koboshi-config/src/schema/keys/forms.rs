@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use super::super::Form;
 use crate::gateway::ProviderDialect;
+use crate::words::{Words, words};
 
 /// Characters that cannot be seen: controls, marks of direction, spaces without width.
 macro_rules! unseen {
@@ -43,13 +44,16 @@ fn has_length(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most
 }
 
-fn no_hint(_: &str) -> Option<&'static str> {
+fn no_hint(_: &str) -> Option<Words> {
     None
 }
 
 /// A name for people or of other programs.
 pub(super) const NAME: Form = Form {
-    said: "1 to 200 printable characters without a space at its ends",
+    said: words(
+        "1 to 200 printable characters without a space at its ends",
+        "前後に空白のない、表示できる 1〜200 文字",
+    ),
     pattern: concat!("^[^\\s", unseen!(), "]([^", unseen!(), "]{0,198}[^\\s", unseen!(), "])?$"),
     holds: |text| has_length(text, 200) && text.trim() == text && text.chars().all(is_seen),
     hint: no_hint,
@@ -57,12 +61,15 @@ pub(super) const NAME: Form = Form {
 
 /// The name of a provider: it is the first part of `provider/model`.
 pub(super) const PROVIDER: Form = Form {
-    said: "1 to 200 small letters, digits, `_` and `-`, a letter or digit first",
+    said: words(
+        "1 to 200 small letters, digits, `_` and `-`, a letter or digit first",
+        "英小文字、数字、`_`、`-` からなる 1〜200 文字（先頭は英小文字か数字）",
+    ),
     pattern: "^[a-z0-9][a-z0-9_-]{0,199}$",
     holds: is_provider,
     hint: |text| {
         let small = is_provider(&text.to_lowercase());
-        small.then_some("write it in small letters")
+        small.then_some(words("write it in small letters", "小文字で書いてください"))
     },
 };
 
@@ -73,7 +80,10 @@ fn is_provider(text: &str) -> bool {
 
 /// A target of a chain.
 pub(super) const TARGET: Form = Form {
-    said: "`provider/model`, where `{model}` stands for what the client asked for",
+    said: words(
+        "`provider/model`, where `{model}` stands for what the client asked for",
+        "`provider/model` の形（`{model}` はクライアントが指定したモデル名）",
+    ),
     pattern: concat!("^[a-z0-9][a-z0-9_-]{0,199}/([^\\s{}", unseen!(), r"]|\{model\}){1,200}$"),
     holds: |text| {
         text.split_once('/').is_some_and(|(provider, model)| is_provider(provider) && is_model(model))
@@ -87,23 +97,36 @@ fn is_model(text: &str) -> bool {
     has_length(&plain, 200) && plain.chars().all(|c| is_seen(c) && !c.is_whitespace() && c != '{' && c != '}')
 }
 
-fn about_target(text: &str) -> Option<&'static str> {
+fn about_target(text: &str) -> Option<Words> {
     let (provider, model) = text.split_once('/').unwrap_or((text, ""));
     if provider.contains(['{', '}', '*']) {
-        return Some("the provider is written out; `{model}` may stand only behind the `/`");
+        return Some(words(
+            "the provider is written out; `{model}` may stand only behind the `/`",
+            "プロバイダー名はそのまま書いてください。`{model}` を使えるのは `/` の後だけです",
+        ));
     }
     if model.contains(['{', '}']) {
-        return Some("the only thing that may stand in braces is `{model}`");
+        return Some(words(
+            "the only thing that may stand in braces is `{model}`",
+            "波かっこの中に書けるのは `{model}` だけです",
+        ));
     }
     if model.is_empty() {
-        return Some("write the provider, a `/` and the model: `openai/gpt-4o` or `openai/{model}`");
+        return Some(words(
+            "write the provider, a `/` and the model: `openai/gpt-4o` or `openai/{model}`",
+            "プロバイダー、`/`、モデルの順に書いてください: `openai/gpt-4o` または `openai/{model}`",
+        ));
     }
-    provider.chars().any(char::is_uppercase).then_some("the provider's name is written in small letters")
+    provider.chars().any(char::is_uppercase).then_some(words(
+        "the provider's name is written in small letters", "プロバイダー名は小文字で書いてください",
+    ))
 }
 
 /// The models that an entry of `models` is about.
 pub(super) const MODELS: Form = Form {
-    said: "`provider/model`, where `*` stands for anything",
+    said: words(
+        "`provider/model`, where `*` stands for anything", "`provider/model` の形（`*` は任意の文字列）",
+    ),
     pattern: concat!("^[a-z0-9*][a-z0-9_*-]{0,199}/[^\\s", unseen!(), "]{1,200}$"),
     holds: |text| {
         text.split_once('/').is_some_and(|(provider, model)| {
@@ -112,23 +135,36 @@ pub(super) const MODELS: Form = Form {
                 && model.chars().all(|c| is_seen(c) && !c.is_whitespace())
         })
     },
-    hint: |text| (!text.contains('/')).then_some("write `*/` before it for a model of any provider"),
+    hint: |text| {
+        (!text.contains('/')).then_some(words(
+            "write `*/` before it for a model of any provider",
+            "すべてのプロバイダーのモデルを指すときは、前に `*/` を付けてください",
+        ))
+    },
 };
 
 /// An address that requests are sent to.
 pub(super) const URL: Form = Form {
-    said: "an address such as `https://host/v1`",
+    said: words("an address such as `https://host/v1`", "`https://host/v1` のような URL"),
     pattern: concat!("^https?://", host!(), "(:", port!(), r")?(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?$"),
     holds: is_url,
     hint: |text| {
         let (_, rest) = text.split_once("://").unwrap_or(("", text));
         if !text.starts_with("https://") && !text.starts_with("http://") {
-            return Some("begin with `https://` or `http://`, in small letters");
+            return Some(words(
+                "begin with `https://` or `http://`, in small letters",
+                "小文字の `https://` または `http://` で始めてください",
+            ));
         }
         if rest.split('/').next().is_some_and(|host| host.contains('@')) {
-            return Some("leave out what stands before the `@`: secrets are not part of an address here");
+            return Some(words(
+                "leave out what stands before the `@`: secrets are not part of an address here",
+                "`@` より前を削除してください。ここでは URL に認証情報を含められません",
+            ));
         }
-        text.contains(['?', '#']).then_some("leave out the `?` or `#` and what follows it")
+        text.contains(['?', '#']).then_some(words(
+            "leave out the `?` or `#` and what follows it", "`?` または `#` 以降を削除してください",
+        ))
     },
 };
 
@@ -167,17 +203,20 @@ fn is_port(text: &str) -> bool {
 
 /// A name that may stand in `Host`.
 pub(super) const HOST: Form = Form {
-    said: "the name of a host such as `koboshi.example`",
+    said: words("the name of a host such as `koboshi.example`", "`koboshi.example` のようなホスト名"),
     pattern: concat!("^", host!(), "$"),
     holds: is_host,
     hint: |text| {
-        text.contains([':', '/', '*']).then_some("only the name, without `https://`, port, path and `*`")
+        text.contains([':', '/', '*']).then_some(words(
+            "only the name, without `https://`, port, path and `*`",
+            "`https://`、ポート、パス、`*` を付けず、名前だけを書いてください",
+        ))
     },
 };
 
 /// A web page that may call.
 pub(super) const ORIGIN: Form = Form {
-    said: "an origin such as `https://app.example`",
+    said: words("an origin such as `https://app.example`", "`https://app.example` のようなオリジン"),
     pattern: concat!("^[a-z][a-z0-9+.-]{0,30}://", host!(), "(:", port!(), ")?$"),
     holds: |text| {
         text.split_once("://").is_some_and(|(scheme, server)| {
@@ -189,15 +228,25 @@ pub(super) const ORIGIN: Form = Form {
         })
     },
     hint: |text| match text {
-        "*" => Some("name each page: a page of anybody could spend your keys"),
-        text if text.contains("://") => Some("an origin has no path and no `/` at its end"),
-        _ => Some("begin with `https://` or `http://`"),
+        "*" => Some(words(
+            "name each page: a page of anybody could spend your keys",
+            "オリジンを 1 つずつ書いてください。`*` では、誰のページからでもあなたのキーを使えてしまいます",
+        )),
+        text if text.contains("://") => Some(words(
+            "an origin has no path and no `/` at its end",
+            "オリジンにはパスも末尾の `/` も付きません",
+        )),
+        _ => {
+            Some(words("begin with `https://` or `http://`", "`https://` または `http://` で始めてください"))
+        }
     },
 };
 
 /// Where to listen.
 pub(super) const LISTEN: Form = Form {
-    said: "an address and a port such as `127.0.0.1:4141`",
+    said: words(
+        "an address and a port such as `127.0.0.1:4141`", "`127.0.0.1:4141` のようなアドレスとポート",
+    ),
     pattern: concat!(
         "^(",
         octet!(),
@@ -217,51 +266,69 @@ pub(super) const LISTEN: Form = Form {
     },
     hint: |text| {
         if text.starts_with("localhost") {
-            return Some("write `127.0.0.1` for `localhost`");
+            return Some(words(
+                "write `127.0.0.1` for `localhost`",
+                "`localhost` の代わりに `127.0.0.1` と書いてください",
+            ));
         }
         let port = text.trim_start_matches(':');
         is_port(port).then_some(
-            "write the address too: `127.0.0.1:` before the port for this machine, `0.0.0.0:` for every network",
+            words("write the address too: `127.0.0.1:` before the port for this machine, `0.0.0.0:` for every network", "アドレスも書いてください。このマシンだけならポートの前に `127.0.0.1:`、すべてのネットワークなら `0.0.0.0:` です"),
         )
     },
 };
 
 /// The hash of a key.
 pub(super) const SHA256: Form = Form {
-    said: "the SHA-256 of a key, 64 hexadecimal digits",
+    said: words("the SHA-256 of a key, 64 hexadecimal digits", "キーの SHA-256（16 進数 64 桁）"),
     pattern: "^[0-9A-Fa-f]{64}$",
     holds: |text| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
-    hint: |_| Some("not the key itself: `printf %s THE-KEY | sha256sum` prints its hash"),
+    hint: |_| {
+        Some(words(
+            "not the key itself: `printf %s THE-KEY | sha256sum` prints its hash",
+            "キーそのものではなくハッシュを書きます: `printf %s キー | sha256sum` で表示できます",
+        ))
+    },
 };
 
 /// A key of a provider: it goes into a header.
 pub(super) const KEY: Form = Form {
-    said: "1 to 4096 visible ASCII characters",
+    said: words("1 to 4096 visible ASCII characters", "空白を含まない ASCII 文字 1〜4096 文字"),
     pattern: r"^[\u0021-\u007e]{1,4096}$",
     holds: |text| (1..=4096).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()),
     hint: |text| match text {
-        "" => Some("a provider without keys has no `keys`"),
-        text if text.contains(char::is_whitespace) => Some("there is a space or a line break in it"),
+        "" => Some(words(
+            "a provider without keys has no `keys`",
+            "キーを使わないプロバイダーでは `keys` を書かないでください",
+        )),
+        text if text.contains(char::is_whitespace) => {
+            Some(words("there is a space or a line break in it", "空白か改行が含まれています"))
+        }
         _ => None,
     },
 };
 
 /// What a provider speaks.
 pub(super) const DIALECT: Form = Form {
-    said: "`chat`, `responses`, `messages` or `gemini`",
+    said: words(
+        "`chat`, `responses`, `messages` or `gemini`",
+        "`chat`、`responses`、`messages`、`gemini` のいずれか",
+    ),
     pattern: "^(chat|responses|messages|gemini)$",
     holds: |text| ProviderDialect::from_name(text).is_some(),
     hint: |text| match text {
-        "openai" | "completions" | "chat_completions" => Some("write `chat`, or `responses`"),
-        "anthropic" | "claude" => Some("write `messages`"),
-        "google" | "vertex" => Some("write `gemini`"),
+        "openai" | "completions" | "chat_completions" => {
+            Some(words("write `chat`, or `responses`", "`chat` または `responses` と書いてください"))
+        }
+        "anthropic" | "claude" => Some(words("write `messages`", "`messages` と書いてください")),
+        "google" | "vertex" => Some(words("write `gemini`", "`gemini` と書いてください")),
         _ => None,
     },
 };
 
 /// A version of Azure's interface: it goes into the query.
 pub(super) const API_VERSION: Form = Form {
-    said: "a version such as `2024-10-21`",
+    said: words("a version such as `2024-10-21`", "`2024-10-21` のようなバージョン"),
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
     holds: |text| is_word(text, 64, "._-"),
     hint: no_hint,
@@ -269,7 +336,7 @@ pub(super) const API_VERSION: Form = Form {
 
 /// A project of Google's cloud: it goes into the path.
 pub(super) const PROJECT: Form = Form {
-    said: "the id of a project such as `my-project-1`",
+    said: words("the id of a project such as `my-project-1`", "`my-project-1` のようなプロジェクト ID"),
     pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$",
     holds: |text| is_word(text, 100, "._:-"),
     hint: no_hint,
@@ -277,14 +344,20 @@ pub(super) const PROJECT: Form = Form {
 
 /// A region of Google's cloud: it goes into the host and the path.
 pub(super) const LOCATION: Form = Form {
-    said: "a region such as `europe-west1`, or `global`",
+    said: words(
+        "a region such as `europe-west1`, or `global`",
+        "`europe-west1` のようなリージョン、または `global`",
+    ),
     pattern: "^[a-z][a-z0-9-]{0,62}$",
     holds: |text| {
         is_word(text, 63, "-")
             && text.starts_with(|c: char| c.is_ascii_lowercase())
             && !text.contains(|c: char| c.is_ascii_uppercase())
     },
-    hint: |text| text.contains(char::is_uppercase).then_some("write it in small letters"),
+    hint: |text| {
+        text.contains(char::is_uppercase)
+            .then_some(words("write it in small letters", "小文字で書いてください"))
+    },
 };
 
 fn is_word(text: &str, most: usize, also: &str) -> bool {
@@ -295,7 +368,7 @@ fn is_word(text: &str, most: usize, also: &str) -> bool {
 
 /// A part of a command.
 pub(super) const ARGUMENT: Form = Form {
-    said: "1 to 4096 characters without line breaks",
+    said: words("1 to 4096 characters without line breaks", "改行を含まない 1〜4096 文字"),
     pattern: r"^[^\u0000-\u001f\u007f]{1,4096}$",
     holds: |text| has_length(text, 4096) && !text.contains(|c: char| c.is_ascii_control()),
     hint: no_hint,

@@ -3,7 +3,7 @@
 use koboshi::guard::{Act, Effect, LOOK_BACK, Rule, RulePolicy, ToolPolicy};
 
 use super::super::{Entries, Field, Key, Range, Shape, Stand};
-use super::build::{SOME_COUNT, at, count, count_at, flag, narrow, section, word};
+use super::build::{NONE, SOME_COUNT, at, count, count_at, flag, narrow, section, word};
 use super::forms::NAME;
 use crate::config::Config;
 use crate::gateway::GuardMode;
@@ -43,7 +43,7 @@ macro_rules! rule {
                     word: Some(Stand { word: "off", set: |c, _| c.guard.policy.$name.act = Act::Off }),
                 },
                 meaning: $meaning,
-                unset: "none",
+                unset: NONE,
             },
             count(
                 concat!("guard.", stringify!($name), ".limit"),
@@ -52,7 +52,7 @@ macro_rules! rule {
                 $meaning,
             ),
             word(
-                concat!("guard.", stringify!($name), ".act"),
+                concat!("guard.", stringify!($name), ".action"),
                 ACTS,
                 Field {
                     get: |c, _| Some(act_name(c.guard.policy.$name.act)),
@@ -62,7 +62,7 @@ macro_rules! rule {
                         }
                     },
                 },
-                "What it may do: nothing, note, or note and stop",
+                "What happens at the limit: nothing, a note to the model, or a note and then a stop",
             ),
         ]
     };
@@ -102,7 +102,7 @@ macro_rules! tool_rule {
                     }),
                 },
                 meaning: $meaning,
-                unset: "none",
+                unset: NONE,
             },
             count(
                 concat!("guard.tools.*.", $name, ".limit"),
@@ -124,9 +124,9 @@ macro_rules! tool_rule {
                 },
                 $meaning,
             )
-            .unset("as for all tools"),
+            .unset("as for all tools", "全ツール共通の値"),
             word(
-                concat!("guard.tools.*.", $name, ".act"),
+                concat!("guard.tools.*.", $name, ".action"),
                 ACTS,
                 Field {
                     get: |c, tool| own(c, tool, Rule::$rule).map(|own| act_name(own.act)),
@@ -136,16 +136,16 @@ macro_rules! tool_rule {
                         }
                     },
                 },
-                "What the rule may do for this tool",
+                "What happens at the limit for this tool",
             )
-            .unset("as for all tools"),
+            .unset("as for all tools", "全ツール共通の値"),
         ]
     };
 }
 
 pub(super) fn keys() -> Vec<Key> {
     let mut keys = vec![
-        section("guard", "The loop guard: how often what may repeat in a conversation"),
+        section("guard", "The loop guard: limits for repeated tool calls in a conversation"),
         word(
             "guard.mode",
             GuardMode::NAMES,
@@ -158,47 +158,51 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "Note and stop, only say what it would do, or nothing",
+            "`enforce` acts, `observe` only reports what it would do, `off` does nothing",
         ),
         flag(
             "guard.enforce_depth",
             at!(guard.enforce_depth),
-            "Whether `depth` may stop a turn in the gateway; coding agents make far more than twenty calls",
+            "Whether `depth` may stop a conversation in the gateway; coding agents make far more than twenty calls",
         ),
     ];
     keys.extend(rule!(similar_errors, REPEATS, "Similar failures in a row"));
     keys.push(count(
-        "guard.after_changes",
+        "guard.max_after_changes",
         REPEATS,
         count_at!(guard.policy.after_changes),
-        "Where something was changed between them, the very same failure may come so often",
+        "Limit for identical failures when something was changed between them",
     ));
-    keys.extend(rule!(alternating_errors, REPEATS, "Similar failures among other failures"));
+    keys.extend(rule!(alternating_errors, REPEATS, "Similar failures with other failures in between"));
     keys.push(count(
         "guard.window",
         REPEATS,
         count_at!(guard.policy.window),
-        "How many attempts are looked back on for alternating failures",
+        "Number of latest calls that `alternating_errors` looks at",
     ));
     keys.extend(rule!(any_errors, REPEATS, "Failures of any kind in a row"));
-    keys.extend(rule!(same_call, REPEATS, "The same call with the same answer"));
+    keys.extend(rule!(same_call, REPEATS, "The same call with the same result"));
     keys.push(count(
-        "guard.waiting",
+        "guard.max_waiting",
         REPEATS,
         count_at!(guard.policy.waiting),
-        "How often an unchanged waiting state (queued, pending, running) may be seen instead",
+        "Limit for the same call when its result is an unchanged waiting state (queued, pending, running)",
     ));
-    keys.extend(rule!(cycle, REPEATS, "Rounds of two or three calls with the same answers"));
-    keys.extend(rule!(stagnation, REPEATS, "One tool, other arguments, the same empty or blocked answer"));
-    keys.extend(rule!(depth, SOME_COUNT, "Calls per user turn"));
-    keys.extend(rule!(width, SOME_COUNT, "Parallel calls per model response"));
+    keys.extend(rule!(cycle, REPEATS, "Repeated cycles of two or three calls with the same results"));
+    keys.extend(rule!(
+        stagnation,
+        REPEATS,
+        "One tool with different arguments and the same empty or blocked result"
+    ));
+    keys.extend(rule!(depth, SOME_COUNT, "Tool calls per user message"));
+    keys.extend(rule!(width, SOME_COUNT, "Parallel tool calls per model response"));
     keys.extend(tools());
     keys
 }
 
 fn tools() -> Vec<Key> {
     let mut keys = vec![
-        section("guard.tools", "Tools with rules of their own, by name"),
+        section("guard.tools", "Limits for single tools, by name"),
         Key {
             path: "guard.tools.*",
             shape: Shape::Entry(Entries {
@@ -211,7 +215,7 @@ fn tools() -> Vec<Key> {
                 },
             }),
             meaning: "One tool",
-            unset: "none",
+            unset: NONE,
         },
         word(
             "guard.tools.*.effect",
@@ -225,11 +229,11 @@ fn tools() -> Vec<Key> {
                     }
                 },
             },
-            "What a successful call does",
+            "Effect of a successful call: it only reads, it waits, or it changes something",
         )
-        .unset("by the tool's name"),
+        .unset("by the tool's name", "ツール名から判断"),
         flag(
-            "guard.tools.*.free",
+            "guard.tools.*.unlimited",
             Field {
                 get: |c, tool| c.guard.policy.tools.get(tool).map(is_free),
                 set: |c, tool, free| {
@@ -238,14 +242,18 @@ fn tools() -> Vec<Key> {
                     }
                 },
             },
-            "It may be called as often as one likes, with whatever answers; the rules below can take this back",
+            "No limits for this tool, except those that are set below for it",
         ),
     ];
     keys.extend(tool_rule!("similar_errors", SimilarErrors, "Similar failures in a row"));
-    keys.extend(tool_rule!("alternating_errors", AlternatingErrors, "Similar failures among other failures"));
+    keys.extend(tool_rule!(
+        "alternating_errors", AlternatingErrors, "Similar failures with other failures in between"
+    ));
     keys.extend(tool_rule!("any_errors", AnyErrors, "Failures of any kind in a row"));
-    keys.extend(tool_rule!("same_call", SameCall, "The same call with the same answer"));
-    keys.extend(tool_rule!("cycle", Cycle, "Rounds of two or three calls with the same answers"));
-    keys.extend(tool_rule!("stagnation", Stagnation, "Other arguments, the same empty or blocked answer"));
+    keys.extend(tool_rule!("same_call", SameCall, "The same call with the same result"));
+    keys.extend(tool_rule!("cycle", Cycle, "Repeated cycles of two or three calls with the same results"));
+    keys.extend(tool_rule!(
+        "stagnation", Stagnation, "Different arguments, the same empty or blocked result"
+    ));
     keys
 }

@@ -16,7 +16,8 @@ use std::sync::LazyLock;
 
 use super::{Field, Form, Key, Shape};
 use crate::config::Language;
-use build::word;
+use crate::words::words;
+use build::{NONE, word};
 
 /// Every key of the file, sections before their keys, in the order of the documentation.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
@@ -52,8 +53,8 @@ fn top() -> Vec<Key> {
                     set: |c, _, paths| c.rules = paths.unwrap_or_default(),
                 },
             },
-            meaning: "Rule files of your own, in order (see rules.md)",
-            unset: "none",
+            meaning: "Your own rule files, in order (see rules.md)",
+            unset: NONE,
         },
         word(
             "language",
@@ -65,14 +66,16 @@ fn top() -> Vec<Key> {
                         [Language::En, Language::Ja].into_iter().find(|one| Some(one.name()) == name);
                 },
             },
-            "Language of texts for people",
+            "Language of messages for people",
         )
-        .unset("from the environment"),
+        .unset("from the environment", "環境変数から"),
         Key {
             path: "code_prefix",
             shape: Shape::Text {
                 form: Form {
-                    said: "1 to 16 letters and digits, a letter first",
+                    said: words(
+                        "1 to 16 letters and digits, a letter first", "英字で始まる英数字 1〜16 文字",
+                    ),
                     pattern: "^[A-Za-z][A-Za-z0-9]{0,15}$",
                     holds: |text| {
                         text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -90,8 +93,8 @@ fn top() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "What the codes of faults begin with, as in `KBS-3001`",
-            unset: "none",
+            meaning: "Prefix of error codes, as in `KBS-3001`",
+            unset: NONE,
         },
     ]
 }

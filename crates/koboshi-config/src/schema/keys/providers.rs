@@ -1,7 +1,9 @@
 //! `providers` and `models`: whom to ask, and what they can do.
 
 use super::super::{Field, Key, Range, Shape};
-use super::build::{always_of_entry, count, entries, flag, of_entry, section, text, texts, timeouts, word};
+use super::build::{
+    NONE, always_of_entry, count, entries, flag, of_entry, section, text, texts, timeouts, word,
+};
 use super::forms::{API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, MODELS, NAME, PROJECT, PROVIDER, URL};
 use crate::gateway::{ModelConfig, ProviderConfig, ProviderDialect, ProviderKind};
 
@@ -12,7 +14,7 @@ pub(super) fn providers() -> Vec<Key> {
     let mut keys = vec![
         section(
             "providers",
-            "Whom to ask, each under a name of your choice; without any, the well-known ones whose keys are in the environment",
+            "LLM providers, each under a name of your choice; without any, the well-known ones whose keys are in the environment",
         ),
         Key {
             path: "providers.*",
@@ -24,7 +26,7 @@ pub(super) fn providers() -> Vec<Key> {
                 short: None
             ),
             meaning: "One provider",
-            unset: "none",
+            unset: NONE,
         },
         word(
             "providers.*.kind",
@@ -39,15 +41,15 @@ pub(super) fn providers() -> Vec<Key> {
                     }
                 },
             },
-            "Which interface it has; most have OpenAI's",
+            "Which API it has; `openai` is also for OpenAI-compatible servers, with a `base_url`",
         ),
         text(
             "providers.*.base_url",
             URL,
             of_entry!(providers, base_url),
-            "Where it is, up to what comes before `/chat/completions`, `/messages` or `/models`",
+            "Base URL of the API: the part before `/chat/completions`, `/messages` or `/models`",
         )
-        .unset("the vendor's usual address"),
+        .unset("the vendor's usual address", "ベンダーの標準の URL"),
         texts(
             "providers.*.dialects",
             DIALECT,
@@ -65,9 +67,9 @@ pub(super) fn providers() -> Vec<Key> {
                     }
                 },
             },
-            "What it speaks at that address, best first",
+            "API formats that it accepts at that address, preferred one first",
         )
-        .unset("by kind"),
+        .unset("by kind", "種類による"),
         Key {
             path: "providers.*.keys",
             shape: Shape::Secrets {
@@ -75,8 +77,8 @@ pub(super) fn providers() -> Vec<Key> {
                 range: Range::of(0, 100),
                 field: always_of_entry!(providers, keys),
             },
-            meaning: "Its keys, used in turn; take them from variables",
-            unset: "none",
+            meaning: "API keys, used in turn; take them from environment variables",
+            unset: NONE,
         },
         texts(
             "providers.*.token_command",
@@ -93,75 +95,85 @@ pub(super) fn providers() -> Vec<Key> {
                     }
                 },
             },
-            "A program and its arguments that print a bearer token, in place of `keys`",
+            "A program with its arguments that prints a bearer token, in place of `keys`",
         ),
         Key {
             path: "providers.*.credentials_file",
             shape: Shape::Path { field: of_entry!(providers, credentials_file) },
-            meaning: "`vertex`: the key file of a service account (JSON), or `token_command`",
-            unset: "none",
+            meaning: "`vertex`: key file of a service account (JSON); or use `token_command`",
+            unset: NONE,
         },
         text(
             "providers.*.project",
             PROJECT,
             of_entry!(providers, project),
-            "`vertex`: the project that is billed",
+            "`vertex`: id of the Google Cloud project that is billed",
         )
-        .unset("that of `credentials_file`"),
+        .unset("that of `credentials_file`", "`credentials_file` の値"),
         text(
             "providers.*.location",
             LOCATION,
             of_entry!(providers, location),
-            "`vertex`: where the models run",
+            "`vertex`: region of the models",
         )
-        .unset("`global`"),
+        .unset("`global`", "`global`"),
         text(
             "providers.*.api_version",
             API_VERSION,
             of_entry!(providers, api_version),
-            "`azure`: a dated version, for deployments in the path",
+            "`azure`: a dated API version; the deployment is then part of the path",
         )
-        .unset("the interface without dates, `/openai/v1`"),
+        .unset("the interface without dates, `/openai/v1`", "日付のない API（`/openai/v1`）"),
         text(
             "providers.*.account",
             NAME,
             of_entry!(providers, account),
-            "The account that the keys belong to, for what the store remembers",
+            "Name of the account that the keys belong to; cooldowns of an account apply to all providers with the same name",
         )
-        .unset("the provider's name"),
+        .unset("the provider's name", "プロバイダーの名前"),
         Key {
             path: "providers.*.ca_file",
             shape: Shape::Path { field: of_entry!(providers, ca_file) },
-            meaning: "Certificates (PEM) of the authority that vouches for it, if this machine does not know that one",
-            unset: "none",
+            meaning: "Certificates (PEM) of a private certificate authority to trust for this provider",
+            unset: NONE,
         },
     ];
-    keys.extend(timeouts!(providers, "providers.*", "by kind and model"));
+    keys.extend(timeouts!(providers, "providers.*", "by kind and model", "種類とモデルによる"));
     keys
 }
 
 pub(super) fn models() -> Vec<Key> {
     let mut keys = vec![
-        section("models", "What models can do, by `provider/model`; `*` stands for anything"),
+        section("models", "Capabilities and limits of models, by `provider/model`; `*` matches anything"),
         Key {
             path: "models.*",
             shape: entries!(models, ModelConfig::default(), MODELS, required: &[], short: None),
             meaning: "One model, or all that the pattern matches",
-            unset: "none",
+            unset: NONE,
         },
-        count("models.*.context", TOKENS, of_entry!(models, context), "Tokens of input and output together"),
-        count("models.*.output", TOKENS, of_entry!(models, output), "Tokens of output"),
-        flag("models.*.tools", of_entry!(models, tools), "Calls tools"),
-        flag("models.*.images", of_entry!(models, images), "Sees images"),
-        flag("models.*.json", of_entry!(models, json), "Answers in JSON when told so"),
+        count(
+            "models.*.context_window",
+            TOKENS,
+            of_entry!(models, context),
+            "Context window: tokens of input and output together",
+        ),
+        count(
+            "models.*.max_output_tokens",
+            TOKENS,
+            of_entry!(models, output),
+            "Maximum number of output tokens",
+        ),
+        flag("models.*.tools", of_entry!(models, tools), "Supports tool calls"),
+        flag("models.*.images", of_entry!(models, images), "Accepts images"),
+        flag("models.*.json", of_entry!(models, json), "Supports JSON output"),
         flag(
             "models.*.prefill",
             of_entry!(models, prefill),
-            "Goes on from the beginning of an answer that it is given",
+            "Continues an answer whose beginning is given as the last message",
         ),
-        flag("models.*.reasoning", of_entry!(models, reasoning), "Thinks before it answers"),
+        flag("models.*.reasoning", of_entry!(models, reasoning), "Is a reasoning model"),
     ];
-    keys = keys.into_iter().map(|key| key.unset("built-in table")).collect();
-    keys.extend(timeouts!(models, "models.*", "those of the provider"));
+    keys = keys.into_iter().map(|key| key.unset("built-in table", "内蔵の表")).collect();
+    keys.extend(timeouts!(models, "models.*", "those of the provider", "プロバイダーの値"));
     keys
 }

@@ -24,7 +24,7 @@ const JITTERS: [(&str, Jitter); 4] = [
 
 pub(super) fn keys() -> Vec<Key> {
     vec![
-        section("retry", "Pauses between attempts on the same target"),
+        section("retry", "Retries on the same target"),
         word(
             "retry.preset",
             &["service", "network", "stream"],
@@ -38,26 +38,26 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "Where the other keys of `retry` start from",
+            "Values that the other keys of `retry` start from",
         ),
         count(
-            "retry.attempts",
+            "retry.max_attempts",
             SOME_COUNT,
             count_at!(remedy.backoff.attempts),
-            "Attempts on one target, the first included",
+            "Maximum number of attempts on one target, including the first one",
         ),
-        length("retry.first", ANY_LENGTH, at!(remedy.backoff.first), "The pause after the first failure"),
+        length("retry.initial_delay", ANY_LENGTH, at!(remedy.backoff.first), "Delay before the first retry"),
         number(
-            "retry.growth",
+            "retry.multiplier",
             GROWTH,
             at!(remedy.backoff.growth),
-            "What each further pause is multiplied by",
+            "Factor by which each further delay grows",
         ),
         length(
-            "retry.cap",
+            "retry.max_delay",
             ANY_LENGTH,
             at!(remedy.backoff.cap),
-            "No pause of our own is longer; a server's wish may be",
+            "Maximum delay that Koboshi picks itself; a provider's `Retry-After` may be longer",
         ),
         word(
             "retry.jitter",
@@ -75,33 +75,38 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "How pauses are spread by chance, so that callers do not come back together",
+            "How delays are randomised, so that clients do not all retry at the same time",
         ),
-        section("request", "What one request may try"),
-        count("request.attempts", SOME_COUNT, count_at!(remedy.request.in_all), "Attempts over all targets"),
+        section("request", "Limits for one request over all its targets"),
+        count(
+            "request.max_attempts",
+            SOME_COUNT,
+            count_at!(remedy.request.in_all),
+            "Maximum number of attempts over all targets",
+        ),
         length(
-            "request.patience",
+            "request.max_wait",
             ANY_LENGTH,
             at!(remedy.request.patience),
-            "A stated wait up to this long is waited out; a longer one means another target",
+            "Longest `Retry-After` that a request waits for; if it is longer, the next target is tried",
         ),
         length(
-            "request.quick",
+            "request.quick_retry_delay",
             ANY_LENGTH,
             at!(remedy.quick),
-            "The pause before the one quick retry while other targets are left",
+            "Delay before the single quick retry on a target while other targets are left",
         ),
         count(
-            "request.most_reasks",
+            "request.max_reasks",
             ANY_COUNT,
             count_at!(remedy.most_reasks),
-            "How often a broken tool call is sent back to the model",
+            "How often the model is asked again after an invalid tool call",
         ),
         count(
-            "request.most_trims",
+            "request.max_trims",
             ANY_COUNT,
             count_at!(remedy.most_trims),
-            "How often a request may be made smaller; 0 forbids it",
+            "How often a request that exceeds the context window may be shortened; 0 disables it",
         ),
         texts(
             "request.pinned",
@@ -111,20 +116,20 @@ pub(super) fn keys() -> Vec<Key> {
                 get: |c, _| Some(c.pinned.clone()),
                 set: |c, _, pinned| c.pinned = pinned.unwrap_or_default(),
             },
-            "Messages and results that hold one of these texts stay whole when a request is made smaller",
+            "Messages and tool results that contain one of these texts are kept when a request is shortened",
         ),
         flag(
             "request.route_around_filters",
             at!(remedy.route_around_filters),
-            "A refusal by one vendor's content policy may be taken to another",
+            "Whether a request that one vendor's content filter refused may be sent to another vendor",
         ),
-        section("retry_share", "How much of all traffic may be retries on the same target"),
-        number("retry_share.share", SHARE, at!(retry_share.share), "Retries earned by one first attempt"),
+        section("retry_budget", "Limit for the share of all traffic that may be retries on the same target"),
+        number("retry_budget.ratio", SHARE, at!(retry_share.share), "Retries allowed per first attempt"),
         number(
-            "retry_share.per_second",
+            "retry_budget.min_per_second",
             Range::of(0.0, 1_000_000.0),
             at!(retry_share.per_second),
-            "Retries a second that are always allowed, for quiet callers",
+            "Retries per second that are always allowed, for low traffic",
         ),
     ]
 }

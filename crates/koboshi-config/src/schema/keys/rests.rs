@@ -13,37 +13,42 @@ use super::build::{
 
 pub(super) fn gate() -> Vec<Key> {
     vec![
-        section("gate", "How close to a limit traffic may go"),
+        section("gate", "Rate limits and concurrency of each target"),
         optional_count(
-            "gate.concurrency",
+            "gate.max_concurrency",
             SOME_COUNT,
             optional_count_at!(gate.concurrency),
-            "Calls at the same time; `off` leaves it to the provider",
+            "Maximum number of concurrent calls per target; `off` leaves it to the provider",
         ),
         count(
-            "gate.queue",
+            "gate.max_queue",
             Range::of(0, LARGEST_QUEUE as u64),
             count_at!(gate.queue),
-            "Callers that may wait; one more is refused at once",
+            "Maximum number of requests that may wait; further ones are refused at once",
         ),
-        length("gate.longest_wait", ANY_LENGTH, at!(gate.longest_wait), "No caller waits longer"),
+        length(
+            "gate.max_wait",
+            ANY_LENGTH,
+            at!(gate.longest_wait),
+            "Maximum time that a request waits in the queue",
+        ),
         length(
             "gate.stagger",
             ANY_LENGTH,
             at!(gate.stagger),
-            "After a hold, waiters are let through one in each such stretch",
+            "Time between two waiting requests that are released after a rate limit ends",
         ),
         number(
             "gate.headroom",
             Range::below(0.0, 1.0),
             at!(gate.headroom),
-            "This share of a learned limit is left for other programs of the account",
+            "Share of a rate limit that is left unused for other programs of the same account",
         ),
         length(
             "gate.forget_after",
             ANY_LENGTH,
             at!(gate.forget_after),
-            "What was learned from headers is forgotten after so long without news",
+            "Limits learned from response headers are forgotten after this time without an update",
         ),
     ]
 }
@@ -54,28 +59,28 @@ macro_rules! class {
         [
             section(concat!("cooldown.", stringify!($name)), $meaning),
             length(
-                concat!("cooldown.", stringify!($name), ".base"),
+                concat!("cooldown.", stringify!($name), ".initial"),
                 SOME_LENGTH,
                 at!(cooldown.$name.base),
-                "The first rest",
+                "First cooldown",
             ),
             number(
-                concat!("cooldown.", stringify!($name), ".growth"),
+                concat!("cooldown.", stringify!($name), ".multiplier"),
                 GROWTH,
                 at!(cooldown.$name.growth),
-                "What the rest is multiplied by at each further failure in a row",
+                "Factor by which the cooldown grows with each further failure in a row",
             ),
             length(
-                concat!("cooldown.", stringify!($name), ".cap"),
+                concat!("cooldown.", stringify!($name), ".max"),
                 SOME_LENGTH,
                 at!(cooldown.$name.cap),
-                "No rest of our own choice is longer; a stated one may be",
+                "Maximum cooldown that Koboshi picks itself; a provider's `Retry-After` may be longer",
             ),
             optional_count(
                 concat!("cooldown.", stringify!($name), ".park_after"),
                 SOME_COUNT,
                 optional_count_at!(cooldown.$name.park_after),
-                "After so many failures in a row a person must resume it",
+                "Number of failures in a row after which it is parked: stopped until an operator resumes it",
             ),
         ]
     };
@@ -98,14 +103,11 @@ fn limit_rests(cooldown: &mut CooldownPolicy, most: Duration) {
 
 pub(super) fn cooldown() -> Vec<Key> {
     let mut keys = vec![
-        section(
-            "error_protection",
-            "The four keys of the spawn protection, in seconds as its design writes them",
-        ),
+        section("error_protection", "Four settings of the spawn protection, in seconds without a unit"),
         flag(
             "error_protection.enabled",
             at!(cooldown.enabled),
-            "Off: failures are not counted and nothing rests; what a person set still holds",
+            "`false`: failures cause no cooldown; cooldowns set by an operator still apply",
         ),
         seconds(
             "error_protection.max_cooldown_seconds",
@@ -117,109 +119,109 @@ pub(super) fn cooldown() -> Vec<Key> {
                     }
                 },
             },
-            "No class rests longer by our own choice; this or the `cap` of `cooldown`",
+            "Maximum cooldown that Koboshi picks itself (a provider's `Retry-After` may be longer). Do not set `cooldown.*.max` as well",
         ),
         seconds(
             "error_protection.default_cooldown_seconds",
             at!(cooldown.error.base),
-            "The first rest after an error; this or `cooldown.error.base`",
+            "First cooldown after an error. Do not set `cooldown.error.initial` as well",
         ),
         flag(
             "error_protection.quota_detection_enabled",
             at!(cooldown.detection),
-            "Off: every failure counts as an `error`, whatever was read",
+            "`false`: every failure counts as class `error`, also quota and rate limit errors",
         ),
-        section("cooldown", "How long things rest after they failed"),
+        section("cooldown", "How long a failed target is not used"),
     ];
-    keys.extend(class!(error, "It failed for a reason of its own"));
-    keys.extend(class!(network, "It cannot be reached"));
-    keys.extend(class!(overloaded, "It lacks capacity"));
-    keys.extend(class!(rate_limit, "Too much in a short window"));
-    keys.extend(class!(quota, "An allowance for a long window is used up"));
+    keys.extend(class!(error, "Failures with a cause of their own"));
+    keys.extend(class!(network, "The target cannot be reached"));
+    keys.extend(class!(overloaded, "The provider is overloaded"));
+    keys.extend(class!(rate_limit, "A rate limit over a short time"));
+    keys.extend(class!(quota, "A quota over a long time is used up"));
     keys.extend(rests());
     keys
 }
 
 fn rests() -> [Key; 14] {
     [
-        section("cooldown.margin", "What is added to a wait that a provider stated"),
+        section("cooldown.margin", "Safety margin added to a wait that a provider stated"),
         length(
-            "cooldown.margin.least",
+            "cooldown.margin.min",
             ANY_LENGTH,
             at!(cooldown.margin.least),
-            "Added to a countdown, at least",
+            "Minimum that is added to a stated length of time",
         ),
         number(
             "cooldown.margin.share",
             SHARE,
             at!(cooldown.margin.share),
-            "Added to a countdown, as a share of it",
+            "Share of a stated length of time that is added to it",
         ),
         length(
-            "cooldown.margin.most",
+            "cooldown.margin.max",
             ANY_LENGTH,
             at!(cooldown.margin.most),
-            "Added to a countdown, at most",
+            "Maximum that is added to a stated length of time",
         ),
         length(
             "cooldown.margin.instant",
             ANY_LENGTH,
             at!(cooldown.margin.instant),
-            "Added to a reset that was stated as an instant",
+            "Added to a reset that was stated as a point in time",
         ),
         length(
-            "cooldown.longest_stated",
+            "cooldown.max_stated",
             ANY_LENGTH,
             at!(cooldown.longest_stated),
-            "A stated wait is believed up to this",
+            "Longest stated wait that is believed",
         ),
         number(
             "cooldown.jitter",
             SHARE,
             at!(cooldown.jitter),
-            "Up to this share is added to every rest of our own choice but the first",
+            "Random share added to every cooldown that Koboshi picks itself, except the first",
         ),
         length(
-            "cooldown.healthy_run",
+            "cooldown.min_healthy_run",
             ANY_LENGTH,
             at!(cooldown.healthy_run),
-            "A run that lasted so long was healthy: the failures before it are forgotten",
+            "A run that lasted this long was healthy: earlier failures are forgotten",
         ),
         length(
-            "cooldown.least_run",
+            "cooldown.min_run",
             ANY_LENGTH,
             at!(cooldown.least_run),
-            "A run that ended well sooner than this was no success",
+            "A successful run that was shorter than this does not count as a success",
         ),
         count(
-            "cooldown.starts",
+            "cooldown.max_starts",
             SOME_COUNT,
             count_at!(cooldown.starts),
-            "At most so many starts within `starts_within`",
+            "Maximum number of starts within `starts_window`",
         ),
         length(
-            "cooldown.starts_within",
+            "cooldown.starts_window",
             ANY_LENGTH,
             at!(cooldown.starts_within),
-            "The stretch that `starts` counts in, whatever the exit codes",
+            "Time window of `max_starts`; all starts count, whatever their exit codes",
         ),
         length(
-            "cooldown.longest_probe",
+            "cooldown.max_probe_time",
             ANY_LENGTH,
             at!(cooldown.longest_probe),
-            "After a rest one probe goes first; if nothing is heard of it for so long, the next one may",
+            "After a cooldown one probe goes first; without a result after this time, the next probe may go",
         ),
         length(
             "cooldown.stagger",
             ANY_LENGTH,
             at!(cooldown.stagger),
-            "After the probe's success the others follow, one in each such stretch",
+            "Time between two calls that follow a successful probe",
         ),
         length(
-            "cooldown.release",
+            "cooldown.release_time",
             ANY_LENGTH,
             at!(cooldown.release),
-            "How long the others follow one by one; then the key is free",
+            "How long calls follow one by one after a successful probe; then there is no limit",
         ),
     ]
 }

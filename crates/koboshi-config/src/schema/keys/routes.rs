@@ -4,27 +4,30 @@ use koboshi::args::DEEPEST;
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{
-    ANY_LENGTH, SOME_COUNT, always_of_entry, at, count, count_at, entries, flag, length, of_entry, section,
-    text, texts, word, word_at,
+    ANY_LENGTH, NONE, SOME_COUNT, always_of_entry, at, count, count_at, entries, flag, length, of_entry,
+    section, text, texts, word, word_at,
 };
 use super::forms::{NAME, TARGET};
 use crate::gateway::{CacheMode, Commit, GuardMode, RouteConfig};
 
 pub(super) fn routes() -> Vec<Key> {
     vec![
-        section("routes", "What happens to requests, by model name; `*` stands for anything"),
+        section(
+            "routes",
+            "Which targets serve a request, by the model name that the client asks for; `*` matches anything",
+        ),
         Key {
             path: "routes.*",
             shape: entries!(routes, RouteConfig::default(), NAME, required: &["chain"], short: Some("chain")),
-            meaning: "One route; its chain alone may be written in its place",
-            unset: "none",
+            meaning: "One route; a list is short for its `chain`",
+            unset: NONE,
         },
         texts(
             "routes.*.chain",
             TARGET,
             Range::of(1, 16),
             always_of_entry!(routes, chain),
-            "Whom to ask, best first",
+            "Targets to try, in order: each one is the fallback of those before it",
         ),
         word(
             "routes.*.commit",
@@ -39,7 +42,7 @@ pub(super) fn routes() -> Vec<Key> {
                     }
                 },
             },
-            "When the client sees the first byte: with the first content, or when the answer is whole",
+            "When the client gets the first byte: `first` with the first content, `complete` when the whole response is there",
         ),
         word(
             "routes.*.guard",
@@ -52,16 +55,16 @@ pub(super) fn routes() -> Vec<Key> {
                     }
                 },
             },
-            "What the loop guard may do here",
+            "What the loop guard does on this route",
         )
-        .unset("that of `guard.mode`"),
+        .unset("that of `guard.mode`", "`guard.mode` の値"),
         text(
-            "routes.*.simple",
+            "routes.*.simple_model",
             TARGET,
             of_entry!(routes, simple),
-            "A simpler model that answers when the chain cannot",
+            "A simpler model that answers when all targets of the chain have failed",
         )
-        .unset("that of `degrade.simple`"),
+        .unset("that of `degrade.simple_model`", "`degrade.simple_model` の値"),
         word(
             "routes.*.cache",
             CacheMode::NAMES,
@@ -73,9 +76,9 @@ pub(super) fn routes() -> Vec<Key> {
                     }
                 },
             },
-            "What the cache does here",
+            "What the response cache does on this route",
         )
-        .unset("that of `degrade.cache.mode`"),
+        .unset("that of `degrade.cache.mode`", "`degrade.cache.mode` の値"),
     ]
 }
 
@@ -95,72 +98,77 @@ macro_rules! size_at {
 
 pub(super) fn tool_calls() -> Vec<Key> {
     vec![
-        section("tool_calls", "How the arguments of tool calls are read"),
+        section("tool_calls", "Checks and repair of tool call arguments"),
         Key {
             path: "tool_calls.repair",
             shape: Shape::Flag { words: true, field: at!(args.repair) },
-            meaning: "Read other notations where exactly one reading exists; otherwise only strict JSON passes",
-            unset: "none",
+            meaning: "Repair arguments that are not valid JSON where exactly one reading exists; `off` accepts strict JSON only",
+            unset: NONE,
         },
         count(
-            "tool_calls.most_bytes",
+            "tool_calls.max_bytes",
             SOME_COUNT,
             size_at!(args.most_bytes),
-            "Longer arguments are refused unread",
+            "Maximum size of the arguments of one call, in bytes; longer ones are rejected",
         ),
         count(
-            "tool_calls.most_depth",
+            "tool_calls.max_depth",
             Range::of(1, DEEPEST as u64),
             size_at!(args.most_depth),
-            "Deeper nesting is refused",
+            "Maximum nesting depth of the arguments",
         ),
         count(
-            "tool_calls.attempts",
+            "tool_calls.max_attempts",
             SOME_COUNT,
             count_at!(reask.max_attempts),
-            "So many invalid answers end a call",
+            "Maximum number of invalid answers to one tool call before it fails",
         ),
     ]
 }
 
 pub(super) fn degrade() -> Vec<Key> {
     vec![
-        section("degrade", "What is answered when the chain is spent"),
+        section("degrade", "What is answered when all targets of a chain have failed"),
         section("degrade.cache", "The response cache"),
         word(
             "degrade.cache.mode",
             CacheMode::NAMES,
             word_at!(CacheMode, degrade.cache),
-            "`fallback` answers when the chain cannot, `serve` also before anybody is asked",
+            "`fallback` uses cached responses when all targets have failed, `serve` also before any target is tried",
         ),
-        length("degrade.cache.ttl", ANY_LENGTH, at!(degrade.cache_ttl), "How long an answer counts as fresh"),
         length(
-            "degrade.cache.stale",
+            "degrade.cache.ttl",
+            ANY_LENGTH,
+            at!(degrade.cache_ttl),
+            "How long a cached response is fresh",
+        ),
+        length(
+            "degrade.cache.stale_if_error",
             ANY_LENGTH,
             at!(degrade.cache_stale),
-            "How much longer it may serve when nobody answers",
+            "How much longer a cached response may be used when all targets have failed",
         ),
         flag(
             "degrade.cache.tools",
             at!(degrade.cache_tools),
-            "Whether answers to requests with tools are kept",
+            "Whether responses to requests with tools are cached",
         ),
         text(
-            "degrade.simple",
+            "degrade.simple_model",
             TARGET,
             Field { get: |c, _| c.degrade.simple.clone(), set: |c, _, target| c.degrade.simple = target },
-            "A simpler model",
+            "A simpler model that answers when all targets of a chain have failed",
         ),
         Key {
-            path: "degrade.answers",
+            path: "degrade.answers_file",
             shape: Shape::Path {
                 field: Field {
                     get: |c, _| c.degrade.answers.clone(),
                     set: |c, _, path| c.degrade.answers = path,
                 },
             },
-            meaning: "The file of static answers",
-            unset: "none",
+            meaning: "File with static answers",
+            unset: NONE,
         },
         Key {
             path: "degrade.status",
@@ -175,8 +183,8 @@ pub(super) fn degrade() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "The status of a static answer, whole or streamed; 503 is for clients that look at it. A stream that was kept open (`serve.hold`) has begun with 200",
-            unset: "none",
+            meaning: "HTTP status of a static answer. A stream whose headers were already sent (see `serve.first_byte_hold`) has status 200",
+            unset: NONE,
         },
     ]
 }

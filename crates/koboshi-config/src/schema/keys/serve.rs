@@ -2,7 +2,7 @@
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{
-    AT_MOST_A_DAY, SOME_COUNT, UP_TO_A_DAY, at, count, count_at, entries, flag, length, of_entry,
+    AT_MOST_A_DAY, NONE, SOME_COUNT, UP_TO_A_DAY, at, count, count_at, entries, flag, length, of_entry,
     optional_count_at, secret, section, text, texts, word, word_at,
 };
 use super::forms::{HOST, LISTEN, NAME, ORIGIN, SHA256, URL};
@@ -14,7 +14,7 @@ const UP_TO_100: Range<u64> = Range::of(0, 100);
 
 pub(super) fn serve() -> Vec<Key> {
     vec![
-        section("serve", "Where the gateway listens, and what one client may ask of it"),
+        section("serve", "Where the gateway listens, and limits for its clients"),
         text(
             "serve.listen",
             LISTEN,
@@ -26,91 +26,101 @@ pub(super) fn serve() -> Vec<Key> {
                     }
                 },
             },
-            "Address and port; beyond this machine only with `keys`",
+            "Address and port to listen on; an address that other machines can reach needs `keys`",
         ),
         texts(
-            "serve.hosts",
+            "serve.allowed_hosts",
             HOST,
             UP_TO_100,
             Field {
                 get: |c, _| Some(c.serve.hosts.clone()),
                 set: |c, _, hosts| c.serve.hosts = small(hosts),
             },
-            "Names besides `localhost` and the address itself that may stand in `Host`",
+            "Host names that requests may use in `Host`, besides `localhost` and the listen address",
         ),
         texts(
-            "serve.origins",
+            "serve.allowed_origins",
             ORIGIN,
             UP_TO_100,
             Field {
                 get: |c, _| Some(c.serve.origins.clone()),
                 set: |c, _, origins| c.serve.origins = small(origins),
             },
-            "Web pages that may call",
+            "Origins of web pages that may call the gateway",
         ),
         count(
-            "serve.body_bytes",
+            "serve.max_body_bytes",
             Range::of(1024, u32::MAX as u64),
             at!(serve.body_bytes),
-            "The largest request body, in bytes",
+            "Maximum size of a request body, in bytes",
         ),
         length(
-            "serve.head_time",
+            "serve.header_timeout",
             UP_TO_A_DAY,
             at!(serve.head_time),
-            "A request's head must be there after this",
+            "How long a client may take to send the request headers",
         ),
         length(
-            "serve.body_time",
+            "serve.body_timeout",
             UP_TO_A_DAY,
             at!(serve.body_time),
-            "A request's body must be there after this",
+            "How long a client may take to send the request body",
         ),
         length(
-            "serve.send_time",
+            "serve.write_timeout",
             UP_TO_A_DAY,
             at!(serve.send_time),
-            "A client that takes nothing of its answer for so long is let go",
+            "How long a client may stop reading its response before the connection is closed",
         ),
         count(
-            "serve.connections",
+            "serve.max_connections",
             SOME_COUNT,
             count_at!(serve.connections),
-            "Connections at the same time; more wait",
+            "Maximum number of open client connections; further clients wait",
         ),
         length(
-            "serve.drain",
+            "serve.drain_timeout",
             AT_MOST_A_DAY,
             at!(serve.drain),
-            "How long streams may go on after a signal to stop",
+            "How long open streams may continue after a signal to stop; `0s` stops them at once",
         ),
         length(
             "serve.deadline",
             UP_TO_A_DAY,
             at!(serve.deadline),
-            "Nothing is tried for a request after this; a client may ask for less",
+            "Time limit for one request over all attempts; a client may ask for less",
         ),
         flag(
             "serve.passthrough",
             at!(serve.passthrough),
-            "A client's own vendor key goes to that vendor, and to nobody else",
+            "Whether a vendor key that a client sends is passed on, to that vendor only",
         ),
-        section("serve.keep_alive", "What keeps a silent stream open"),
+        section("serve.keep_alive", "Keep-alives for streams that are waiting for content"),
         word(
             "serve.keep_alive.style",
             KeepAlive::NAMES,
             word_at!(KeepAlive, serve.keep_alive),
-            "`comment` is passed over by the standard, `frame` is for clients that stumble over comments",
+            "`comment` sends SSE comments, which clients ignore by the standard; `frame` sends empty chunks, for clients that cannot read comments",
         ),
-        length("serve.keep_alive.every", UP_TO_A_DAY, at!(serve.keep_alive_every), "How often"),
         length(
-            "serve.hold",
+            "serve.keep_alive.interval",
+            UP_TO_A_DAY,
+            at!(serve.keep_alive_every),
+            "Time between two keep-alives",
+        ),
+        length(
+            "serve.first_byte_hold",
             AT_MOST_A_DAY,
             at!(serve.hold),
-            "So long nothing at all is sent while no content has come; then the head and keep-alives go out",
+            "How long to wait for the first token before sending response headers and keep-alives. Until then, failures are invisible to the client; `0s` sends them at once",
         ),
-        count("serve.threads", Range::of(1, 1024), optional_count_at!(serve.threads), "Threads that serve")
-            .unset("one per core"),
+        count(
+            "serve.threads",
+            Range::of(1, 1024),
+            optional_count_at!(serve.threads),
+            "Number of worker threads",
+        )
+        .unset("one per core", "コアごとに 1 つ"),
     ]
 }
 
@@ -121,7 +131,7 @@ fn small(texts: Option<Vec<String>>) -> Vec<String> {
 
 pub(super) fn keys() -> Vec<Key> {
     vec![
-        section("keys", "Keys that clients may use, each under a name of your choice"),
+        section("keys", "API keys of your clients, each under a name of your choice"),
         Key {
             path: "keys.*",
             shape: entries!(
@@ -131,8 +141,8 @@ pub(super) fn keys() -> Vec<Key> {
                 required: &["sha256"],
                 short: None
             ),
-            meaning: "One key",
-            unset: "none",
+            meaning: "One client key",
+            unset: NONE,
         },
         secret(
             "keys.*.sha256",
@@ -145,10 +155,16 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "SHA-256 of the key; the key itself is nowhere",
+            "SHA-256 hash of the key; the key itself is not stored",
         ),
-        text("keys.*.tenant", NAME, of_entry!(keys, tenant), "Whose it is").unset("the key's name"),
-        section("admin", "Who may ask and change what the gateway knows"),
+        text(
+            "keys.*.tenant",
+            NAME,
+            of_entry!(keys, tenant),
+            "The tenant that requests with this key belong to",
+        )
+        .unset("the key's name", "キーの名前"),
+        section("admin", "Access to the admin API under `/koboshi`"),
         secret(
             "admin.sha256",
             SHA256,
@@ -156,14 +172,14 @@ pub(super) fn keys() -> Vec<Key> {
                 get: |c, _| c.admin.sha256.as_deref().map(Secret::new),
                 set: |c, _, hash| c.admin.sha256 = hash.map(|hash| hash.expose().to_ascii_lowercase()),
             },
-            "SHA-256 of the key; without one, only callers on the loopback address are let in",
+            "SHA-256 hash of the admin key; without one, the admin API only answers callers on the loopback address",
         ),
     ]
 }
 
 pub(super) fn telling() -> Vec<Key> {
     vec![
-        section("errors", "What clients are told of errors"),
+        section("errors", "Errors as clients get them"),
         word(
             "errors.detail",
             ErrorDetail::NAMES,
@@ -175,10 +191,10 @@ pub(super) fn telling() -> Vec<Key> {
                     }
                 },
             },
-            "Who gets the provider's own message, redacted, where the client can mend the request (invalid request, unknown model, context \
+            "Who gets the provider's own message, redacted, where the client can correct the request (invalid request, unknown model, context \
              too large, content filter): every client, only clients on this machine, or none",
         ),
-        section("log", "What is written to the log"),
+        section("log", "The log of the gateway"),
         word(
             "log.format",
             LogFormat::NAMES,
@@ -186,11 +202,11 @@ pub(super) fn telling() -> Vec<Key> {
                 get: |c, _| c.log.format.map(LogFormat::name),
                 set: |c, _, word| c.log.format = word.and_then(LogFormat::from_name),
             },
-            "For people, or one JSON object a line",
+            "`pretty` is for people, `json` writes one JSON object per line",
         )
-        .unset("`pretty` on a terminal, else `json`"),
-        word("log.level", LEVELS, at!(log.level), "The least grave that is written"),
-        section("trace", "Where traces go"),
+        .unset("`pretty` on a terminal, else `json`", "端末では `pretty`、それ以外は `json`"),
+        word("log.level", LEVELS, at!(log.level), "Lowest level that is written"),
+        section("trace", "Export of OpenTelemetry traces"),
         Key {
             path: "trace.otlp",
             shape: Shape::Text {
@@ -201,7 +217,7 @@ pub(super) fn telling() -> Vec<Key> {
                 },
             },
             meaning: "Address of an OTLP collector (HTTP)",
-            unset: "none",
+            unset: NONE,
         },
     ]
 }

@@ -1,8 +1,9 @@
 //! `store`: where what was learned is kept.
 
 use super::super::{Field, Form, Key, Range, Shape, Stand};
-use super::build::{at, count, count_at, section};
+use super::build::{NONE, at, count, count_at, section};
 use crate::config::StorePlace;
+use crate::words::{Words, words};
 
 /// What the address of a shared server looks like: over the network, or through a socket of this machine.
 const ADDRESS: &str = concat!(
@@ -51,19 +52,26 @@ fn is_database(text: &str) -> bool {
 }
 
 /// Why an address cannot be used, without a word of it: it may hold a password.
-fn about_address(text: &str) -> Option<&'static str> {
+fn about_address(text: &str) -> Option<Words> {
     let begins = |schemes: &[&str]| schemes.iter().any(|scheme| text.starts_with(scheme));
     if begins(&["rediss://", "valkeys://"]) {
-        return Some("TLS is not built in: use `redis://` over a private network or a tunnel");
+        return Some(words(
+            "TLS is not built in: use `redis://` over a private network or a tunnel",
+            "TLS には対応していません。プライベートネットワークかトンネル経由で `redis://` を使ってください",
+        ));
     }
     if begins(&["redis://", "valkey://"]) {
-        return Some(
+        return Some(words(
             "host, port and database are written `host:6379/0`, the last two as numbers; in a password, write \
              `%2F` for `/`, `%3F` for `?`, `%23` for `#` and `%40` for `@`",
-        );
+            "`host:6379/0` の形で書いてください（ポートとデータベースは数字）。パスワードの中では `/` を `%2F`、`?` を `%3F`、\
+             `#` を `%23`、`@` を `%40` と書きます",
+        ));
     }
-    begins(&["unix://", "redis+unix://", "valkey+unix://"])
-        .then_some("write the whole path: `unix:///run/redis.sock`")
+    begins(&["unix://", "redis+unix://", "valkey+unix://"]).then_some(words(
+        "write the whole path: `unix:///run/redis.sock`",
+        "絶対パスで書いてください: `unix:///run/redis.sock`",
+    ))
 }
 
 pub(super) fn keys() -> Vec<Key> {
@@ -73,8 +81,8 @@ pub(super) fn keys() -> Vec<Key> {
             shape: Shape::Section {
                 word: Some(Stand { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
             },
-            meaning: "Where what was learned is kept: in a file that the processes of one user share, unless `path` or `redis` is set",
-            unset: "none",
+            meaning: "Where cooldowns, breakers, journal and cache are kept: in a file that the processes of one user share, unless `path` or `redis` is set",
+            unset: NONE,
         },
         Key {
             path: "store.path",
@@ -91,14 +99,16 @@ pub(super) fn keys() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "A file that the processes of one machine share; this or `redis`",
-            unset: "none",
+            meaning: "A SQLite file that the processes of one machine share; set this or `redis`",
+            unset: NONE,
         },
         Key {
             path: "store.redis",
             shape: Shape::Secret {
                 form: Form {
-                    said: "an address such as `redis://host:6379/0`",
+                    said: words(
+                        "an address such as `redis://host:6379/0`", "`redis://host:6379/0` のようなアドレス",
+                    ),
                     pattern: ADDRESS,
                     holds: is_address,
                     hint: about_address,
@@ -116,14 +126,14 @@ pub(super) fn keys() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "A Redis or Valkey server that a fleet shares; take the password from a variable",
-            unset: "none",
+            meaning: "Address of a Redis or Valkey server that several machines share; take the password from an environment variable",
+            unset: NONE,
         },
         Key {
             path: "store.prefix",
             shape: Shape::Text {
                 form: Form {
-                    said: "1 to 100 characters without spaces",
+                    said: words("1 to 100 characters without spaces", "空白を含まない 1〜100 文字"),
                     pattern: r"^[^\s\u0000-\u001f\u007f]{1,100}$",
                     holds: |text| {
                         (1..=100).contains(&text.chars().count())
@@ -143,28 +153,28 @@ pub(super) fn keys() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "What every key in the shared server begins with; only with `redis`",
-            unset: "none",
+            meaning: "Prefix of all keys in Redis; only with `redis`",
+            unset: NONE,
         },
-        section("store.journal", "How far the journal reaches back; the first limit that is reached holds"),
+        section("store.journal", "How much of the journal is kept; the limit that is reached first applies"),
         count(
             "store.journal.keep_days",
             Range::of(1, 36_500),
             count_at!(store.journal.keep_days),
-            "Days that are kept",
+            "Number of days that are kept",
         ),
         count(
             "store.journal.keep_entries",
             Range::of(1, i64::MAX.cast_unsigned()),
             at!(store.journal.keep_entries),
-            "Entries that are kept",
+            "Number of entries that are kept",
         ),
-        section("store.cache", "How large the response cache may grow"),
+        section("store.cache", "Size of the response cache"),
         count(
-            "store.cache.most_bytes",
+            "store.cache.max_bytes",
             Range::of(0, u64::MAX),
             at!(store.cache.most_bytes),
-            "Bytes of answers; 0 keeps none",
+            "Maximum size of all cached responses, in bytes; 0 caches none",
         ),
     ]
 }

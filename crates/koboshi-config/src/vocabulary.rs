@@ -1,0 +1,145 @@
+//! Words that can be shown wherever they stand: our own, and values too plain to be a secret.
+//!
+//! [`is_ours`] is for text of which nothing is known: it says yes to names of keys, words that keys may have, providers that
+//! everybody knows, short numbers and lengths. [`is_harmless`] is for the value of a key that holds no secret, which people
+//! must see to mend it (`kind: opnai`): it says no only to what looks like a key.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use crate::gateway::{SIM, WELL_KNOWN};
+use crate::schema::{KEYS, Shape, parse_length};
+
+/// A number with more digits may be a secret.
+const LONGEST_NUMBER: usize = 7;
+/// A shorter text is no key that anybody would use.
+const SHORTEST_KEY: usize = 12;
+/// Letters and digits in a row, as in a key and in no name.
+const LONGEST_RUN: usize = 20;
+
+/// Names of keys and words that they may have.
+static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let mut words: BTreeSet<&str> =
+        ["true", "false", "null", "on", "off", "yes", "no", "none", "model", SIM].into();
+    words.extend(WELL_KNOWN);
+    for key in KEYS.iter() {
+        words.insert(key.name());
+        words.extend(key.former());
+        match &key.shape {
+            Shape::Word { words: of_key, .. } => words.extend(*of_key),
+            Shape::Section { word: Some(stand) } => {
+                words.insert(stand.word);
+            }
+            _ => {}
+        }
+    }
+    words
+});
+
+/// Whether a word can be shown though nothing is known of its place.
+pub(crate) fn is_ours(word: &str) -> bool {
+    let is_number = || word.len() <= LONGEST_NUMBER && word.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_length = || word.len() <= LONGEST_NUMBER && parse_length(word).is_some();
+    // A target of a well-known provider, as far as it stands outside of braces.
+    let is_target = || {
+        word.split_once('/').is_some_and(|(provider, model)| {
+            (provider == SIM || WELL_KNOWN.contains(&provider)) && is_name_of_model(model)
+        })
+    };
+    let is_pattern = || {
+        let body = word.trim_end_matches('*');
+        body.len() < word.len() && body.len() < SHORTEST_KEY && is_name_of_model(body)
+    };
+    WORDS.contains(word)
+        || !word.chars().any(char::is_alphanumeric)
+        || is_number()
+        || is_length()
+        || is_target()
+        || is_pattern()
+}
+
+fn is_name_of_model(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:".contains(c)) && !has_long_run(text)
+}
+
+/// Whether the name of a variable can be shown: people write the key itself in braces.
+pub(crate) fn is_plain_variable(name: &str) -> bool {
+    let is_usual = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    is_usual && !has_long_run(name) || is_harmless(name)
+}
+
+/// Whether the value of a key that holds no secret can be shown.
+pub(crate) fn is_harmless(value: &str) -> bool {
+    is_ours(value) || !value.split(is_edge).any(|part| has_long_run(part) || looks_like_key(part))
+}
+
+/// Where a path, an address or a sentence can be cut.
+fn is_edge(c: char) -> bool {
+    c.is_whitespace() || "/:?&=,;()[]{}*$\"'".contains(c)
+}
+
+/// Letters and digits together, long, and no host: hosts have a point before their last letters.
+fn looks_like_key(part: &str) -> bool {
+    let has = |test: fn(char) -> bool| part.chars().any(test);
+    let is_host = part
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| end.len() >= 2 && end.chars().all(|c| c.is_ascii_alphabetic()));
+    part.chars().count() >= SHORTEST_KEY
+        && has(|c| c.is_ascii_digit())
+        && has(char::is_alphabetic)
+        && !is_host
+        && !is_model(part)
+}
+
+/// Names of models are long and have digits too; those that everybody uses begin so.
+fn is_model(part: &str) -> bool {
+    const FAMILIES: &[&str] = &[
+        "gpt-", "chatgpt-", "o1-", "o3-", "o4-", "claude-", "gemini-", "gemma-", "llama", "Llama",
+        "Meta-Llama", "meta-llama", "mistral-", "mixtral-", "codestral-", "ministral-", "deepseek-", "qwen",
+        "Qwen", "grok-", "phi", "command-", "text-embedding-", "nomic-", "kimi-", "glm-", "gpt_oss",
+        "rate-429", "fail-", "broken-tool-args", "in-band-error",
+    ];
+    FAMILIES.iter().any(|family| part.starts_with(family))
+}
+
+fn has_long_run(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|run| run.chars().count() >= LONGEST_RUN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_words_are_shown_and_others_are_not() {
+        for word in [
+            "max_attempts", "hold", "openai", "30s", "4141", "memory", "openai/gpt-4o", "gpt-*", "-", "0.5",
+            "sim/",
+        ] {
+            assert!(is_ours(word), "{word}");
+        }
+        for word in [
+            "alice", "hunter2", "5f2c9a7be01d4c55a0aa93e1b6f1d2aa", "12345678", "x/gpt", "sk-abc",
+            "openai/abcdefghijklmnopqrst1",
+        ] {
+            assert!(!is_ours(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_people_must_see_is_harmless_and_keys_are_not() {
+        for value in [
+            "opnai", "bedrock", "https://api.openai.com/v1", "api.openai.com/v1", "2024-10-21",
+            "claude-sonnet-4-5-20250929", "openrouter/meta-llama/Llama-3.3-70B-Instruct", "my prefix",
+            "127.0.0.1:4141", "0.0.0.0:99999", "anthropic/claude-3-5-haiku",
+        ] {
+            assert!(is_harmless(value), "{value}");
+        }
+        for value in [
+            "hunter2-admin-key", "5f2c9a7be01d4c55a0aa93e1b6f1d2aa", "openaihunter2-admin-key",
+            "https://h/v1hunter2-admin-key",
+        ] {
+            assert!(!is_harmless(value), "{value}");
+        }
+    }
+}
