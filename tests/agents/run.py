@@ -48,7 +48,7 @@ def config(dialects):
         routes |= {f"{dialect}.{slug(name)}": [f"{dialect}/{primary}", f"{other}/{second}"] for name, (primary, second) in FALLS.items()}
         routes |= {f"{dialect}.rests.{slug(name)}": [f"{dialect}/{fall}"] for name, fall in (RESTS | ENDS).items()}
     providers = {dialect: upstream(dialect) | {"timeouts": TIMEOUTS} for dialect in dialects}
-    return {"store": "memory", "providers": providers, "retry": {"first": "10ms", "cap": "50ms"}, "routes": routes}
+    return {"store": "memory", "providers": providers, "retry": {"initial_delay": "10ms", "max_delay": "50ms"}, "routes": routes}
 
 
 def started(cli, gateway, model, deadline):

@@ -28,7 +28,7 @@ QUIET = {"IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DI
 def config(fall, tools):
     """As on the page. There no provider is named, so that the simulated one makes up no calls that a real agent would run; where tools are to be called it is named."""
     named = {"providers": {"sim": {"kind": "sim", "timeouts": TIMEOUTS}}} if tools else {}
-    return {"store": "memory", "retry": {"first": "10ms", "cap": "50ms"}, "routes": {"assistant": [f"sim/{fall}", "sim/ok"]}, **named}
+    return {"store": "memory", "retry": {"initial_delay": "10ms", "max_delay": "50ms"}, "routes": {"assistant": [f"sim/{fall}", "sim/ok"]}, **named}
 
 
 def command(where, folder, text, sdk, agents):

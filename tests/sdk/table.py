@@ -44,6 +44,6 @@ def config(dialects=None):
         "store": "memory",
         "keys": {"tests": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}},
         "providers": {dialect: upstream(dialect) for dialect in dialects},
-        "retry": {"first": "10ms", "cap": "50ms"},
+        "retry": {"initial_delay": "10ms", "max_delay": "50ms"},
         "routes": routes,
     }

@@ -226,6 +226,11 @@ pub(crate) struct LangArgs {
 }
 
 impl LangArgs {
+    /// The language that was asked for on the command line.
+    pub(crate) fn asked(&self) -> Option<Lang> {
+        self.lang
+    }
+
     /// The language asked for, or the one of the config, or the one of the environment, or English.
     pub(crate) fn get(&self, config: &Config) -> Lang {
         let from_config = || config.language.and_then(|language| Lang::from_tag(language.name()));

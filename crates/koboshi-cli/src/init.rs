@@ -1,23 +1,33 @@
-//! `koboshi init`: a first config, short and commented, in a file that was not there.
+//! `koboshi init`: a first config for the providers whose keys are there, in a file that was not there.
 //!
-//! What somebody has written is never written over without being told so.
+//! On a terminal it asks which providers and which language; elsewhere the environment decides. Whatever is chosen, `koboshi serve` can
+//! start with it: a provider without a key stands in comments. What somebody has written is never overwritten unasked.
+
+mod ask;
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anstream::stdout;
 use clap::Args;
-use koboshi_config::{Config, init_text};
-use koboshi_report::phrase::Phrases;
+use koboshi_config::Config;
+use koboshi_config::config::Language;
+use koboshi_config::file::FILE_NAME;
+use koboshi_config::gateway::ProviderKind;
+use koboshi_config::init::{Choice, OFFERS, look, text};
+use koboshi_report::phrase::{Lang, Phrases};
 
 use crate::args::LangArgs;
 use crate::{Exit, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  koboshi init                     writes ./koboshi.yaml, with comments
-  koboshi init --print             shows it instead
+  koboshi init                     writes ./koboshi.yaml; asks on a terminal, else uses the API keys in the environment
+  koboshi init --yes               asks nothing
+  koboshi init --providers openai,anthropic
+  koboshi init --lang ja           comments in Japanese
+  koboshi init --print             shows it and writes nothing
   koboshi init ~/.config/koboshi/koboshi.yaml
   koboshi init --force             overwrites the one that is there
 
@@ -26,7 +36,7 @@ Exit status: 0 written, 2 there is one already, or it cannot be written.";
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Where to write it
-    #[arg(default_value = koboshi_config::file::FILE_NAME)]
+    #[arg(default_value = FILE_NAME)]
     file: PathBuf,
     /// Overwrite the file that is there
     #[arg(long)]
@@ -34,29 +44,134 @@ pub(crate) struct InitArgs {
     /// Print it, and write nothing
     #[arg(long, conflicts_with_all = ["force", "file"])]
     print: bool,
+    /// Ask nothing: use the API keys in the environment
+    #[arg(long)]
+    yes: bool,
+    /// The providers to write, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    providers: Option<Vec<String>>,
     #[command(flatten)]
     lang: LangArgs,
 }
 
-pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
-    let mut out = stdout().lock();
-    if args.print {
-        out.write_all(init_text().as_bytes())?;
-        return Ok(Exit::Good);
+/// Says things in the reader's language.
+pub(crate) struct Say<'p> {
+    phrases: &'p Phrases,
+    pub(crate) lang: Lang,
+}
+
+impl Say<'_> {
+    pub(crate) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
+        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
-    write(args)?;
+
+    fn language(&self) -> Language {
+        match self.lang {
+            Lang::En => Language::En,
+            Lang::Ja => Language::Ja,
+        }
+    }
+}
+
+pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     // The config that is there may be broken: that is why somebody writes a new one.
-    let lang = args.lang.get(&Config::default());
-    let file = args.file.display().to_string();
-    for (id, args) in [("init-done", &[("place", file.as_str())][..]), ("init-next", &[])] {
-        writeln!(out, "{}", phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned()))?;
+    let mut say = Say { phrases: &phrases, lang: args.lang.get(&Config::default()) };
+    if !args.print {
+        refuse_early(args, &say)?;
     }
+    let lookup = |name: &str| std::env::var(name).ok();
+    let known: Vec<Choice> = OFFERS.iter().map(|offer| usable(look(offer, &lookup))).collect();
+    let asks = !args.yes && !args.print && args.providers.is_none() && is_terminal();
+    let choices = match &args.providers {
+        Some(names) => named(names, &known, &say)?,
+        None if asks => {
+            let mut dialog =
+                ask::Dialog { input: &mut std::io::stdin().lock(), output: &mut std::io::stderr().lock() };
+            if args.lang.asked().is_none() {
+                say.lang = dialog.language(&say)?;
+            }
+            dialog.providers(&say, &known)?
+        }
+        None => known.into_iter().filter(Choice::is_ready).collect(),
+    };
+    let written = text(&choices, say.language());
+    let mut out = stdout().lock();
+    if args.print {
+        out.write_all(written.as_bytes())?;
+        return Ok(Exit::Good);
+    }
+    write(args, &written, &say)?;
+    let file = args.file.display().to_string();
+    writeln!(out, "{}", say.text("init-done", &[("place", &file)]))?;
+    for line in summary(&choices, &say) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "{}", say.text("init-next", &[]))?;
     Ok(Exit::Good)
 }
 
-fn write(args: &InitArgs) -> Result<(), Failure> {
-    let file = args.file.display();
+fn is_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Which providers can be used, and which not yet.
+fn summary(choices: &[Choice], say: &Say<'_>) -> Vec<String> {
+    let variables = |ready: bool| -> Vec<&str> {
+        let name = |choice: &Choice| choice.variable.or(choice.offer.keys.first().copied());
+        choices.iter().filter(|choice| choice.is_ready() == ready).filter_map(name).collect()
+    };
+    let (ready, waiting) = (variables(true).join(", "), variables(false).join(", "));
+    let mut lines = vec![match ready.is_empty() {
+        true => say.text("init-none", &[]),
+        false => say.text("init-found", &[("names", &ready)]),
+    }];
+    if !waiting.is_empty() {
+        lines.push(say.text("init-without-key", &[("names", &waiting)]));
+    }
+    lines
+}
+
+/// The variable for Google's cloud is for all of Google's programs: only a key file of a service account counts.
+fn usable(choice: Choice) -> Choice {
+    if choice.offer.kind != ProviderKind::Vertex {
+        return choice;
+    }
+    let path = choice.variable.and_then(|name| std::env::var(name).ok());
+    let file = path.and_then(|path| std::fs::read_to_string(path).ok());
+    let account: Option<serde_json::Value> = file.and_then(|text| serde_json::from_str(&text).ok());
+    let has = |field: &str| account.as_ref().is_some_and(|account| account[field].is_string());
+    let good = has("client_email") && has("private_key") && has("token_uri");
+    Choice { variable: choice.variable.filter(|_| good), ..choice }
+}
+
+/// The providers of these names.
+fn named(names: &[String], known: &[Choice], say: &Say<'_>) -> Result<Vec<Choice>, Failure> {
+    let all: Vec<&str> = known.iter().map(|choice| choice.offer.name).collect();
+    let find = |name: &String| {
+        let found = known.iter().find(|choice| choice.offer.name == name.trim()).cloned();
+        found.ok_or_else(|| {
+            Failure::new(say.text("init-unknown-provider", &[("name", name), ("known", &all.join(", "))]))
+        })
+    };
+    names.iter().filter(|name| !name.trim().is_empty()).map(find).collect()
+}
+
+/// Nobody answers questions for a file that cannot be written.
+fn refuse_early(args: &InitArgs, say: &Say<'_>) -> Result<(), Failure> {
+    let place = args.file.display().to_string();
+    if args.file.is_dir() {
+        let file = args.file.join(FILE_NAME).display().to_string();
+        return Err(Failure::new(say.text("init-folder", &[("place", &place), ("file", &file)])));
+    }
+    if !args.force && args.file.symlink_metadata().is_ok() {
+        return Err(Failure::new(say.text("init-there", &[("place", &place)])));
+    }
+    Ok(())
+}
+
+fn write(args: &InitArgs, text: &str, say: &Say<'_>) -> Result<(), Failure> {
+    let place = args.file.display().to_string();
     let mut options = OpenOptions::new();
     options.write(true);
     if args.force {
@@ -65,13 +180,12 @@ fn write(args: &InitArgs) -> Result<(), Failure> {
         // Asking first and writing then would leave a moment for somebody else.
         options.create_new(true);
     }
-    let mut opened = options.open(&args.file).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::new(format!(
-            "{file} is there already and was left as it is: use --force to overwrite it, or --print to look at the new one"
-        )),
-        _ => Failure::new(format!("cannot write {file}: {error}")),
-    })?;
-    opened
-        .write_all(init_text().as_bytes())
-        .map_err(|error| Failure::new(format!("cannot write {file}: {error}")))
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(say.text("init-there", &[("place", &place)])),
+        _ => {
+            let reason = error.to_string();
+            Failure::new(say.text("init-cannot-write", &[("place", &place), ("reason", &reason)]))
+        }
+    };
+    options.open(&args.file).map_err(failed)?.write_all(text.as_bytes()).map_err(failed)
 }

@@ -65,10 +65,10 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
             "complete": {"chain": ["one/chaos", "two/ok"], "commit": "complete"},
         },
         "models": {"two/ok?seed=1": {"prefill": true}},
-        "retry": {"first": "1ms", "cap": "5ms"},
-        "request": {"quick": "2ms"},
-        "retry_share": {"per_second": 100},
-        "breaker": {"open": {"first": "100ms", "cap": "300ms"}},
+        "retry": {"initial_delay": "1ms", "max_delay": "5ms"},
+        "request": {"quick_retry_delay": "2ms"},
+        "retry_budget": {"min_per_second": 100},
+        "breaker": {"open": {"initial": "100ms", "max": "300ms"}},
     });
     let path = folder.path().join("store.db");
     let served = Served::start(&write(folder.path(), &config), &path);
@@ -134,9 +134,9 @@ fn what_was_learned_outlives_a_kill() {
             "spent": ["two/quota", "good/ok"],
             "sick": ["three/fail-503", "good/ok"],
         },
-        "retry": {"first": "1ms", "cap": "5ms"},
-        "request": {"quick": "2ms"},
-        "breaker": {"open": {"first": "10m", "cap": "10m"}},
+        "retry": {"initial_delay": "1ms", "max_delay": "5ms"},
+        "request": {"quick_retry_delay": "2ms"},
+        "breaker": {"open": {"initial": "10m", "max": "10m"}},
     });
     let path = folder.path().join("store.db");
     let mut served = Served::start(&write(folder.path(), &config), &path);

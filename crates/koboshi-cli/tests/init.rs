@@ -1,23 +1,159 @@
-//! A first config, by the real binary.
+//! A first config, by the real binary: whatever keys are there, `koboshi init && koboshi serve` works.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 
-use common::{koboshi, run};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Command;
 
-#[test]
-fn a_first_config_is_written_and_good() {
+use common::served::Served;
+use common::{koboshi, run};
+use koboshi_config::init::OFFERS;
+use koboshi_sim::{Ask, play};
+use koboshi_testkit::Upstream;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+
+/// The command in a folder, with these variables and no other key of a provider.
+fn in_folder(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Command {
+    let mut command = koboshi(args);
+    for offer in OFFERS {
+        offer.keys.iter().chain(offer.also).for_each(|name| {
+            command.env_remove(name);
+        });
+    }
+    for name in ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).envs(variables.iter().copied());
+    command
+}
+
+/// Writes a file, and serves with it.
+fn init_and_serve(variables: &[(&str, &str)], more: &[&str]) -> (String, Served, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let output = koboshi(&["init"]).current_dir(folder.path()).output().unwrap();
+    let args: Vec<&str> = ["init"].iter().chain(more).copied().collect();
+    let output = in_folder(folder.path(), &args, variables).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("koboshi.yaml is written") && said.contains("koboshi check"), "{said}");
-    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
-    assert_eq!(text, run(&["init", "--print"]).text);
-    let check =
-        koboshi(&["check"]).current_dir(folder.path()).env("OPENAI_API_KEY", "sk-1").output().unwrap();
+    let check = in_folder(folder.path(), &["check"], variables).output().unwrap();
     assert!(check.status.success(), "{check:?}");
+    let config = folder.path().join("koboshi.yaml");
+    let served = Served::start_with(&config, &folder.path().join("store.db"), variables);
+    assert_eq!(served.get("/health").status, 200);
+    (said, served, folder)
+}
+
+fn providers(served: &Served) -> Vec<String> {
+    let config = served.get("/koboshi/config").json();
+    config["providers"].as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn without_a_key_the_demo_route_answers() {
+    let (said, served, _folder) = init_and_serve(&[], &[]);
+    assert!(said.contains("koboshi.yaml is written") && said.contains("No API key was found"), "{said}");
+    let answer = served.post(&json!({"model": "demo", "messages": [{"role": "user", "content": "hi"}]}), &[]);
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[test]
+fn with_one_key_that_provider_is_there_and_no_other() {
+    let (said, served, folder) = init_and_serve(&[("ANTHROPIC_API_KEY", "sk-ant-1")], &[]);
+    assert!(said.contains("Keys found in the environment: ANTHROPIC_API_KEY"), "{said}");
+    assert_eq!(providers(&served), ["anthropic"]);
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(!text.contains("sk-ant-1"), "a file holds no key: {text}");
+}
+
+#[test]
+fn with_two_keys_each_falls_back_to_the_other_vendor() {
+    // Nobody listens at the first address, so the second answers.
+    let other = Upstream::start();
+    other.set("claude-sonnet-4-5", |ask| play(&Ask { model: "ok", ..*ask }));
+    let address = other.origin();
+    let variables = [
+        ("OPENAI_API_KEY", "sk-1"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("ANTHROPIC_API_KEY", "sk-ant-1"),
+        ("ANTHROPIC_BASE_URL", address.as_str()),
+    ];
+    let (_, served, folder) = init_and_serve(&variables, &[]);
+    assert_eq!(providers(&served), ["anthropic", "openai"]);
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(text.contains("gpt-*: [\"openai/{model}\", anthropic/claude-sonnet-4-5]"), "{text}");
+    assert!(text.contains("claude-*: [\"anthropic/{model}\", openai/gpt-4o]"), "{text}");
+    let answer =
+        served.post(&json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}), &[]);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(other.calls("claude-sonnet-4-5"), 1, "the other vendor answered");
+}
+
+#[test]
+fn comments_are_in_the_readers_language() {
+    let (said, _served, folder) = init_and_serve(&[("OPENAI_API_KEY", "sk-1")], &["--lang", "ja"]);
+    assert!(said.contains("を書き出しました") && said.contains("OPENAI_API_KEY"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    let comments: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("# ")).collect();
+    assert!(comments.iter().any(|line| line.contains("プロバイダー")), "{text}");
+    assert!(!text.contains("Which targets serve"), "{text}");
+}
+
+#[test]
+fn providers_can_be_named_and_those_without_a_key_wait_in_comments() {
+    let (said, served, folder) =
+        init_and_serve(&[("OPENAI_API_KEY", "sk-1")], &["--providers", "openai,gemini"]);
+    assert!(said.contains("the key is missing: GEMINI_API_KEY"), "{said}");
+    assert_eq!(providers(&served), ["openai"]);
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(text.contains("  # gemini:\n"), "{text}");
+    let wrong = run(&["init", "--print", "--providers", "bedrock"]);
+    assert!(
+        wrong.status == 2 && wrong.error.contains("`bedrock`") && wrong.error.contains("openai"),
+        "{}",
+        wrong.error
+    );
+}
+
+#[test]
+fn on_a_terminal_it_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let side = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let mut child =
+        in_folder(folder.path(), &["init"], &[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")])
+            .stdin(side())
+            .stderr(side())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut person = std::fs::File::from(terminal);
+    person.write_all(b"ja\n2\n").unwrap();
+    let output = child.stdout.take().unwrap();
+    let said: Vec<String> = BufReader::new(output).lines().map(Result::unwrap).collect();
+    assert!(child.wait().unwrap().success());
+    assert!(
+        said.iter().any(|line| line.contains("ANTHROPIC_API_KEY") && !line.contains("OPENAI")),
+        "{said:?}"
+    );
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(text.contains("\n  anthropic:\n") && text.contains("\n  # openai:\n"), "{text}");
+    assert!(text.contains("LLM プロバイダー"), "{text}");
+}
+
+#[test]
+fn what_is_printed_is_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let variables = [("GEMINI_API_KEY", "k")];
+    assert!(in_folder(folder.path(), &["init"], &variables).output().unwrap().status.success());
+    let written = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    let printed = in_folder(folder.path(), &["init", "--print"], &variables).output().unwrap();
+    assert_eq!(written, String::from_utf8(printed.stdout).unwrap());
 }
 
 #[test]
@@ -36,6 +172,20 @@ fn what_is_there_is_left_alone_unless_told() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "language: ja\n");
     assert_eq!(run(&["init", &path, "--force", "--lang", "ja"]).status, 0);
     assert!(std::fs::read_to_string(&file).unwrap().contains("providers:"));
+}
+
+#[test]
+fn a_folder_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["init", "."][..], &["init", ".", "--force"]] {
+        let output = in_folder(folder.path(), args, &[]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            said.contains(". is a folder") && said.contains("./koboshi.yaml") && !said.contains("--force"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

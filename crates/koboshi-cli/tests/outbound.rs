@@ -40,8 +40,8 @@ impl Outbound {
         let text = json!({
             "providers": {"one": one},
             "routes": {"m": ["one/ok"]},
-            "retry": {"first": "1ms", "cap": "5ms"},
-            "breaker": {"open": {"first": "50ms", "cap": "50ms"}},
+            "retry": {"initial_delay": "1ms", "max_delay": "5ms"},
+            "breaker": {"open": {"initial": "50ms", "max": "50ms"}},
         });
         std::fs::write(&config, text.to_string()).unwrap();
         let mut all = vec![("NO_PROXY", ""), ("HTTP_PROXY", ""), ("HTTPS_PROXY", ""), ("ALL_PROXY", "")];

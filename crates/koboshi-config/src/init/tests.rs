@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::load::{Loaded, Outside, load_located};
+
+/// Everything that a variable of the table may hold.
+fn value(name: &str) -> String {
+    match name {
+        "AZURE_OPENAI_ENDPOINT" => "https://my-resource.openai.azure.com",
+        "OLLAMA_HOST" => "localhost",
+        "GOOGLE_CLOUD_PROJECT" => "my-project-1",
+        _ => "key-1",
+    }
+    .to_owned()
+}
+
+fn environment(names: &[&str]) -> impl Fn(&str) -> Option<String> {
+    let set: BTreeMap<String, String> = names.iter().map(|name| ((*name).to_owned(), value(name))).collect();
+    move |name| set.get(name).cloned()
+}
+
+fn loaded(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Loaded {
+    let loaded = load_located("koboshi.yaml", text, Outside::new(lookup));
+    loaded.unwrap_or_else(|problems| panic!("{text}\n{problems}"))
+}
+
+fn written(names: &[&str]) -> (String, Loaded) {
+    let lookup = environment(names);
+    let text = text(&found(&lookup), Language::En);
+    let loaded = loaded(&text, &lookup);
+    (text, loaded)
+}
+
+#[test]
+fn whichever_keys_are_there_the_file_can_be_used_in_both_languages() {
+    // Every one, every two, and all of them.
+    let all = (1_u32 << OFFERS.len()) - 1;
+    for chosen in (0..=all).filter(|chosen| chosen.count_ones() <= 2 || *chosen == all) {
+        let offers: Vec<&'static Offer> = OFFERS
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| chosen & (1 << at) != 0)
+            .map(|(_, offer)| offer)
+            .collect();
+        let names: Vec<&str> =
+            offers.iter().flat_map(|offer| offer.keys.iter().take(1).chain(offer.also)).copied().collect();
+        let lookup = environment(&names);
+        let choices = found(&lookup);
+        assert_eq!(choices.len(), offers.len());
+        let en = loaded(&text(&choices, Language::En), &lookup);
+        assert!(en.warnings.is_empty(), "{:?}", en.warnings);
+        assert_eq!(
+            en.config,
+            loaded(&text(&choices, Language::Ja), &lookup).config,
+            "comments change nothing"
+        );
+        assert_eq!(en.config.providers.len(), offers.len());
+        assert!(!en.config.routes.is_empty());
+    }
+}
+
+#[test]
+fn without_a_key_there_is_a_route_that_answers() {
+    let (_, loaded) = written(&[]);
+    assert!(loaded.config.providers.is_empty());
+    assert_eq!(loaded.config.routes["demo"].chain, ["sim/fail-503", "sim/ok"]);
+}
+
+#[test]
+fn two_vendors_stand_in_for_each_other() {
+    let (_, Loaded { config, .. }) = written(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]);
+    assert_eq!(config.routes["gpt-*"].chain, ["openai/{model}", "anthropic/claude-sonnet-4-5"]);
+    assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}", "openai/gpt-4o"]);
+    assert!(!config.routes.contains_key("demo"));
+    let (_, Loaded { config, .. }) = written(&["ANTHROPIC_API_KEY"]);
+    assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}", "anthropic/claude-haiku-4-5"]);
+    assert_eq!(config.providers.len(), 1, "no provider without a key");
+    let (_, Loaded { config, .. }) =
+        written(&["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"]);
+    assert_eq!(config.routes["gpt-*"].chain, ["openai/{model}", "azure/{model}", "openai/gpt-4o-mini"]);
+}
+
+#[test]
+fn what_stands_in_comments_is_good_too() {
+    let lookup = |name: &str| Some(value(name));
+    let choices: Vec<Choice> =
+        OFFERS.iter().map(|offer| Choice { offer, variable: None, base_url: None }).collect();
+    for choices in [choices, Vec::new()] {
+        for language in [Language::En, Language::Ja] {
+            let uncommented: String = text(&choices, language)
+                .lines()
+                .map(|line| match line.trim_start().strip_prefix("# ").filter(|rest| is_yaml(rest)) {
+                    Some(rest) => format!("{}{rest}\n", &line[..line.len() - line.trim_start().len()]),
+                    None => format!("{line}\n"),
+                })
+                .collect();
+            let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+            let config = loaded(&uncommented.replace("put-the-64-digits-here", hash), &lookup).config;
+            assert!(config.keys.contains_key("alice") && config.routes.contains_key("demo"), "{uncommented}");
+            assert!(config.providers.len() >= 4, "{uncommented}");
+        }
+    }
+}
+
+/// Whether a comment is a key that was commented out.
+fn is_yaml(comment: &str) -> bool {
+    let key = comment.trim_start().split(':').next().unwrap();
+    comment.contains(':') && !key.contains(' ') && key.is_ascii() && !key.contains('.')
+}
+
+#[test]
+fn other_addresses_are_taken_over_and_our_own_is_not() {
+    let with = |name: &str, address: &str| {
+        let (key, address, name) = (
+            format!("{}_API_KEY", name.to_uppercase()),
+            address.to_owned(),
+            format!("{}_BASE_URL", name.to_uppercase()),
+        );
+        let lookup = move |asked: &str| match asked {
+            asked if asked == key => Some("k".to_owned()),
+            asked if asked == name => Some(address.clone()),
+            _ => None,
+        };
+        let config = loaded(&text(&found(&lookup), Language::En), &lookup).config;
+        config.providers.values().next().unwrap().base_url.clone()
+    };
+    assert_eq!(with("openai", "https://llm.example/v1/").as_deref(), Some("https://llm.example/v1"));
+    assert_eq!(with("anthropic", "https://llm.example").as_deref(), Some("https://llm.example/v1"));
+    assert_eq!(with("openai", "http://127.0.0.1:4141/v1"), None);
+    assert_eq!(with("openai", "http://user:pw@host/v1"), None, "a password is no part of a file");
+}
+
+#[test]
+fn a_key_that_cannot_be_sent_is_none() {
+    let lookup = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-1\n".to_owned());
+    assert!(found(&lookup).is_empty());
+}
