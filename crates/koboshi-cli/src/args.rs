@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
 use koboshi_report::phrase::Lang;
 
+use crate::import::ImportCommand;
 use crate::init::InitArgs;
 use crate::repair::RepairArgs;
 use crate::serve::ServeArgs;
@@ -85,9 +86,12 @@ pub(crate) enum Command {
     /// Start the gateway: a proxy that retries failed requests and falls back to other providers
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(ServeArgs),
-    /// Write a first koboshi.yaml, short and commented
+    /// Write a first koboshi.yaml for the API keys that are there
     #[command(after_help = crate::init::EXAMPLES)]
     Init(InitArgs),
+    /// Translate the config of another gateway
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Explain what went wrong in a log, an HTTP response or a tool's output, what to do and how long to wait
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),

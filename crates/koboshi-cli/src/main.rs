@@ -11,6 +11,7 @@ mod codes;
 mod corpus;
 mod explain;
 mod follow;
+mod import;
 mod init;
 mod input;
 mod manual;
@@ -80,6 +81,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Serve(args) => serve::run(args),
         Command::Init(args) => init::run(args),
+        Command::Import(command) => import::run(command),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),

@@ -38,7 +38,7 @@ impl Choice {
 pub fn look(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> Choice {
     let holds = |name: &&&str| lookup(name).is_some_and(|value| is_usable(&value));
     let variable = offer.keys.iter().find(holds).copied();
-    let lacks = offer.also.iter().any(|name| !lookup(name).is_some_and(|value| !value.trim().is_empty()));
+    let lacks = offer.also.iter().any(|name| lookup(name).is_none_or(|value| value.trim().is_empty()));
     let base_url = offer.address.and_then(lookup).and_then(|address| offers::address(offer.kind, &address));
     Choice { offer, variable: variable.filter(|_| !lacks), base_url }
 }

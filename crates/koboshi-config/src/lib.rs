@@ -15,6 +15,7 @@ pub mod file;
 mod foreign;
 pub mod gateway;
 pub mod init;
+pub mod litellm;
 pub mod load;
 mod mask;
 mod near;

@@ -102,7 +102,8 @@ fn is_model(part: &str) -> bool {
     FAMILIES.iter().any(|family| part.starts_with(family))
 }
 
-fn has_long_run(text: &str) -> bool {
+/// Letters and digits in a row that are longer than in any name.
+pub(crate) fn has_long_run(text: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|run| run.chars().count() >= LONGEST_RUN)
 }
 

@@ -539,6 +539,15 @@ init-ask-unknown = `{ $name }` is not in the list.
 init-unknown-provider = `{ $name }` is no provider that init knows: { $known }
 init-without-key = Not active yet, because the key is missing: { $names }. Set the variable, then remove the `#` signs in the file.
 
+## koboshi import
+
+import-cannot-read = cannot read { $place }: { $reason }
+import-done = { $place } is written. Next: set the variables, check it with `koboshi check`, then start `koboshi serve`.
+import-left = not translated:
+import-changed = not quite the same:
+import-todo = to do:
+import-variables = Set these variables before you start it: { $names }
+
 ## koboshi serve
 
 serve-listens = Koboshi listens on { $place }

@@ -539,6 +539,15 @@ init-ask-unknown = `{ $name }` は一覧にありません。
 init-unknown-provider = `{ $name }` は init の対象にないプロバイダーです。使えるもの: { $known }
 init-without-key = キーがないため、まだ有効にしていません: { $names }。環境変数を設定してから、ファイルの `#` を外してください。
 
+## koboshi import
+
+import-cannot-read = { $place } を読み込めません: { $reason }
+import-done = { $place } を書き出しました。次に環境変数を設定し、`koboshi check` で確認してから `koboshi serve` を起動してください。
+import-left = 変換できません:
+import-changed = 動作が異なります:
+import-todo = 要対応:
+import-variables = 起動前に設定する環境変数: { $names }
+
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています

@@ -1,0 +1,178 @@
+//! `koboshi import`: configs of other gateways, translated into ours.
+//!
+//! The config goes to standard output or into a file; what could not be carried over goes to standard error, so that the two can be
+//! told apart in a pipe, and as comments into the config.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anstream::{stderr, stdout};
+use anstyle::{AnsiColor, Style};
+use clap::{Args, Subcommand};
+use koboshi_config::Config;
+use koboshi_config::config::Language;
+use koboshi_config::litellm::{Imported, Level, translate};
+use koboshi_config::load::LARGEST;
+use koboshi_report::phrase::{Lang, Phrases};
+use serde_json::json;
+
+use crate::args::{Format, LangArgs};
+use crate::{Exit, Failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  koboshi import litellm config.yaml                    shows the translation
+  koboshi import litellm config.yaml -o koboshi.yaml    writes it; notes go to standard error
+  koboshi import litellm config.yaml --format json      for programs: the config, what is not the same, the variables
+
+Keys that the file holds never appear in the translation: a variable is named in their place.
+
+Exit status: 0 everything was translated, 1 written, but something could not be translated,
+2 the file cannot be read, is none of LiteLLM's, or nothing in it can be translated.";
+
+const LEFT: Style = AnsiColor::Yellow.on_default().bold();
+const TODO: Style = Style::new().bold();
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Translate the config.yaml of LiteLLM's proxy
+    #[command(after_help = EXAMPLES)]
+    Litellm(LitellmArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LitellmArgs {
+    /// LiteLLM's config.yaml; `-` reads standard input
+    file: PathBuf,
+    /// Where to write the translation [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite the file that is there
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    lang: LangArgs,
+}
+
+pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
+    let ImportCommand::Litellm(args) = command;
+    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
+    let lang = args.lang.get(&Config::default());
+    let language = match lang {
+        Lang::En => Language::En,
+        Lang::Ja => Language::Ja,
+    };
+    let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned());
+    let name = args.file.display().to_string();
+    let text = read(&args.file).map_err(|reason| {
+        Failure::new(say("import-cannot-read", &[("place", &name), ("reason", &reason)]))
+    })?;
+    let imported =
+        translate(&name, &text, language).map_err(|problems| Failure::new(problems.show(language)))?;
+    if let Some(output) = &args.output {
+        write(output, &imported.text, args.force).map_err(|error| {
+            let place = output.display().to_string();
+            match error.kind() {
+                ErrorKind::AlreadyExists => Failure::new(say("init-there", &[("place", &place)])),
+                _ => {
+                    let reason = error.to_string();
+                    Failure::new(say("init-cannot-write", &[("place", &place), ("reason", &reason)]))
+                }
+            }
+        })?;
+    }
+    match args.format {
+        Format::Json => {
+            let answer = as_json(&name, args.output.as_deref(), &imported, language);
+            let mut out = stdout().lock();
+            serde_json::to_writer_pretty(&mut out, &answer).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::Text => {
+            if args.output.is_none() {
+                stdout().lock().write_all(imported.text.as_bytes())?;
+            }
+            notes(&imported, &name, language, &say)?;
+            if let Some(output) = &args.output {
+                let place = output.display().to_string();
+                writeln!(stderr().lock(), "{}", say("import-done", &[("place", &place)]))?;
+            }
+        }
+    }
+    Ok(if imported.is_complete() { Exit::Good } else { Exit::Found })
+}
+
+/// What is not the same as before, and what to do.
+fn notes(
+    imported: &Imported,
+    name: &str,
+    language: Language,
+    say: &dyn Fn(&str, &[(&str, &str)]) -> String,
+) -> Result<(), Failure> {
+    let mut out = stderr().lock();
+    for note in &imported.notes {
+        let (style, label) = match note.level {
+            Level::Left => (LEFT, say("import-left", &[])),
+            Level::Changed => (Style::new(), say("import-changed", &[])),
+            Level::Todo => (TODO, say("import-todo", &[])),
+        };
+        let (line, key, reason) = (note.line, &note.key, note.reason.get(language));
+        writeln!(out, "{name}:{line}: {style}{label}{style:#} `{key}`: {reason}")?;
+    }
+    if !imported.variables.is_empty() {
+        let names: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
+        writeln!(out, "{}", say("import-variables", &[("names", &names.join(", "))]))?;
+    }
+    Ok(())
+}
+
+fn as_json(name: &str, output: Option<&Path>, imported: &Imported, language: Language) -> serde_json::Value {
+    let notes: Vec<_> = imported
+        .notes
+        .iter()
+        .map(|note| {
+            json!({
+                "line": note.line,
+                "key": note.key,
+                "level": note.level.name(),
+                "reason": note.reason.get(language),
+            })
+        })
+        .collect();
+    json!({
+        "file": name,
+        "written": output.map(|output| output.display().to_string()),
+        "complete": imported.is_complete(),
+        "variables": imported.variables,
+        "notes": notes,
+        "config": imported.text,
+    })
+}
+
+/// At most as much as a config may have, so that a device or a log is not read to its end.
+fn read(path: &Path) -> Result<String, String> {
+    let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "UTF-8".to_owned())
+}
+
+fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    options.open(path)?.write_all(text.as_bytes())
+}

@@ -1,0 +1,119 @@
+//! Where a deployment is: what two of them must have in common to belong to one provider of ours.
+
+use super::super::note::{Level, Notes};
+use super::super::value::{get, line, ours, string, variable};
+use super::super::vendors::Vendor;
+use crate::gateway::ProviderKind;
+use crate::schema::Key;
+use crate::schema::Shape;
+use crate::tree::{Node, Raw};
+use crate::words::{Words, text, words};
+
+/// The address of a provider, and what else its kind needs. Texts are as our file writes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) vendor: Vendor,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_version: Option<String>,
+    pub(crate) project: Option<String>,
+    pub(crate) location: Option<String>,
+    pub(crate) credentials: Option<String>,
+}
+
+/// Reads it from the parameters of a deployment; `value` gives the node of a parameter.
+pub(super) fn read<'n>(
+    vendor: Vendor,
+    value: impl Fn(&str) -> Option<&'n Node>,
+    notes: &mut Notes,
+) -> Result<Place, Words> {
+    let written = value("api_base").or_else(|| value("base_url"));
+    let base_url = match written {
+        Some(node) => address(vendor.kind, &string(node).unwrap_or_default())?,
+        None if vendor.kind == ProviderKind::Azure => Some("${AZURE_API_BASE}".to_owned()),
+        None if vendor.needs_address => return Err(NO_ADDRESS),
+        None => vendor.base_url.map(str::to_owned),
+    };
+    let mut place =
+        Place { vendor, base_url, api_version: None, project: None, location: None, credentials: None };
+    let text = |name: &str| value(name).and_then(string);
+    match vendor.kind {
+        ProviderKind::Azure => place.api_version = text("api_version").map(|text| ours(&text)),
+        ProviderKind::Vertex => {
+            place.project = text("vertex_project").map(|text| ours(&text));
+            // LiteLLM's own default, which is not ours.
+            let location = text("vertex_location").unwrap_or_else(|| "us-central1".to_owned());
+            place.location = Some(ours(&location));
+            place.credentials = Some(credentials(value("vertex_credentials"), notes)?);
+        }
+        _ => {}
+    }
+    Ok(place)
+}
+
+/// The key file of a service account.
+fn credentials(node: Option<&Node>, notes: &mut Notes) -> Result<String, Words> {
+    let Some(node) = node else { return Ok("${GOOGLE_APPLICATION_CREDENTIALS}".to_owned()) };
+    match &node.value {
+        Raw::Text(text) if text.trim_start().starts_with('{') => Err(INLINE),
+        Raw::Text(text) => {
+            if let Some(name) = variable(text) {
+                let reason = text!(
+                    "`{name}` must hold the path of the key file, not its content",
+                    "`{name}` には、キーファイルの内容ではなくパスを設定してください"
+                );
+                notes.add(line(node), "vertex_credentials", Level::Todo, reason);
+            }
+            Ok(ours(text))
+        }
+        _ => Err(INLINE),
+    }
+}
+
+/// An address as our file writes it: with the path that LiteLLM adds by itself, and without the one that we add.
+fn address(kind: ProviderKind, written: &str) -> Result<Option<String>, Words> {
+    if written.is_empty() {
+        return Ok(None);
+    }
+    if let Some(name) = variable(written) {
+        return Ok(Some(match kind {
+            ProviderKind::Ollama => format!("${{{name}}}/v1"),
+            _ => format!("${{{name}}}"),
+        }));
+    }
+    let bare = written.trim_end_matches('/');
+    let cut = |ends: &[&str]| -> String {
+        ends.iter().find_map(|end| bare.find(end).and_then(|at| bare.get(..at))).unwrap_or(bare).to_owned()
+    };
+    let address = match kind {
+        ProviderKind::Azure => cut(&["/openai/deployments", "/openai/v1", "/openai", "/chat/completions"]),
+        ProviderKind::Ollama => with_path(&cut(&["/api", "/v1"]), "/v1"),
+        ProviderKind::Anthropic => with_path(&cut(&["/v1/messages", "/v1"]), "/v1"),
+        ProviderKind::Gemini => cut(&["/models"]),
+        _ => cut(&["/chat/completions", "/embeddings"]),
+    };
+    let holds = match Key::find("providers.*.base_url").map(|key| &key.shape) {
+        Some(Shape::Text { form, .. }) => (form.holds)(&address),
+        _ => true,
+    };
+    if holds { Ok(Some(address)) } else { Err(NO_URL) }
+}
+
+fn with_path(address: &str, path: &str) -> String {
+    format!("{}{path}", address.trim_end_matches('/'))
+}
+
+/// The values of a credential of `credential_list`.
+pub(super) fn credential<'n>(list: &'n [Node], name: &str) -> Option<&'n Node> {
+    let is_one = |node: &&Node| get(node, "credential_name").and_then(string).as_deref() == Some(name);
+    list.iter().find(is_one).and_then(|node| get(node, "credential_values"))
+}
+
+const NO_ADDRESS: Words = words(
+    "it has no `api_base`, and this kind of server has no usual address",
+    "`api_base` がなく、この種類のサーバーには標準の URL もありません",
+);
+const NO_URL: Words = words("its `api_base` is no address", "`api_base` が URL ではありません");
+const INLINE: Words = words(
+    "the credentials stand in the file: save them as a JSON file and name it as `credentials_file`",
+    "認証情報がファイルに直接書かれています。JSON ファイルに保存し、`credentials_file` で指定してください",
+);

@@ -1,0 +1,139 @@
+//! A config of LiteLLM's proxy, translated into one of ours.
+//!
+//! [`translate`] reads `model_list`, `router_settings`, `litellm_settings`, `general_settings` and `credential_list`, and writes a
+//! `koboshi.yaml` that can be used once its variables are set. What has no counterpart is named with its line and the reason, in the
+//! result and as a comment in the text: nothing is dropped in silence. Keys that the file holds never appear in the text; a variable
+//! is named in their place.
+//!
+//! It does not read files, variables or LiteLLM's database, and it does not ask providers which models they have.
+
+mod deployments;
+mod note;
+mod routes;
+mod settings;
+mod value;
+mod vendors;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use deployments::Deployment;
+
+use crate::broken::broken_yaml;
+use crate::check::{Problem, Problems};
+use crate::foreign;
+use crate::load::{LARGEST, too_large};
+use crate::source::Source;
+use crate::tree;
+use crate::words::{Text, text, words};
+
+pub use note::{Level, Note};
+
+/// What came of a translation.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The config.
+    pub text: String,
+    /// What is not the same as before, in the order of the file.
+    pub notes: Vec<Note>,
+    /// Variables that must be set before the config can be used.
+    pub variables: BTreeSet<String>,
+}
+
+impl Imported {
+    /// Whether everything could be translated.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.notes.iter().all(|note| note.level != Level::Left)
+    }
+}
+
+/// Translates a config of LiteLLM's proxy. `name` is the name of its file, for messages.
+///
+/// ```
+/// use koboshi_config::{config::Language, litellm::translate};
+///
+/// let theirs = "model_list: [{model_name: fast, litellm_params: {model: openai/gpt-4o-mini, api_key: sk-secret-1}}]";
+/// let ours = translate("config.yaml", theirs, Language::En)?;
+/// assert!(ours.text.contains("fast: [openai/gpt-4o-mini]") && !ours.text.contains("sk-secret-1"));
+/// assert!(ours.variables.contains("OPENAI_API_KEY"));
+/// # Ok::<(), koboshi_config::check::Problems>(())
+/// ```
+///
+/// # Errors
+/// If it is no YAML, no config of LiteLLM, or if nothing of it can be translated.
+pub fn translate(name: &str, text: &str, language: crate::config::Language) -> Result<Imported, Problems> {
+    if text.len() > LARGEST {
+        return Err(Problems::unreadable(too_large(name)));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root = tree::parse(text)
+        .map_err(|broken| Problems::unreadable(broken_yaml(&Source::broken(name, text), &broken)))?;
+    let root = root.filter(foreign::is_litellm).ok_or_else(|| refuse(name, not_litellm()))?;
+    let mut notes = note::Notes::default();
+    let deployments = deployments::read(&root, &mut notes);
+    let mut settings = settings::read(&root, &mut notes);
+    settings.retries = settings.retries.or_else(|| common_retries(&deployments, &mut notes));
+    let providers = deployments::providers(&deployments, &mut notes);
+    let routes = routes::build(&root, &deployments, &providers, &mut notes);
+    if routes.is_empty() && providers.list.is_empty() {
+        return Err(refuse(name, nothing(&notes.list)));
+    }
+    let notes = notes.sorted();
+    let plan = write::Plan {
+        name,
+        deployments: &deployments,
+        providers: &providers,
+        routes: &routes,
+        settings: &settings,
+        notes: &notes,
+    };
+    let written = plan.text(language);
+    let mut variables = write::variables(&written);
+    variables.extend(providers.variables.iter().cloned());
+    Ok(Imported { text: written, notes, variables })
+}
+
+/// How often every deployment is tried again, where all say the same.
+fn common_retries(deployments: &[Deployment], notes: &mut note::Notes) -> Option<u64> {
+    let first = deployments.first()?.retries;
+    if deployments.iter().all(|one| one.retries == first) {
+        return first;
+    }
+    for deployment in deployments.iter().filter(|one| one.retries.is_some()) {
+        let reason = words(
+            "retries are set for all models together: see `retry.max_attempts`",
+            "リトライ回数は全モデル共通です。`retry.max_attempts` を参照してください",
+        );
+        notes.left(deployment.line, "max_retries", reason);
+    }
+    None
+}
+
+fn refuse(name: &str, message: Text) -> Problems {
+    Problems::unreadable(Problem::of_file(name, message, None))
+}
+
+fn not_litellm() -> Text {
+    words(
+        "this is no config of LiteLLM's proxy: it has no `model_list`",
+        "LiteLLM プロキシの設定ファイルではありません（`model_list` がありません）",
+    )
+    .into()
+}
+
+fn nothing(notes: &[Note]) -> Text {
+    let reasons: Vec<&Note> = notes.iter().filter(|note| note.level == Level::Left).take(5).collect();
+    let all = |language| -> String {
+        reasons.iter().map(|note| format!("\n  {}", note.show(language))).collect::<Vec<_>>().concat()
+    };
+    let (en, ja) = (all(crate::config::Language::En), all(crate::config::Language::Ja));
+    let head = text!("nothing in it can be translated", "変換できる内容がありません");
+    Text::new(
+        format!("{}{en}", head.get(crate::config::Language::En)),
+        format!("{}{ja}", head.get(crate::config::Language::Ja)),
+    )
+}

@@ -1,0 +1,188 @@
+use super::*;
+use crate::config::Language;
+use crate::load::{Loaded, Outside, load_located};
+
+fn translated(text: &str) -> Imported {
+    translate("config.yaml", text, Language::En).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// The translation, loaded with a value for every variable.
+fn loaded(imported: &Imported) -> Loaded {
+    let lookup = |name: &str| {
+        let value = match name {
+            name if name.ends_with("_BASE") || name.ends_with("_URL") => "https://llm.example",
+            name if name.contains("PROJECT") => "my-project-1",
+            name if name.contains("VERSION") => "2024-10-21",
+            _ => "key-1",
+        };
+        imported.variables.contains(name).then(|| value.to_owned())
+    };
+    load_located("koboshi.yaml", &imported.text, Outside::new(&lookup))
+        .unwrap_or_else(|problems| panic!("{}\n{problems}", imported.text))
+}
+
+fn reasons(imported: &Imported, level: Level) -> Vec<String> {
+    imported.notes.iter().filter(|note| note.level == level).map(|note| note.show(Language::En)).collect()
+}
+
+#[test]
+fn deployments_of_one_model_are_a_chain_and_their_order_counts() {
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: azure/eu, api_base: 'https://eu.openai.azure.com/', api_key: os.environ/EU, order: 2}}\n  - {model_name: m, litellm_params: {model: gpt-4o, order: 1}}\n  - {model_name: m, litellm_params: {model: azure/ca, api_base: 'https://ca.openai.azure.com/', api_key: os.environ/CA, api_version: '2024-10-21'}}\n",
+    );
+    let config = loaded(&imported).config;
+    assert_eq!(config.routes["m"].chain, ["openai/gpt-4o", "azure/eu", "azure-2/ca"]);
+    assert_eq!(config.providers["azure"].base_url.as_deref(), Some("https://eu.openai.azure.com"));
+    assert_eq!(config.providers["azure-2"].api_version.as_deref(), Some("2024-10-21"));
+    assert!(imported.is_complete(), "{:?}", imported.notes);
+}
+
+#[test]
+fn keys_of_one_model_are_used_in_turn_and_others_stay_apart() {
+    let two = |model: &str, key: &str| {
+        format!(
+            "  - {{model_name: {model}, litellm_params: {{model: openai/{model}, api_key: os.environ/{key}}}}}\n"
+        )
+    };
+    let both = translated(&format!("model_list:\n{}{}", two("a", "K1"), two("a", "K2")));
+    assert!(
+        both.text.contains("keys: [\"${K1}\", \"${K2}\"]") && both.text.contains("a: [openai/a]"),
+        "{}",
+        both.text
+    );
+    loaded(&both);
+    let apart = translated(&format!("model_list:\n{}{}{}", two("a", "K1"), two("a", "K2"), two("b", "K2")));
+    let config = loaded(&apart).config;
+    assert_eq!(config.routes["a"].chain, ["openai/a", "openai-2/a"]);
+    assert_eq!(config.routes["b"].chain, ["openai-2/b"]);
+}
+
+#[test]
+fn plain_keys_become_variables_and_appear_nowhere() {
+    let imported = translated(
+        "model_list:\n  - {model_name: a, litellm_params: {model: openai/a, api_key: hunter2-one}}\n  - {model_name: b, litellm_params: {model: openai/b, api_key: hunter2-two}}\n  - {model_name: c, litellm_params: {model: openai/c, api_key: hunter2-one}}\ngeneral_settings: {master_key: hunter2-master}\nenvironment_variables: {REDIS_PASSWORD: hunter2-redis}\nrouter_settings: {redis_host: hunter2-host, redis_password: hunter2-pw, redis_port: 6379}\nhunter2-section-key: {hunter2-in-map: 1}\n",
+    );
+    let said = format!("{} {:?} {:?}", imported.text, imported.notes, imported.variables);
+    assert!(!said.contains("hunter2"), "{said}");
+    let config = loaded(&imported).config;
+    assert_eq!(config.routes["c"].chain, ["openai/c"], "the same key is the same provider");
+    assert_eq!(config.routes["b"].chain, ["openai-2/b"]);
+    let names: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
+    assert_eq!(names, ["OPENAI_API_KEY", "OPENAI_API_KEY_2"]);
+    assert!(imported.text.contains("sha256: put-the-64-digits-here"), "{}", imported.text);
+}
+
+#[test]
+fn fallbacks_aliases_and_defaults_lengthen_chains() {
+    let imported = translated(
+        "model_list:\n  - {model_name: small, litellm_params: {model: openai/gpt-4o-mini}}\n  - {model_name: large, litellm_params: {model: openai/gpt-4o}, model_info: {id: the-large-one}}\n  - {model_name: other, litellm_params: {model: anthropic/claude-sonnet-4-5}}\nrouter_settings:\n  fallbacks: [{small: [other]}]\n  context_window_fallbacks: [{small: [the-large-one]}]\n  default_fallbacks: [other]\n  model_group_alias: {gpt-4: large, tiny: {model: small, hidden: true}, none: nobody}\nlitellm_settings:\n  fallbacks: [{small: [large]}]\n",
+    );
+    let config = loaded(&imported).config;
+    assert_eq!(
+        config.routes["small"].chain,
+        ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "openai/gpt-4o"],
+        "the router's fallbacks win, and those for the context come last"
+    );
+    assert_eq!(config.routes["large"].chain, ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"]);
+    assert_eq!(config.routes["gpt-4"].chain, config.routes["large"].chain);
+    assert_eq!(config.routes["tiny"].chain, config.routes["small"].chain);
+    assert_eq!(config.routes["other"].chain, ["anthropic/claude-sonnet-4-5"], "nobody falls back to itself");
+    let left = reasons(&imported, Level::Left);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].contains("model_group_alias.none"), "{left:?}");
+}
+
+#[test]
+fn timeouts_retries_and_cooldowns_are_carried_over() {
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, timeout: 0.5, stream_timeout: 2}, model_info: {max_input_tokens: 128000, supports_vision: true, mode: chat}}\nrouter_settings: {num_retries: 2, timeout: 30, allowed_fails: 3, cooldown_time: 45, retry_after: 20}\nlitellm_settings: {num_retries: 9, request_timeout: 600, drop_params: true, set_verbose: true, json_logs: true, cache: true, cache_params: {type: redis, ttl: 600}}\ngeneral_settings: {max_parallel_requests: 50}\n",
+    );
+    let config = loaded(&imported).config;
+    let second = std::time::Duration::from_secs(1);
+    assert_eq!(config.remedy.backoff.attempts, 3, "the router wins: {}", imported.text);
+    assert_eq!((config.remedy.backoff.first, config.remedy.backoff.cap), (second * 20, second * 20));
+    assert_eq!(config.providers["openai"].timeouts.whole, Some(second * 30));
+    let model = &config.models["openai/m"];
+    assert_eq!((model.timeouts.whole, model.timeouts.first), (Some(second / 2), Some(second * 2)));
+    assert_eq!((model.context, model.images), (Some(128_000), Some(true)));
+    assert_eq!(config.breaker.consecutive, Some(4));
+    assert_eq!((config.breaker.open.first, config.breaker.open.cap), (second * 45, second * 45));
+    assert_eq!((config.gate.concurrency, config.degrade.cache_ttl), (Some(50), second * 600));
+    assert_eq!(config.log.level, "debug");
+    assert!(imported.is_complete(), "{:?}", imported.notes);
+}
+
+#[test]
+fn every_vendor_of_the_table_is_read_and_others_are_named() {
+    for (model, more, target) in [
+        ("groq/llama-3.3-70b-versatile", "", "groq/llama-3.3-70b-versatile"),
+        ("openrouter/meta-llama/llama-3", "", "openrouter/meta-llama/llama-3"),
+        ("ollama_chat/llama3.2", "api_base: 'http://localhost:11434'", "ollama/llama3.2"),
+        ("hosted_vllm/my-model", "api_base: 'http://gpu:8000/v1', api_key: none", "vllm/my-model"),
+        ("anthropic/claude-3", "api_base: 'https://proxy.example'", "anthropic/claude-3"),
+        ("gemini/gemini-2.5-flash", "", "gemini/gemini-2.5-flash"),
+        ("vertex_ai/gemini-2.5-pro", "vertex_project: p-1", "vertex/gemini-2.5-pro"),
+        ("azure/gpt-4o", "api_version: os.environ/AZURE_API_VERSION", "azure/gpt-4o"),
+        ("my-model", "custom_llm_provider: deepseek", "deepseek/my-model"),
+        ("xai/grok-4", "", "xai/grok-4"),
+    ] {
+        let comma = if more.is_empty() { "" } else { ", " };
+        let imported = translated(&format!(
+            "model_list: [{{model_name: m, litellm_params: {{model: {model}{comma}{more}}}}}]"
+        ));
+        assert_eq!(loaded(&imported).config.routes["m"].chain, [target], "{}", imported.text);
+        assert!(imported.is_complete(), "{:?}", imported.notes);
+    }
+    let list = |models: &[&str]| -> String {
+        let all: String = models
+            .iter()
+            .map(|model| format!("  - {{model_name: m, litellm_params: {{model: {model}}}}}\n"))
+            .collect();
+        format!("model_list:\n{all}")
+    };
+    let models =
+        ["bedrock/anthropic.claude-v2", "vertex_ai/claude-3-opus", "unheard/of", "hosted_vllm/x", "gpt-4o"];
+    let imported = translated(&list(&models));
+    let left = reasons(&imported, Level::Left);
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert!(left[0].starts_with("line 2:") && left[0].contains("bedrock/anthropic.claude-v2"), "{left:?}");
+    assert!(imported.text.contains(&format!("#   {}", left[0])), "{}", imported.text);
+    let problems = translate("c.yaml", &list(&["bedrock/x"]), Language::En).unwrap_err();
+    assert!(
+        problems.is_unreadable() && problems.to_string().contains("nothing in it can be translated"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn patterns_keep_the_names_of_models() {
+    let imported = translated(
+        "model_list:\n  - {model_name: '*', litellm_params: {model: openai/*}}\n  - {model_name: 'claude-*', litellm_params: {model: anthropic/claude-*}}\n  - {model_name: 'gemini/*', litellm_params: {model: gemini/*}}\n  - {model_name: 'team/*', litellm_params: {model: groq/*}}\n",
+    );
+    let config = loaded(&imported).config;
+    assert_eq!(config.routes["*"].chain, ["openai/{model}"]);
+    assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}"]);
+    assert!(!config.routes.contains_key("gemini/*") && config.providers.contains_key("gemini"));
+    let left = reasons(&imported, Level::Left);
+    assert!(left.len() == 1 && left[0].contains("team/*"), "{left:?}");
+}
+
+#[test]
+fn credentials_of_the_list_are_used() {
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: azure/gpt-4o, litellm_credential_name: eu}}\ncredential_list:\n  - credential_name: eu\n    credential_values: {api_key: os.environ/EU_KEY, api_base: 'https://eu.openai.azure.com', api_version: '2024-10-21'}\n    credential_info: {}\n",
+    );
+    let config = loaded(&imported).config;
+    assert_eq!(config.providers["azure"].base_url.as_deref(), Some("https://eu.openai.azure.com"));
+    assert!(imported.variables.contains("EU_KEY"));
+}
+
+#[test]
+fn what_is_no_config_of_litellm_is_refused() {
+    for text in [
+        "", "retry: {max_attempts: 3}", "[1]", "model_list: [", "model_list: []", "model_list: 5",
+        "litellm_settings: {}",
+    ] {
+        assert!(translate("c.yaml", text, Language::Ja).is_err(), "{text}");
+    }
+}
