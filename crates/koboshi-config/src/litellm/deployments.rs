@@ -110,9 +110,11 @@ pub(super) fn read(root: &Node, notes: &mut Notes) -> Vec<Deployment> {
 }
 
 /// Whether a name can be the name of a route.
-fn is_name(name: &str) -> bool {
-    let length = name.chars().count();
-    (1..=200).contains(&length) && name.trim() == name && !name.chars().any(char::is_control)
+pub(super) fn is_name(name: &str) -> bool {
+    match crate::schema::Key::find("routes.*").map(|row| &row.shape) {
+        Some(crate::schema::Shape::Entry(entries)) => (entries.name.holds)(name),
+        _ => true,
+    }
 }
 
 /// Makes providers of deployments, and names variables for keys that the file holds.

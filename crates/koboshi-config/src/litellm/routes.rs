@@ -1,6 +1,6 @@
 //! Routes: the deployments of a model in their order, then those of its fallbacks.
 
-use super::deployments::{Deployment, Providers};
+use super::deployments::{Deployment, Providers, is_name};
 use super::note::{Level, Notes};
 use super::settings::{Fallback, fallbacks};
 use super::value::{entries, get, line, model, parts, string};
@@ -63,7 +63,10 @@ pub(super) fn build(
 /// Every name of `model_list`.
 fn names(root: &Node) -> Vec<String> {
     let list = get(root, "model_list").map(parts).unwrap_or_default();
-    list.iter().filter_map(|node| get(node, "model_name").and_then(string)).collect()
+    list.iter()
+        .filter_map(|node| get(node, "model_name").and_then(string))
+        .filter(|name| is_name(name))
+        .collect()
 }
 
 /// A setting of the router, else of the module: the router's wins.
@@ -178,6 +181,15 @@ impl Build<'_> {
                 continue;
             };
             let Some(route) = routes.iter_mut().find(|route| route.name == from) else { continue };
+            // A pattern without a route leads to its provider by itself: a route of fallbacks alone would stand in the way.
+            if route.chain.is_empty() && from.contains('*') {
+                let reason = words(
+                    "this pattern has no route here, so its fallbacks are left out",
+                    "このパターンにはルートがないため、フォールバックは省略しました",
+                );
+                notes.left(*at, key, reason);
+                continue;
+            }
             // A target whose model is what the client asked for does not fit another route.
             for target in targets.into_iter().filter(|target| !target.contains("{model}")) {
                 if !route.chain.contains(&target) {
@@ -196,7 +208,7 @@ impl Build<'_> {
             };
             let chain = name.as_deref().and_then(|name| routes.iter().find(|route| route.name == name));
             match chain.map(|route| route.chain.clone()).filter(|chain| !chain.is_empty()) {
-                Some(chain) if !routes.iter().any(|route| route.name == alias) => {
+                Some(chain) if is_name(alias) && !routes.iter().any(|route| route.name == alias) => {
                     routes.push(Route { name: alias.to_owned(), chain });
                 }
                 Some(_) => {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::schema::print_length;
 use crate::secret::is_name;
 use crate::tree::{Node, Raw};
-use crate::vocabulary::{has_long_run, is_harmless};
+use crate::vocabulary::{has_long_run, is_harmless, is_plain_variable};
 
 /// How LiteLLM names a variable.
 const VARIABLE: &str = "os.environ/";
@@ -50,9 +50,9 @@ pub(super) fn string(node: &Node) -> Option<String> {
     }
 }
 
-/// The name of the variable that a text names.
+/// The name of the variable that a text names. A name that looks like a key is one.
 pub(super) fn variable(text: &str) -> Option<&str> {
-    text.strip_prefix(VARIABLE).filter(|name| is_name(name))
+    text.strip_prefix(VARIABLE).filter(|name| is_name(name) && is_plain_variable(name))
 }
 
 /// A text as our file writes it: a variable, or the text itself.

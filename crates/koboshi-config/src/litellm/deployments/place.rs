@@ -4,8 +4,7 @@ use super::super::note::{Level, Notes};
 use super::super::value::{get, line, ours, string, variable};
 use super::super::vendors::Vendor;
 use crate::gateway::ProviderKind;
-use crate::schema::Key;
-use crate::schema::Shape;
+use crate::schema::{Key, Shape};
 use crate::tree::{Node, Raw};
 use crate::words::{Words, text, words};
 
@@ -36,13 +35,21 @@ pub(super) fn read<'n>(
     let mut place =
         Place { vendor, base_url, api_version: None, project: None, location: None, credentials: None };
     let text = |name: &str| value(name).and_then(string);
+    let checked = |key: &str, text: String, reason: Words| {
+        if variable(&text).is_some() || fits(key, &text) { Ok(ours(&text)) } else { Err(reason) }
+    };
     match vendor.kind {
-        ProviderKind::Azure => place.api_version = text("api_version").map(|text| ours(&text)),
+        ProviderKind::Azure => {
+            let version = text("api_version");
+            place.api_version =
+                version.map(|text| checked("providers.*.api_version", text, NO_VERSION)).transpose()?;
+        }
         ProviderKind::Vertex => {
-            place.project = text("vertex_project").map(|text| ours(&text));
+            let project = text("vertex_project");
+            place.project = project.map(|text| checked("providers.*.project", text, NO_PLACE)).transpose()?;
             // LiteLLM's own default, which is not ours.
             let location = text("vertex_location").unwrap_or_else(|| "us-central1".to_owned());
-            place.location = Some(ours(&location));
+            place.location = Some(checked("providers.*.location", location, NO_PLACE)?);
             place.credentials = Some(credentials(value("vertex_credentials"), notes)?);
         }
         _ => {}
@@ -91,11 +98,15 @@ fn address(kind: ProviderKind, written: &str) -> Result<Option<String>, Words> {
         ProviderKind::Gemini => cut(&["/models"]),
         _ => cut(&["/chat/completions", "/embeddings"]),
     };
-    let holds = match Key::find("providers.*.base_url").map(|key| &key.shape) {
-        Some(Shape::Text { form, .. }) => (form.holds)(&address),
+    if fits("providers.*.base_url", &address) { Ok(Some(address)) } else { Err(NO_URL) }
+}
+
+/// Whether a text can be the value of a key of ours.
+fn fits(key: &str, text: &str) -> bool {
+    match Key::find(key).map(|key| &key.shape) {
+        Some(Shape::Text { form, .. }) => (form.holds)(text),
         _ => true,
-    };
-    if holds { Ok(Some(address)) } else { Err(NO_URL) }
+    }
 }
 
 fn with_path(address: &str, path: &str) -> String {
@@ -113,6 +124,12 @@ const NO_ADDRESS: Words = words(
     "`api_base` がなく、この種類のサーバーには標準の URL もありません",
 );
 const NO_URL: Words = words("its `api_base` is no address", "`api_base` が URL ではありません");
+const NO_VERSION: Words =
+    words("its `api_version` is no version", "`api_version` がバージョンではありません");
+const NO_PLACE: Words = words(
+    "its `vertex_project` or `vertex_location` cannot be used",
+    "`vertex_project` か `vertex_location` の値を使えません",
+);
 const INLINE: Words = words(
     "the credentials stand in the file: save them as a JSON file and name it as `credentials_file`",
     "認証情報がファイルに直接書かれています。JSON ファイルに保存し、`credentials_file` で指定してください",
