@@ -14,10 +14,10 @@ use koboshi_config::config::Language;
 use koboshi_config::file::{check_file, locate, usual_places};
 use koboshi_config::load::{Loaded, Outside};
 use koboshi_config::schema::{Difference, differences_in, json_schema};
-use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ConfigArgs, Format};
+use crate::say::Say;
 use crate::{Exit, Failure, sim_names};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -45,8 +45,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     };
     // A file that cannot be used cannot say in which language to complain of it.
     let lang = args.lang.get(loaded.as_ref().unwrap_or(&Config::default()));
-    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let say = Say { phrases: &phrases, lang };
+    let say = Say::new(lang)?;
     if let Err(problems) = &loaded
         && problems.is_unreadable()
     {
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
             }
             match &loaded {
                 Ok(config) => {
-                    good(&mut out, file.as_deref(), config, &say, &usual_places(&lookup), warnings.len())?
+                    good(&mut out, file.as_deref(), config, &say, &usual_places(&lookup), warnings.len())?;
                 }
                 Err(problems) => bad(&mut out, problems, &say)?,
             }
@@ -78,30 +77,11 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     Ok(if loaded.is_ok() { Exit::Good } else { Exit::Found })
 }
 
-/// Says things in the reader's language.
-struct Say<'p> {
-    phrases: &'p Phrases,
-    lang: Lang,
-}
-
-impl Say<'_> {
-    fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
-        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
-    }
-
-    fn language(&self) -> Language {
-        match self.lang {
-            Lang::En => Language::En,
-            Lang::Ja => Language::Ja,
-        }
-    }
-}
-
 fn good(
     out: &mut impl Write,
     file: Option<&Path>,
     config: &Config,
-    say: &Say<'_>,
+    say: &Say,
     looked_in: &[PathBuf],
     warnings: usize,
 ) -> io::Result<()> {
@@ -146,7 +126,7 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
 }
 
-fn bad(out: &mut impl Write, problems: &Problems, say: &Say<'_>) -> io::Result<()> {
+fn bad(out: &mut impl Write, problems: &Problems, say: &Say) -> io::Result<()> {
     for problem in problems {
         writeln!(out, "{}\n", coloured(problem, say.language(), BAD))?;
     }

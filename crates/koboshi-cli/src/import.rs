@@ -14,10 +14,10 @@ use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::litellm::{Imported, Level, translate};
 use koboshi_config::load::LARGEST;
-use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::json;
 
 use crate::args::{Format, LangArgs};
+use crate::say::Say;
 use crate::{Exit, Failure};
 
 const EXAMPLES: &str = "\
@@ -60,16 +60,11 @@ pub(crate) struct LitellmArgs {
 
 pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
     let ImportCommand::Litellm(args) = command;
-    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let lang = args.lang.get(&Config::default());
-    let language = match lang {
-        Lang::En => Language::En,
-        Lang::Ja => Language::Ja,
-    };
-    let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned());
+    let say = Say::new(args.lang.get(&Config::default()))?;
+    let language = say.language();
     let name = args.file.display().to_string();
     let text = read(&args.file).map_err(|reason| {
-        Failure::new(say("import-cannot-read", &[("place", &name), ("reason", &reason)]))
+        Failure::new(say.text("import-cannot-read", &[("place", &name), ("reason", &reason)]))
     })?;
     let imported =
         translate(&name, &text, language).map_err(|problems| Failure::new(problems.show(language)))?;
@@ -77,10 +72,10 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
         write(output, &imported.text, args.force).map_err(|error| {
             let place = output.display().to_string();
             match error.kind() {
-                ErrorKind::AlreadyExists => Failure::new(say("init-there", &[("place", &place)])),
+                ErrorKind::AlreadyExists => Failure::new(say.text("init-there", &[("place", &place)])),
                 _ => {
                     let reason = error.to_string();
-                    Failure::new(say("init-cannot-write", &[("place", &place), ("reason", &reason)]))
+                    Failure::new(say.text("init-cannot-write", &[("place", &place), ("reason", &reason)]))
                 }
             }
         })?;
@@ -96,10 +91,10 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
             if args.output.is_none() {
                 stdout().lock().write_all(imported.text.as_bytes())?;
             }
-            notes(&imported, &name, language, &say)?;
+            notes(&imported, &name, &say)?;
             if let Some(output) = &args.output {
                 let place = output.display().to_string();
-                writeln!(stderr().lock(), "{}", say("import-done", &[("place", &place)]))?;
+                writeln!(stderr().lock(), "{}", say.text("import-done", &[("place", &place)]))?;
             }
         }
     }
@@ -107,25 +102,20 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
 }
 
 /// What is not the same as before, and what to do.
-fn notes(
-    imported: &Imported,
-    name: &str,
-    language: Language,
-    say: &dyn Fn(&str, &[(&str, &str)]) -> String,
-) -> Result<(), Failure> {
+fn notes(imported: &Imported, name: &str, say: &Say) -> Result<(), Failure> {
     let mut out = stderr().lock();
     for note in &imported.notes {
         let (style, label) = match note.level {
-            Level::Left => (LEFT, say("import-left", &[])),
-            Level::Changed => (Style::new(), say("import-changed", &[])),
-            Level::Todo => (TODO, say("import-todo", &[])),
+            Level::Left => (LEFT, say.text("import-left", &[])),
+            Level::Changed => (Style::new(), say.text("import-changed", &[])),
+            Level::Todo => (TODO, say.text("import-todo", &[])),
         };
-        let (line, key, reason) = (note.line, &note.key, note.reason.get(language));
+        let (line, key, reason) = (note.line, &note.key, note.reason.get(say.language()));
         writeln!(out, "{name}:{line}: {style}{label}{style:#} `{key}`: {reason}")?;
     }
     if !imported.variables.is_empty() {
         let names: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
-        writeln!(out, "{}", say("import-variables", &[("names", &names.join(", "))]))?;
+        writeln!(out, "{}", say.text("import-variables", &[("names", &names.join(", "))]))?;
     }
     Ok(())
 }

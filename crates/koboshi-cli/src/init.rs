@@ -12,13 +12,12 @@ use std::path::PathBuf;
 use anstream::stdout;
 use clap::Args;
 use koboshi_config::Config;
-use koboshi_config::config::Language;
 use koboshi_config::file::FILE_NAME;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_config::init::{Choice, OFFERS, look, text};
-use koboshi_report::phrase::{Lang, Phrases};
 
 use crate::args::LangArgs;
+use crate::say::Say;
 use crate::{Exit, Failure};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -54,29 +53,9 @@ pub(crate) struct InitArgs {
     lang: LangArgs,
 }
 
-/// Says things in the reader's language.
-pub(crate) struct Say<'p> {
-    phrases: &'p Phrases,
-    pub(crate) lang: Lang,
-}
-
-impl Say<'_> {
-    pub(crate) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
-        self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
-    }
-
-    fn language(&self) -> Language {
-        match self.lang {
-            Lang::En => Language::En,
-            Lang::Ja => Language::Ja,
-        }
-    }
-}
-
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
-    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     // The config that is there may be broken: that is why somebody writes a new one.
-    let mut say = Say { phrases: &phrases, lang: args.lang.get(&Config::default()) };
+    let mut say = Say::new(args.lang.get(&Config::default()))?;
     if !args.print {
         refuse_early(args, &say)?;
     }
@@ -116,7 +95,7 @@ fn is_terminal() -> bool {
 }
 
 /// Which providers can be used, and which not yet.
-fn summary(choices: &[Choice], say: &Say<'_>) -> Vec<String> {
+fn summary(choices: &[Choice], say: &Say) -> Vec<String> {
     let variables = |ready: bool| -> Vec<&str> {
         let name = |choice: &Choice| choice.variable.or(choice.offer.keys.first().copied());
         choices.iter().filter(|choice| choice.is_ready() == ready).filter_map(name).collect()
@@ -146,7 +125,7 @@ fn usable(choice: Choice) -> Choice {
 }
 
 /// The providers of these names.
-fn named(names: &[String], known: &[Choice], say: &Say<'_>) -> Result<Vec<Choice>, Failure> {
+fn named(names: &[String], known: &[Choice], say: &Say) -> Result<Vec<Choice>, Failure> {
     let all: Vec<&str> = known.iter().map(|choice| choice.offer.name).collect();
     let find = |name: &String| {
         let found = known.iter().find(|choice| choice.offer.name == name.trim()).cloned();
@@ -158,7 +137,7 @@ fn named(names: &[String], known: &[Choice], say: &Say<'_>) -> Result<Vec<Choice
 }
 
 /// Nobody answers questions for a file that cannot be written.
-fn refuse_early(args: &InitArgs, say: &Say<'_>) -> Result<(), Failure> {
+fn refuse_early(args: &InitArgs, say: &Say) -> Result<(), Failure> {
     let place = args.file.display().to_string();
     if args.file.is_dir() {
         let file = args.file.join(FILE_NAME).display().to_string();
@@ -170,7 +149,7 @@ fn refuse_early(args: &InitArgs, say: &Say<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(args: &InitArgs, text: &str, say: &Say<'_>) -> Result<(), Failure> {
+fn write(args: &InitArgs, text: &str, say: &Say) -> Result<(), Failure> {
     let place = args.file.display().to_string();
     let mut options = OpenOptions::new();
     options.write(true);

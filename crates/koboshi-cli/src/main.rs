@@ -19,6 +19,7 @@ mod manual;
 mod pages;
 mod repair;
 mod rules;
+mod say;
 mod serve;
 mod settings;
 mod sim_names;

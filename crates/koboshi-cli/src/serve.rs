@@ -105,6 +105,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         "pid": std::process::id(),
     });
     gateway.inform("started", &facts);
+    for warning in file.as_deref().map(settings::warnings).unwrap_or_default() {
+        gateway.note(&warning);
+    }
     let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
     runtime.block_on(until_stopped(followed, &mut signals));
     runtime.block_on(async {

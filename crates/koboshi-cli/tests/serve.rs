@@ -167,3 +167,23 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn an_old_name_in_the_config_is_logged_with_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("koboshi.yaml"),
+        "serve: {hold: 5s, listen: '127.0.0.1:0'}\nroutes: {m: [sim/ok]}\n",
+    )
+    .unwrap();
+    let mut child = koboshi(&["serve", "--store", "store.db"])
+        .current_dir(folder.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let found = lines.map_while(Result::ok).find(|line| line.contains("serve.first_byte_hold"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(found.unwrap().contains("koboshi.yaml:1: `serve.hold` is an old name"));
+}

@@ -5,8 +5,8 @@ use std::io::{BufRead, Write};
 use koboshi_config::init::Choice;
 use koboshi_report::phrase::Lang;
 
-use super::Say;
 use crate::Failure;
+use crate::say::Say;
 
 /// A person at a terminal.
 pub(super) struct Dialog<'d> {
@@ -16,7 +16,7 @@ pub(super) struct Dialog<'d> {
 
 impl Dialog<'_> {
     /// In which language the comments are; what cannot be read as one is asked again.
-    pub(super) fn language(&mut self, say: &Say<'_>) -> Result<Lang, Failure> {
+    pub(super) fn language(&mut self, say: &Say) -> Result<Lang, Failure> {
         loop {
             let answer = self.ask(&say.text("init-ask-language", &[("default", say.lang.name())]))?;
             match answer.as_str() {
@@ -30,7 +30,7 @@ impl Dialog<'_> {
     }
 
     /// Which providers; Enter takes those whose keys are there.
-    pub(super) fn providers(&mut self, say: &Say<'_>, known: &[Choice]) -> Result<Vec<Choice>, Failure> {
+    pub(super) fn providers(&mut self, say: &Say, known: &[Choice]) -> Result<Vec<Choice>, Failure> {
         for (number, choice) in known.iter().enumerate() {
             let state = match (choice.is_ready(), choice.offer.keys.first()) {
                 (false, Some(name)) => say.text("init-ask-missing", &[("name", name)]),
@@ -89,13 +89,11 @@ fn chosen(answer: &str, known: &[Choice]) -> Result<Vec<Choice>, String> {
 #[cfg(test)]
 mod tests {
     use koboshi_config::init::{OFFERS, look};
-    use koboshi_report::phrase::Phrases;
 
     use super::*;
 
     fn answered(input: &str) -> (Lang, Vec<&'static str>, String) {
-        let phrases = Phrases::new().unwrap();
-        let mut say = Say { phrases: &phrases, lang: Lang::En };
+        let mut say = Say::new(Lang::En).unwrap();
         let lookup = |name: &str| (name == "GEMINI_API_KEY").then(|| "k".to_owned());
         let known: Vec<Choice> = OFFERS.iter().map(|offer| look(offer, &lookup)).collect();
         let mut output = Vec::new();

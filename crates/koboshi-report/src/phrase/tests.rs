@@ -197,7 +197,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason store address ago failed";
+        origin host length reason store address ago failed value places file default names";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
