@@ -28,6 +28,7 @@ pub mod secret;
 mod source;
 mod tree;
 mod vocabulary;
+mod walk;
 pub mod words;
 
 pub use config::Config;

@@ -11,8 +11,8 @@ use koboshi::guard::GuardPolicyError;
 
 use crate::check::Problem;
 use crate::config::Config;
-use crate::load::{Given, Walk};
 use crate::schema::Key;
+use crate::walk::{Given, Walk};
 use crate::words::{Text, text, tr, words};
 
 /// What a policy complains of, in terms of keys.

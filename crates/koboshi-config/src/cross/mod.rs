@@ -12,10 +12,11 @@ use crate::at::At;
 use crate::check::{MOST, Problem};
 use crate::config::{Config, Language, StorePlace};
 use crate::gateway::{SIM, WELL_KNOWN};
-use crate::load::{Given, Mistake, Walk};
+use crate::load::Mistake;
 use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
 use crate::tree::Spot;
+use crate::walk::{Given, Walk};
 use crate::words::{Text, text, tr, words};
 
 /// Everything that does not fit together.

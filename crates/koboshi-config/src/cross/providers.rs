@@ -3,7 +3,7 @@
 use crate::check::Problem;
 use crate::config::Config;
 use crate::gateway::{ProviderConfig, ProviderDialect, ProviderKind, SIM};
-use crate::load::{Given, Walk};
+use crate::walk::{Given, Walk};
 use crate::words::{Text, Words, text, tr, words};
 
 /// What every provider lacks or has too much.

@@ -4,7 +4,8 @@ use super::named;
 use crate::check::{MOST, Problem};
 use crate::config::Config;
 use crate::gateway::{ProviderKind, SIM};
-use crate::load::{Mistake, Walk};
+use crate::load::Mistake;
+use crate::walk::Walk;
 use crate::words::{Text, tr};
 
 pub(super) fn check(

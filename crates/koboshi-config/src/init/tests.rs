@@ -1,3 +1,5 @@
+//! Every choice of providers gives a file that can be used.
+
 use std::collections::BTreeMap;
 
 use super::*;

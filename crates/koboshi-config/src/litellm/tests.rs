@@ -1,3 +1,5 @@
+//! Translations of small files, each about one thing.
+
 use super::*;
 use crate::config::Language;
 use crate::load::{Loaded, Outside, load_located};

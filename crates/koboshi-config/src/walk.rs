@@ -1,0 +1,432 @@
+//! The walk over the tree of a file: every key against the table, every value read on its own.
+//!
+//! One mistake does not hide the next: a key that is wrong is reported and left out, and the walk goes on behind it. What the
+//! walk has read can be asked for by key, which is how keys are held against each other afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::at::{At, Id};
+use crate::check::{MOST, Problem};
+use crate::config::Config;
+use crate::mask;
+use crate::near::{hint_for_unknown, meant};
+use crate::read::{Reader, Wrong};
+use crate::schema::{Entries, KEYS, Key, MOST_ENTRIES, Shape, Value};
+use crate::source::Source;
+use crate::tree::{Node, Raw, Spot};
+use crate::words::{Text, Words, text, tr, words};
+
+/// A value that the file gives.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) at: At,
+    pub(crate) spot: Spot,
+    /// Where the parts of a list stand.
+    pub(crate) parts: Vec<Spot>,
+    value: Value,
+}
+
+/// The walk over the tree, and what it found.
+pub(crate) struct Walk<'a> {
+    reader: Reader<'a>,
+    given: BTreeMap<Id, Given>,
+    /// Entries by the path of their row and by their name, with the place of that.
+    entries: BTreeMap<&'static str, BTreeMap<String, (At, Spot)>>,
+    /// Keys whose value could not be read, and sections of which not all could.
+    failed: BTreeSet<Id>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+    /// Problems that were only counted.
+    pub(crate) more: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that has not begun.
+    pub(crate) fn new(
+        source: &'a Source<'a>,
+        lookup: &'a dyn Fn(&str) -> Option<String>,
+        folder: &'a Path,
+    ) -> Self {
+        Self {
+            reader: Reader { source, lookup, folder },
+            given: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            more: 0,
+        }
+    }
+}
+
+impl Walk<'_> {
+    fn report(&mut self, path: &str, wrong: Wrong) {
+        // The walk goes through the file from top to bottom: what comes now would not be listed.
+        if self.problems.len() >= MOST {
+            self.more += 1;
+            return;
+        }
+        let Wrong { spot, message, hint } = wrong;
+        self.problems.push(self.reader.source.problem(spot, path, message, hint));
+    }
+
+    fn complain(&mut self, path: &str, spot: Spot, message: impl Into<Text>, hint: Option<Text>) {
+        self.report(path, Wrong { spot, message: message.into(), hint });
+    }
+
+    /// A problem of a key, at a place of the file.
+    pub(crate) fn problem(&self, at: &At, spot: Spot, message: Text, hint: Option<Text>) -> Problem {
+        self.reader.source.problem(spot, &at.shown, message, hint)
+    }
+
+    /// What the file gives for a key.
+    pub(crate) fn given(&self, path: &'static str, entry: &str) -> Option<&Given> {
+        self.given.get(&(path, entry.to_owned()))
+    }
+
+    /// What the file gives for a key of the table, entry by entry.
+    pub(crate) fn all_given(&self, path: &'static str) -> impl Iterator<Item = &Given> {
+        let from = (path, String::new());
+        self.given.range(from..).take_while(move |(id, _)| id.0 == path).map(|(_, given)| given)
+    }
+
+    /// The entries of a row, with the places of their names.
+    pub(crate) fn entries(&self, row: &str) -> impl Iterator<Item = &(At, Spot)> {
+        self.entries.get(row).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// A value as it can be quoted in a message.
+    pub(crate) fn quote(&self, value: &str) -> String {
+        self.reader.source.quote(value)
+    }
+
+    /// Whether the file gives this key, but not in a way that could be read; for a section, any entry of it.
+    pub(crate) fn failed(&self, path: &'static str, entry: &str) -> bool {
+        self.failed.contains(&(path, entry.to_owned()))
+    }
+
+    /// Says that nothing can be said about a key any more.
+    pub(crate) fn give_up(&mut self, path: &'static str) {
+        self.failed.insert((path, String::new()));
+    }
+
+    /// The defaults with the values of the file, in the order of the table.
+    pub(crate) fn config(&self) -> Config {
+        let mut config = Config::default();
+        for key in KEYS.iter() {
+            if let Shape::Entry(entries) = &key.shape {
+                for (at, _) in self.entries(key.path) {
+                    (entries.add)(&mut config, &at.entry);
+                }
+            }
+            for given in self.all_given(key.path) {
+                key.set(&mut config, &given.at.entry, given.value.clone());
+            }
+        }
+        config
+    }
+
+    /// Walks through a section, or through the whole file.
+    pub(crate) fn section(&mut self, at: Option<&At>, node: &Node) {
+        let path = at.map_or("", |at| at.key.path);
+        let entries = match &node.value {
+            Raw::Null => return,
+            Raw::Map(entries) => entries,
+            other => return self.no_section(at, node, other),
+        };
+        let row = Key::of_section(path).find(|key| matches!(key.shape, Shape::Entry(_)));
+        // By the name that counts: an old and a new name are the same key.
+        let mut seen: BTreeMap<String, (String, Spot)> = BTreeMap::new();
+        for (name_node, value) in entries {
+            let spot = name_node.spot;
+            let Some(name) = key_name(&name_node.value) else {
+                let path = at.map_or("", |at| &at.shown);
+                self.complain(path, spot, words("a key must be a word", "キーは単語で書いてください"), None);
+                continue;
+            };
+            let known = if row.is_some() { None } else { Key::named(path, &name) };
+            let counts = known.map_or_else(|| name.clone(), |key| key.name().to_owned());
+            if let Some(first) = seen.get(&counts) {
+                self.set_twice(at, (&name, spot), first);
+                continue;
+            }
+            seen.insert(counts, (name.clone(), spot));
+            match (row, known) {
+                (Some(row), _) => self.entry(at, row, (name_node, &name), value),
+                (None, Some(key)) => {
+                    if key.name() != name {
+                        self.old_name(at, key, &name, spot);
+                    }
+                    self.key(&At::within(at, key), spot, value);
+                }
+                (None, None) => self.unknown(at, &name, spot),
+            }
+        }
+    }
+
+    fn set_twice(&mut self, section: Option<&At>, (name, spot): (&str, Spot), first: &(String, Spot)) {
+        let full = At::join(section, &self.quote(name));
+        let line = first.1.line;
+        let message = if first.0 == name {
+            text!(
+                "`{full}` is set twice; the first time in line {line}",
+                "`{full}` が 2 回設定されています（1 回目は {line} 行目）"
+            )
+        } else {
+            let other = At::join(section, &self.quote(&first.0));
+            text!(
+                "`{full}` and `{other}` in line {line} are the old and the new name of one key",
+                "`{full}` と {line} 行目の `{other}` は、同じキーの旧名と新名です"
+            )
+        };
+        self.complain(
+            &full,
+            spot,
+            message,
+            Some(words("keep one of the two", "どちらか一方を残してください").into()),
+        );
+    }
+
+    fn old_name(&mut self, section: Option<&At>, key: &Key, name: &str, spot: Spot) {
+        let (old, new) = (At::join(section, name), At::join(section, key.name()));
+        let message = text!(
+            "`{old}` is an old name: it is called `{new}` now",
+            "`{old}` は旧名です。現在の名前は `{new}` です"
+        );
+        let hint = text!(
+            "write `{}`; the old name is still read",
+            "`{}` と書いてください（旧名も引き続き使えます）",
+            key.name()
+        );
+        self.warnings.push(self.reader.source.problem(spot, &old, message, Some(hint)));
+    }
+
+    /// An entry under a name of the user's choice.
+    fn entry(&mut self, section: Option<&At>, row: &'static Key, name: (&Node, &str), value: &Node) {
+        let Shape::Entry(entries) = &row.shape else { return };
+        let (Node { spot, value: raw }, name) = name;
+        let shown = if mask::is_plain_name(row, name, value) {
+            self.reader.source.name(name)
+        } else {
+            "***".to_owned()
+        };
+        let at = At::entry(section, row, name, &shown);
+        let count = self.entries.get(row.path).map_or(0, BTreeMap::len);
+        let wrong: Option<(Text, Option<Text>)> = match raw {
+            Raw::Text(_) if !(entries.name.holds)(name) => Some((
+                Text::of(|language| {
+                    let (path, form) = (&at.shown, entries.name.said.get(language));
+                    tr!(
+                        language, "the name of `{path}` must be {form}",
+                        "`{path}` の名前は{form}にしてください"
+                    )
+                }),
+                (entries.name.hint)(name).map(Text::from),
+            )),
+            Raw::Text(_) if count >= MOST_ENTRIES => Some((
+                text!(
+                    "there are more than {MOST_ENTRIES} entries here",
+                    "ここには {MOST_ENTRIES} 件までしか書けません"
+                ),
+                Some(
+                    words(
+                        "what only differs in its name can share an entry with `*`",
+                        "名前だけが違うものは、`*` を使って 1 件にまとめられます",
+                    )
+                    .into(),
+                ),
+            )),
+            Raw::Text(_) => None,
+            _ => Some((
+                text!("the name of `{}` must be text", "`{}` の名前は文字列にしてください", at.shown),
+                Some(words("put it in quotes", "引用符で囲んでください").into()),
+            )),
+        };
+        if let Some((message, hint)) = wrong {
+            // One complaint about too many is enough.
+            if count < MOST_ENTRIES || !self.failed(row.path, "") {
+                self.complain(&at.shown, *spot, message, hint);
+            }
+            self.give_up(row.path);
+            return;
+        }
+        self.entries.entry(row.path).or_default().insert(name.to_owned(), (at.clone(), *spot));
+        let short = entries.short.and_then(|short| Key::of_section(row.path).find(|key| key.name() == short));
+        match (short, &value.value) {
+            (Some(key), Raw::List(_)) => self.key(&At::within(Some(&at), key), *spot, value),
+            _ => self.section(Some(&at), value),
+        }
+        self.required(&at, entries, *spot);
+    }
+
+    fn required(&mut self, at: &At, entries: &Entries, spot: Spot) {
+        if self.failed(at.key.path, &at.entry) {
+            return;
+        }
+        for key in entries.required.iter().filter_map(|name| child(at.key, name)) {
+            if self.given(key.path, &at.entry).is_none() && !self.failed(key.path, &at.entry) {
+                let message = text!("`{}` has no `{}`", "`{}` に `{}` がありません", at.shown, key.name());
+                let hint = Text::of(|language| {
+                    let range = key.range_in(language);
+                    tr!(language, "it must have one: {range}", "必須です: {range}")
+                });
+                self.complain(&at.shown, spot, message, Some(hint));
+            }
+        }
+    }
+
+    fn key(&mut self, at: &At, spot: Spot, node: &Node) {
+        if at.key.is_section() {
+            return self.section(Some(at), node);
+        }
+        match self.reader.value(at, node) {
+            Ok(value) => {
+                let parts = match &node.value {
+                    Raw::List(nodes) => nodes.iter().map(|node| node.spot).collect(),
+                    _ => Vec::new(),
+                };
+                self.given.insert(at.id(), Given { at: at.clone(), spot: node.spot, parts, value });
+            }
+            Err(mut wrong) => {
+                // A value that is not there has its place in the next line: the key is what people look for.
+                if matches!(node.value, Raw::Null) {
+                    wrong.spot = spot;
+                }
+                self.failed.insert(at.id());
+                self.report(&at.shown, wrong);
+            }
+        }
+    }
+
+    /// Something else where keys should be. What it is stays hidden: people write keys and passwords there.
+    fn no_section(&mut self, at: Option<&At>, node: &Node, value: &Raw) {
+        let described = |language| kind_of(value).get(language);
+        let names = |path: &str| -> String {
+            let names: Vec<&str> = Key::of_section(path).map(Key::name).filter(|name| *name != "*").collect();
+            names.join(", ")
+        };
+        let its_keys = |names: &str| text!("its keys are {names}", "使えるキー: {names}");
+        let Some(at) = at else {
+            let message = Text::of(|language| {
+                let described = described(language);
+                tr!(
+                    language,
+                    "the file must be a list of `key: value` lines, not {described}",
+                    "ファイルは `キー: 値` の行で書いてください（{described}になっています）"
+                )
+            });
+            return self.complain("", node.spot, message, Some(its_keys(&names(""))));
+        };
+        let word = match at.key.shape {
+            Shape::Section { word } => word.map(|stand| stand.word),
+            _ => None,
+        };
+        if let (Some(word), Raw::Text(text)) = (word, value)
+            && word == text
+        {
+            let given =
+                Given { at: at.clone(), spot: node.spot, parts: Vec::new(), value: Value::Word(word) };
+            self.given.insert(at.id(), given);
+            return;
+        }
+        self.failed.insert(at.id());
+        let short = match &at.key.shape {
+            Shape::Entry(entries) => entries.short,
+            _ => None,
+        };
+        let shown = &at.shown;
+        let message = Text::of(|language| {
+            let described = described(language);
+            match (word, short) {
+                (Some(word), _) => tr!(
+                    language,
+                    "`{shown}` must be `{word}` or hold keys, not {described}",
+                    "`{shown}` は `{word}` にするか、中にキーを書いてください（{described}になっています）"
+                ),
+                (_, Some(_)) => tr!(
+                    language,
+                    "`{shown}` must be a list or hold keys, not {described}",
+                    "`{shown}` はリストにするか、中にキーを書いてください（{described}になっています）"
+                ),
+                _ => tr!(
+                    language,
+                    "`{shown}` is a section: it must hold keys, not {described}",
+                    "`{shown}` はセクションです。中にキーを書いてください（{described}になっています）"
+                ),
+            }
+        });
+        let hint = match (short, value, names(at.key.path)) {
+            (_, Raw::Text(_), _) if at.key.path == "keys.*" || at.key.path == "admin" => words(
+                "write the hash of the key as `sha256`: `printf %s THE-KEY | sha256sum` prints it",
+                "キーのハッシュを `sha256` に書いてください。`printf %s キー | sha256sum` で表示できます",
+            )
+            .into(),
+            (_, Raw::Text(_), _) if at.key.path == "providers.*" => words(
+                "write its keys below, as in `{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}`",
+                "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中にキーを書いてください",
+            )
+            .into(),
+            (Some(_), Raw::Text(text), _) => {
+                let quoted = self.quote(text);
+                text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
+            }
+            (_, _, names) if names.is_empty() => words(
+                "write a name of your choice, a colon, and its keys below",
+                "任意の名前とコロンを書き、その下にキーを書いてください",
+            )
+            .into(),
+            (_, _, names) => its_keys(&names),
+        };
+        self.complain(shown, node.spot, message, Some(hint));
+    }
+
+    fn unknown(&mut self, section: Option<&At>, name: &str, spot: Spot) {
+        let path = section.map_or("", |section| section.key.path);
+        let shown = mask::is_shown_unknown(path, name);
+        let quoted = if shown { self.reader.source.name(name) } else { "***".to_owned() };
+        let message = match section {
+            None => text!("unknown key `{quoted}`", "`{quoted}` というキーはありません"),
+            Some(section) => {
+                let section = &section.shown;
+                text!(
+                    "unknown key `{quoted}` in `{section}`",
+                    "`{section}` に `{quoted}` というキーはありません"
+                )
+            }
+        };
+        let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
+        // That a misspelt key is missing need not be said too.
+        let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
+        if let Some(key) = meant(path, name) {
+            self.failed.insert((key.path, entry));
+        }
+        self.complain(&At::join(section, &quoted), spot, message, hint);
+    }
+}
+
+/// What a value is, without a word of it.
+fn kind_of(value: &Raw) -> Words {
+    match value {
+        Raw::Null => words("nothing", "値なし"),
+        Raw::Flag(_) => words("`true` or `false`", "真偽値"),
+        Raw::Whole(_) | Raw::Number(_) => words("a number", "数値"),
+        Raw::Text(_) => words("text", "文字列"),
+        Raw::List(_) => words("a list", "リスト"),
+        Raw::Map(_) => words("keys", "キー"),
+    }
+}
+
+fn child(row: &Key, name: &str) -> Option<&'static Key> {
+    Key::of_section(row.path).find(|key| key.name() == name)
+}
+
+fn key_name(key: &Raw) -> Option<String> {
+    match key {
+        Raw::Text(text) => Some(text.clone()),
+        Raw::Whole(count) => Some(count.to_string()),
+        Raw::Number(number) => Some(number.to_string()),
+        Raw::Flag(flag) => Some(flag.to_string()),
+        Raw::Null | Raw::List(_) | Raw::Map(_) => None,
+    }
+}
