@@ -79,7 +79,7 @@ pub enum StartError {
     #[error("{0}")]
     Rules(String),
     /// The file of static answers cannot be used.
-    #[error("degrade.answers: {0}")]
+    #[error("degrade.answers_file: {0}")]
     Answers(String),
     /// What is learned cannot be kept.
     #[error("the store cannot be opened: {0}")]

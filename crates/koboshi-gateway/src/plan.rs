@@ -131,7 +131,7 @@ impl Plan {
         }
         match &self.config.degrade.simple {
             Some(link) if self.link(link, "x").is_none() => {
-                Err(PlanError::Unknown("degrade.simple".to_owned(), link.clone()))
+                Err(PlanError::Unknown("degrade.simple_model".to_owned(), link.clone()))
             }
             _ => Ok(()),
         }

@@ -227,7 +227,7 @@ impl<'l> Lesser<'l> {
             None => "none".to_owned(),
         };
         let text =
-            format!("degrade.answers has no text for mode {} and screen {}", named(mode), named(screen));
+            format!("degrade.answers_file has no text for mode {} and screen {}", named(mode), named(screen));
         learn::own_fault(&run.core.world, run.plan, Kind::TemplateNotFound, &text, &run.story.id);
     }
 
