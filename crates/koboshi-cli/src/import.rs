@@ -72,7 +72,7 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
         write(output, &imported.text, args.force).map_err(|error| {
             let place = output.display().to_string();
             match error.kind() {
-                ErrorKind::AlreadyExists => Failure::new(say.text("init-there", &[("place", &place)])),
+                ErrorKind::AlreadyExists => Failure::new(say.text("import-there", &[("place", &place)])),
                 _ => {
                     let reason = error.to_string();
                     Failure::new(say.text("init-cannot-write", &[("place", &place), ("reason", &reason)]))

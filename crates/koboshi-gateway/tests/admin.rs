@@ -257,7 +257,7 @@ fn the_config_in_effect_has_every_section_and_no_secret() {
         (&shown["providers"]["one"]["keys"], &shown["admin"]["sha256"]),
         (&json!(["***"]), &json!("***"))
     );
-    assert_eq!((&shown["retry"]["attempts"].is_number(), &shown["serve"]["threads"]), (&true, &json!(1)));
+    assert_eq!((&shown["retry"]["max_attempts"].is_number(), &shown["serve"]["threads"]), (&true, &json!(1)));
     assert!(
         !answer.body.contains("sk-secret")
             && !answer.body.contains("9f86d081")
