@@ -12,7 +12,7 @@ use crate::{Exit, Failure, settings};
 
 pub(crate) fn run(args: &CodesArgs) -> Result<Exit, Failure> {
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let config = settings::load(args.config.file.as_deref())?;
+    let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
     let lang = args.lang.get(&config);
     let prefix = args.prefix.as_deref().unwrap_or(&config.code_prefix);
     let mut out = stdout().lock();

@@ -70,7 +70,7 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
-    let config = with_flags(settings::load(args.config.file.as_deref())?, args);
+    let config = with_flags(settings::load(args.config.file.as_deref(), &args.lang)?, args);
     let reloader = match &file {
         Some(path) => Some(
             Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,

@@ -10,15 +10,32 @@ use koboshi_config::file::{check_file, load_file, locate};
 use koboshi_config::load::Outside;
 
 use crate::Failure;
+use crate::args::LangArgs;
+use crate::say::Say;
+
+/// Stands for the value of a variable that is not set here.
+const UNSET: &str = "not-set-here";
 
 /// The config that was asked for or is found, else the defaults.
-pub(crate) fn load(asked: Option<&Path>) -> Result<Config, Failure> {
+pub(crate) fn load(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(Config::default()) };
     load_file(&file, &lookup).map_err(|problems| {
-        let advice = "look at all of it with `koboshi check`, or name another file with --config";
-        Failure::new(format!("the config cannot be used ({advice}):\n{problems}"))
+        // A file that cannot be used cannot say in which language to complain of it.
+        let Ok(say) = Say::new(lang.get(&Config::default())) else {
+            return Failure::new(problems.to_string());
+        };
+        Failure::new(format!("{}\n{}", say.text("config-unusable", &[]), problems.show(say.language())))
     })
+}
+
+/// The same for commands that ask no provider: a key that is only in the gateway's environment is not missed.
+pub(crate) fn load_without_keys(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    let strict = load(asked, lang);
+    let Some(file) = locate(asked, &lookup).filter(|_| strict.is_err()) else { return strict };
+    let filled = |name: &str| lookup(name).or_else(|| Some(UNSET.to_owned()));
+    load_file(&file, &filled).or(strict)
 }
 
 /// What should be changed in a file that can be used all the same: old names of keys, an address without its usual path.

@@ -4,7 +4,7 @@
 //! right, in English and in Japanese. [`Problems`] holds all of them in the order of the file: who fixes a file wants to see
 //! everything at once. A warning is a problem of a file that can be used all the same, such as an old name of a key.
 //!
-//! What is shown is safe to paste: see [`source`](crate::source) for how a line or a value gets here.
+//! What is shown is safe to paste: see the module `source` for how a line or a value gets here.
 
 use std::fmt;
 

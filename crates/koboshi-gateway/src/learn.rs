@@ -133,15 +133,20 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             }
             world.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, world.seed()));
             let until = world.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
-                Standing::Cooling { until, .. } => Some(until.to_string()),
+                Standing::Cooling { until, .. } => Some(until),
                 _ => None,
             });
-            let said = until.as_deref().unwrap_or("a person resumes it");
+            let said = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
             let text = format!("{key}: in cooldown until {said}");
             world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ => {}
     }
+}
+
+/// A time for the journal, which is read by people.
+pub(crate) fn in_seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// Asking the same again cannot help, asking another may, and it is about more than this request: quota, credit, keys.

@@ -61,6 +61,7 @@ mod rest;
 mod resume;
 mod root;
 mod run;
+mod sentence;
 mod server;
 mod simulated;
 mod stake;

@@ -15,9 +15,7 @@ use jiff::Timestamp;
 use koboshi::call::Failed;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
-use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
-use koboshi_report::when::try_again;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
 use koboshi_wire::failure::Failure;
@@ -29,6 +27,7 @@ use crate::journey::{Ended, Journey};
 use crate::names;
 use crate::plan::Plan;
 use crate::program::{Program, Reply, Situation};
+use crate::sentence::{joined, sentences};
 use crate::story::Story;
 use crate::target::Target;
 use crate::world::World;
@@ -240,78 +239,21 @@ pub(crate) fn tell(
         let now = world.wall();
         Some((now.checked_add(after).ok()?, now))
     });
-    let message = world.phrases.message(story.lang, fault.kind, fault.sub);
-    let suggestion = world.phrases.suggestion(story.lang, fault.kind, fault.sub);
-    let detail = detail(plan, story, fault);
-    let sentence = match detail.filter(|_| is_mended_by_client(fault.kind)) {
-        Some(said) => said.to_owned(),
-        None => {
-            let reason = detail.and_then(|said| {
-                world.phrases.text(
-                    story.lang,
-                    "operator-reason",
-                    &[("reason", said.trim_end_matches(['.', '。']))],
-                )
-            });
-            let when = until
-                .map(|(until, now)| try_again(&world.phrases, story.lang, until, now, world.zone_of(story)));
-            joined(story.lang, [Some(&message), reason.as_ref(), Some(&suggestion), when.as_ref()])
-        }
-    };
-    // What an app may show its users as it is, where the fault is not the request's and no target could answer.
-    let nobody = status == 429 || status >= 500;
-    let user = nobody.then(|| world.phrases.text(story.lang, "unavailable-long", &[])).flatten();
+    let said = sentences(world, plan, story, fault, status, until);
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {
-        sentence: &sentence,
-        message: &message,
-        suggestion: &suggestion,
-        detail,
+        sentence: &said.whole,
+        message: &said.message,
+        suggestion: &said.suggestion,
+        detail: said.detail.as_deref(),
         param: lack.map(|lack| lack.at.as_str()),
-        user: user.as_deref(),
+        user: said.user.as_deref(),
     };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
     facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
     let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
     write(plan, story, &outcome, &words, &facts)
-}
-
-/// What the other side said, where the client may know it: a provider's words about a request that the client can mend, or an operator's
-/// reason.
-fn detail<'a>(plan: &Plan, story: &Story, fault: &'a Fault) -> Option<&'a str> {
-    let said = Some(fault.detail.trim()).filter(|said| !said.is_empty())?;
-    if fault.sub == Some(Sub::Operator) {
-        return Some(said);
-    }
-    let allowed = match plan.config.errors.detail {
-        ErrorDetail::Always => true,
-        ErrorDetail::Loopback => story.is_local,
-        _ => false,
-    };
-    (allowed && is_mended_by_client(fault.kind)).then_some(said)
-}
-
-/// Whether the client caused a fault of this kind, or can mend it: then it needs the provider's own words.
-const fn is_mended_by_client(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::InvalidRequest
-            | Kind::ModelNotFound
-            | Kind::ContextTooLarge
-            | Kind::MessageTooLarge
-            | Kind::ContentFiltered
-    )
-}
-
-/// Sentences one after the other: with a space between them where the language has one.
-fn joined<'a, S: AsRef<str> + 'a + ?Sized>(
-    lang: Lang,
-    sentences: impl IntoIterator<Item = Option<&'a S>>,
-) -> String {
-    let all: Vec<&str> =
-        sentences.into_iter().flatten().map(AsRef::as_ref).filter(|one| !one.is_empty()).collect();
-    all.join(if lang == Lang::Ja { "" } else { " " })
 }
 
 /// The error of a request that the gateway refused by itself; see [`Refusal`](crate::refusal::Refusal).
@@ -325,7 +267,7 @@ pub(crate) fn refusal(
     param: Option<&str>,
 ) -> Told {
     let fault = Fault::of(kind, "gateway.edge");
-    let sentence = joined(story.lang, [Some(message), Some(suggestion)]);
+    let sentence = joined(story.lang, [message, suggestion]);
     let words = Words { sentence: &sentence, message, suggestion, detail: None, param, user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
     let outcome = Outcome { fault: &fault, status, until: None, untried: true, trail: &[] };

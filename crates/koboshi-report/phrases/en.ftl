@@ -139,7 +139,7 @@ kind-response-invalid-not-api =
     .message = A web page came back instead of an API answer.
     .suggestion = Check base_url. If the network asks for a sign-in (hotel, company), sign in with a browser first.
 kind-content-filtered =
-    .message = The content filter blocked the answer.
+    .message = The content filter blocked the request or the answer.
     .suggestion = Change the wording of the request. The same request will be blocked again.
 kind-overloaded =
     .message = The AI model is overloaded: the provider lacks capacity right now.
@@ -306,6 +306,7 @@ json-call = Call { $id }, tool { $tool }.
 
 try-again-in = Please try again in { $length }.
 try-again-after = Please try again after { $time }.
+provider-said = { $message } The provider said: { $said }
 operator-reason = Reason: { $reason }.
 
 ## Answers when nothing else is left
@@ -316,6 +317,10 @@ unavailable-long =
 
     Please try again later.
     If the problem persists, contact your system administrator.
+unavailable-contact =
+    Sorry, the AI assistant is currently unavailable.
+
+    Please contact your system administrator.
 static-notice = The AI service is temporarily unavailable, so a prepared answer is shown.
 
 ## Labels of an explanation
@@ -439,6 +444,8 @@ resume-done = { $key } is available again.
 resume-nothing = { $key } is not in cooldown, so there was nothing to resume.
 resume-above = { $key } keeps it from being used: koboshi resume { $key }
 cool-done = { $key } is in cooldown until { $until }.
+config-unusable = the config cannot be used (look at all of it with `koboshi check`, or name another file with --config):
+cool-past = { $time } is in the past. To end a cooldown: koboshi resume { $key }
 key-unknown = No target has the key { $key }.
 key-unchanged = Nothing was changed.
 key-near = Did you mean one of these? { $near }
@@ -533,7 +540,7 @@ init-cannot-write = cannot write { $place }: { $reason }
 init-ask-language = Language of the comments, en or ja [{ $default }]:
 init-ask-providers = Which providers do you want to use? Numbers or names with commas between them, or `none` [{ $default }]:
 init-ask-found = key found
-init-ask-missing = no key in { $name }
+init-ask-missing = { $name } is not set
 init-ask-nobody = none
 init-ask-unknown = `{ $name }` is not in the list.
 init-unknown-provider = `{ $name }` is no provider that init knows: { $known }
@@ -718,3 +725,9 @@ serve-no-key = No API key found. Only the models named sim/… are answered, wit
 serve-no-key-next = Next: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write a koboshi.yaml with koboshi init. To try everything with fake answers: koboshi serve --demo
 serve-sim-only = The config names no AI provider, only the simulated one (sim): its answers are fake, and every other model gets an error.
 serve-no-calls = The simulated provider makes up no tool calls unless the model is named so (sim/ok?tools=yes), because an agent would really run them.
+
+## A key of the gateway itself that a provider refused
+
+gateway-key-refused =
+    .message = The AI provider did not accept the API key of this gateway: the key is missing, wrong or revoked.
+    .suggestion = Ask whoever runs this gateway to replace it. Your own key is not the cause, and waiting will not help.

@@ -28,7 +28,7 @@ kind-timeout =
     .message = AI プロバイダーからの応答がタイムアウトしました。
     .suggestion = もう一度送信してください。繰り返す場合は、より速いモデルを使うか、設定でタイムアウトを長くしてください。
 kind-timeout-connect =
-    .message = AI プロバイダーからの応答がタイムアウトしました。接続のタイムアウトまでに接続できませんでした。
+    .message = AI プロバイダーへの接続がタイムアウトしました。
     .suggestion = このマシンのネットワーク、VPN、ファイアウォールを確認してください。接続のタイムアウトを長くして効果があるのは、回線が非常に遅い場合だけです。
 kind-timeout-first-content =
     .message = AI プロバイダーからの応答がタイムアウトしました。リクエストは受け付けられましたが、最初の応答がタイムアウトまでに届きませんでした。
@@ -70,28 +70,28 @@ kind-permission-denied-model =
     .message = API へのアクセス権限がありません。このアカウントでは、このモデルを使えません。
     .suggestion = 別のモデルを選ぶか、アカウントの管理者にこのモデルの有効化を依頼してください。
 kind-rate-limited =
-    .message = リクエスト制限を超過しました。短い時間にリクエストが集中しています。
+    .message = AI プロバイダーのレート制限に達しました。短い時間にリクエストが集中しています。
     .suggestion = しばらく待ってから再度お試しください。制限は自動的に解除されるため、設定の変更は不要です。
 kind-rate-limited-concurrency =
-    .message = リクエスト制限を超過しました。このアカウントで同時に実行中のリクエストが多すぎます。
+    .message = このアカウントで同時に実行中のリクエストが多すぎます。
     .suggestion = しばらく待ってから再度お試しください。繰り返す場合は、同時に動かすエージェントを減らしてください。
 kind-quota-exceeded =
-    .message = 利用可能なクォータを超過しました。このアカウントの利用枠を使い切っています。
+    .message = このアカウントの利用枠を使い切りました。
     .suggestion = 利用枠が更新されるまで待つか、それまで別のアカウントかプロバイダーを使ってください。
 kind-quota-exceeded-window =
-    .message = 利用可能なクォータを超過しました。このアカウントの利用枠（数時間または 1 週間ごと）を使い切っています。
+    .message = このアカウントの利用枠（数時間または 1 週間ごと）を使い切りました。
     .suggestion = 利用枠が更新されるまで待つか、それまで別のモデル、アカウント、プロバイダーを使ってください。それより前に再試行しても失敗します。
 kind-quota-exceeded-day =
-    .message = 利用可能なクォータを超過しました。このアカウントの今日の利用枠を使い切っています。
+    .message = このアカウントの今日の利用枠を使い切りました。
     .suggestion = プロバイダー側で日付が変わるまで待つか（タイムゾーンが異なる場合があります）、それまで別のアカウントかプロバイダーを使ってください。
 kind-quota-exceeded-month =
-    .message = 利用可能なクォータを超過しました。このアカウントの今月の利用枠を使い切っています。
+    .message = このアカウントの今月の利用枠を使い切りました。
     .suggestion = プロバイダーの管理画面で月間の上限を引き上げるか、月が変わるまで別のアカウントかプロバイダーを使ってください。
 kind-quota-exceeded-plan =
-    .message = 利用可能なクォータを超過しました。このアカウントのプランでは、この機能を利用できません。
+    .message = このアカウントのプランでは、この機能を利用できません。
     .suggestion = プランで使えるモデルを選ぶか、プランを変更してください。待っても解決しません。
 kind-quota-exceeded-billing =
-    .message = 利用可能なクォータを超過しました。アカウントの残高が不足しているか、支出の上限に達しています。
+    .message = アカウントの残高が不足しているか、支出の上限に達しています。
     .suggestion = プロバイダーの管理画面で、クレジットの追加、未払い分の支払い、または支出上限の引き上げを行ってください。待っても解決しません。
 kind-context-build-failed =
     .message = コンテキストの構築に失敗しました。
@@ -139,7 +139,7 @@ kind-response-invalid-not-api =
     .message = AI モデルからの応答が不正です。API の応答ではなく、ウェブページが返ってきました。
     .suggestion = base_url を確認してください。ホテルや社内のネットワークでログインが必要な場合は、先にブラウザーでログインしてください。
 kind-content-filtered =
-    .message = コンテンツフィルターにより応答がブロックされました。
+    .message = コンテンツフィルターにより、リクエストまたは応答がブロックされました。
     .suggestion = 表現を変えて送信してください。同じ内容のままでは、再びブロックされます。
 kind-overloaded =
     .message = AI モデルが過負荷状態です。プロバイダー側の処理能力が不足しています。
@@ -160,7 +160,7 @@ kind-tool-loop =
     .message = エージェントが進展のないツール呼び出しを繰り返したため、停止しました。
     .suggestion = 次のメッセージで別の方法を指示するか、ツールのエラーの原因を取り除いてください。
 kind-call-depth-exceeded =
-    .message = 1 回のやり取りで許される関数呼び出しの回数を超えました。
+    .message = 1 回のやり取りで許されるツール呼び出しの回数を超えました。
     .suggestion = 次のメッセージを送ると、回数は最初から数え直されます。作業を小さく分けると、上限に達しにくくなります。
 kind-spawn-failed =
     .message = このマシンでエージェントを起動できませんでした。
@@ -184,7 +184,7 @@ kind-cooling-down-operator =
     .message = 管理者がこのターゲットの使用を一時停止しています。
     .suggestion = ゲートウェイの管理者に確認するか、それまで別のモデルを使ってください。
 kind-parked =
-    .message = 停止しています。手動で再開するまで使用できません。
+    .message = このターゲットは停止中です。手動で再開するまで使用できません。
     .suggestion = koboshi status で理由を確認し、原因を取り除いてから再開してください。
 kind-internal =
     .message = 内部エラーが発生しました。原因は、プロバイダーまたは Koboshi の側にあります。
@@ -209,7 +209,7 @@ tool-missing-command =
     .suggestion = プログラムをインストールするか、その場所を PATH に追加してください。
 tool-version-conflict =
     .message = 必要なライブラリのバージョンの条件が両立せず、インストールできません。
-    .suggestion = 衝突しているバージョンを確認し、どちらかの条件を変更してください。同じ操作を繰り返しても解決しません。
+    .suggestion = 競合しているバージョンを確認し、どちらかの条件を変更してください。同じ操作を繰り返しても解決しません。
 tool-permission =
     .message = ツールに、ファイルまたはリソースへのアクセス権がありません。
     .suggestion = アクセス権を付与するか、別の場所で作業するようエージェントに指示してください。
@@ -305,7 +305,8 @@ json-call = 呼び出し { $id }、ツール { $tool }。
 ## いつ再試行すればよいか、管理者の理由
 
 try-again-in = { $length }後にもう一度お試しください。
-try-again-after = 再開予定: { $time }
+try-again-after = { $time }以降にもう一度お試しください。
+provider-said = { $message }（プロバイダーの応答: { $said }）
 operator-reason = 理由: { $reason }。
 
 ## ほかに手段がないときの応答
@@ -316,6 +317,10 @@ unavailable-long =
 
     しばらく時間をおいてから再度お試しください。
     問題が続く場合は、システム管理者にお問い合わせください。
+unavailable-contact =
+    申し訳ございません。AI アシスタントが現在利用できません。
+
+    システム管理者にお問い合わせください。
 static-notice = AI サービスが一時的に利用できないため、事前定義された応答を表示しています。
 
 ## 説明の見出し
@@ -323,7 +328,7 @@ static-notice = AI サービスが一時的に利用できないため、事前�
 label-what = 何が起きたか
 label-whose = 原因
 label-do = 次にすること
-label-wait = 待ち時間
+label-wait = いつまで待つか
 label-affects = 影響範囲
 label-sure = 確度
 label-said = エラーの原文
@@ -374,7 +379,7 @@ retry-process-no = 不可。原因を取り除くまで、起動しても失敗�
 nothing-wrong = 問題は見つかりませんでした。
 wait-until = { $time }まで（あと { $left }）
 wait-over = 示された待ち時間は過ぎました。再実行できます。
-wait-stated = 元のテキストの表記は { $time }です。
+wait-stated = 元のテキストの時刻: { $time }
 wait-assumed = 元のテキストにタイムゾーンの記載がないため、次のタイムゾーンとして読みました: { $zone }
 
 ## 読み取れない入力
@@ -438,8 +443,10 @@ limit-operator = 管理者による設定
 resume-done = { $key } を再び利用できるようにしました。
 resume-nothing = { $key } はクールダウン中ではないため、再開するものはありません。
 resume-above = { $key } が原因で利用できません。次のコマンドで再開できます: koboshi resume { $key }
-cool-done = { $key } をクールダウンしました: { $until }
-key-unknown = キー { $key } を持つターゲットはありません。
+cool-done = { $key } をクールダウン中にしました（{ $until }）。
+config-unusable = 設定ファイルを使用できません（`koboshi check` ですべて確認できます。別のファイルは --config で指定できます）:
+cool-past = { $time }は過去の時刻です。クールダウンを終えるには: koboshi resume { $key }
+key-unknown = { $key } に該当するターゲットはありません。
 key-unchanged = 何も変更していません。
 key-near = 次のいずれかではありませんか: { $near }
 key-force = まだリクエストのないモデルなど、このキーで間違いない場合は --force を付けてください。
@@ -453,7 +460,7 @@ reason-quota = 利用枠の使い切り
 reason-billing = 残高不足または支出の上限
 reason-rate-limit = 短時間のリクエスト過多
 reason-overloaded = プロバイダーの過負荷または停止
-reason-auth = API キーまたはサインインの拒否
+reason-auth = 認証または権限の拒否
 reason-context = 会話が長すぎる
 reason-network = ネットワークの障害
 reason-error = その他のエラー
@@ -468,7 +475,7 @@ guard-what-any-errors = { $count } 回続けて失敗しました。エラーの
 guard-what-same-call = 同じ呼び出しに同じ結果が { $count } 回返りました（{ $tools }）。
 guard-what-cycle = 同じ一連の呼び出しが、同じ結果で { $count } 回繰り返されました（{ $tools }）。
 guard-what-stagnation = 引数を変えて { $count } 回試しましたが、いずれも中身のない結果でした（{ $tools }）。
-guard-what-depth = 1 回のやり取りで許される関数呼び出しの回数を超えました。1 つのメッセージに対するツール呼び出しは { $limit } 回までですが、{ $responses } 回の応答で { $calls } 回になりました。
+guard-what-depth = 1 回のやり取りで許されるツール呼び出しの回数を超えました。1 つのメッセージに対するツール呼び出しは { $limit } 回までですが、{ $responses } 回の応答で { $calls } 回になりました。
 guard-what-width = 1 回の応答で { $count } 個のツールが同時に呼び出されました。上限は { $limit } 個です。
 guard-label-example = 返ってきた結果の例:
 guard-label-steps = 次にできること:
@@ -533,7 +540,7 @@ init-cannot-write = { $place } に書き込めません: { $reason }
 init-ask-language = コメントの言語（en または ja） [{ $default }]:
 init-ask-providers = どのプロバイダーを使いますか？ 番号か名前をカンマ区切りで入力してください（使わない場合は `none`） [{ $default }]:
 init-ask-found = キーあり
-init-ask-missing = { $name } にキーがありません
+init-ask-missing = { $name } が未設定
 init-ask-nobody = なし
 init-ask-unknown = `{ $name }` は一覧にありません。
 init-unknown-provider = `{ $name }` は init の対象にないプロバイダーです。使えるもの: { $known }
@@ -607,25 +614,25 @@ refused-body =
     .suggestion = 本文を修正して、もう一度送信してください。
 refused-body-empty =
     .message = リクエスト本文が空です。
-    .suggestion = リクエストを一つの JSON オブジェクトとして送信してください。
+    .suggestion = リクエストを 1 つの JSON オブジェクトとして送信してください。
 refused-body-cut =
-    .message = リクエスト本文の JSON が { $line } 行 { $column } 列で途切れています。
+    .message = リクエスト本文の JSON が { $line } 行目の { $column } 列目で途切れています。
     .suggestion = 本文が最後まで送信されているか、括弧と引用符がすべて閉じているかを確認してください。
 refused-body-not-json =
-    .message = リクエスト本文が正しい JSON ではありません。{ $line } 行 { $column } 列に誤りがあります。
+    .message = リクエスト本文が正しい JSON ではありません。{ $line } 行目の { $column } 列目に誤りがあります。
     .suggestion = その箇所を修正して、もう一度送信してください。
 refused-body-not-utf8 =
     .message = リクエスト本文が正しい UTF-8 ではありません（{ $at } バイト目）。
     .suggestion = 本文を UTF-8 にして、もう一度送信してください。
 refused-body-not-object =
-    .message = リクエスト本文は一つの JSON オブジェクトでなければなりません。
+    .message = リクエスト本文は 1 つの JSON オブジェクトでなければなりません。
     .suggestion = 配列や単独の値ではなく、オブジェクトを送信してください。
 refused-body-too-deep =
     .message = リクエスト本文の JSON の入れ子が { $limit } 段を超えています。
     .suggestion = 配列とオブジェクトの入れ子を浅くして、もう一度送信してください。
 refused-body-large =
     .message = リクエスト本文が、このゲートウェイの上限（{ $limit }）を超えています。
-    .suggestion = ファイルやメッセージを減らすか小さくするか、koboshi.yaml の serve で本文の上限を上げてください。
+    .suggestion = ファイルやメッセージを減らすか小さくするか、koboshi.yaml の serve.max_body_bytes を大きくしてください。
 refused-body-slow =
     .message = リクエスト本文が制限時間内に届きませんでした。
     .suggestion = クライアントの接続を確認して、もう一度送信してください。
@@ -648,7 +655,7 @@ refused-item-type =
     .message = { $field } はオブジェクトでなければなりません。
     .suggestion = { $field } を修正して、もう一度送信してください。
 refused-order =
-    .message = リクエスト本文がこのエンドポイントの形式に合っていません（{ $line } 行 { $column } 列）。
+    .message = リクエスト本文がこのエンドポイントの形式に合っていません（{ $line } 行目の { $column } 列目）。
     .suggestion = 形式は GET /koboshi/openapi.json で確認できます。
 refused-order-large =
     .message = リクエスト本文が、管理用 API の上限（{ $limit }）を超えています。
@@ -660,10 +667,10 @@ refused-scope-key =
     .message = { $key } は、Koboshi が状態を記録している対象の名前ではありません。
     .suggestion = provider:openai や target:openai/gpt-4o のように、種類と名前を指定してください。キーの一覧は GET /koboshi/keys で確認できます。
 refused-scope-unknown =
-    .message = { $key } というキーを持つターゲットはありません。
+    .message = { $key } に該当するターゲットはありません。
     .suggestion = キーの一覧は GET /koboshi/keys で確認できます。それでも実行する場合は force を指定してください。
 refused-scope-near =
-    .message = { $key } というキーを持つターゲットはありません。
+    .message = { $key } に該当するターゲットはありません。
     .suggestion = 近いキーは { $near } です。一覧は GET /koboshi/keys で確認できます。それでも実行する場合は force を指定してください。
 refused-until =
     .message = until には未来の日時を指定してください。
@@ -707,14 +714,20 @@ ready-store =
 
 ## GET /
 
-root-about = Koboshi は動作しています。AI の API のためのゲートウェイで、プログラムは AI プロバイダーの代わりに Koboshi を呼び出します。失敗したリクエストは再試行し、ほかのプロバイダーに切り替え、途切れたストリームは続きから再開します。Web 画面はありません。
+root-about = Koboshi は動作しています。AI API 用のゲートウェイです。プログラムは AI プロバイダーの代わりに Koboshi を呼び出します。失敗したリクエストは再試行し、ほかのプロバイダーに切り替え、途切れたストリームは続きから再開します。Web 画面はありません。
 root-hint = お使いの SDK やエージェントの base_url に、このアドレスを指定してください。OpenAI の SDK では末尾に /v1 を付け、Anthropic と Gemini の SDK では付けません。
 root-own = 状態の確認と管理
 
 ## koboshi serve: 何が応答するか
 
-serve-demo = デモモードで動作しています。応答はすべて架空のものです。設定や環境変数に何があっても、AI プロバイダーには問い合わせません。
+serve-demo = デモモードで動作しています。応答はすべて架空のものです。設定や環境変数の内容にかかわらず、AI プロバイダーには問い合わせません。
 serve-no-key = API キーが見つかりません。応答できるのは sim/… という名前のモデルだけで、その応答は架空のものです。ほかのモデルはエラーになります。
 serve-no-key-next = 次に、OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定するか、koboshi init で koboshi.yaml を作成してください。架空の応答ですべてを試すには: koboshi serve --demo
 serve-sim-only = 設定にあるのは模擬プロバイダー（sim）だけで、AI プロバイダーはありません。応答は架空のもので、ほかのモデルはエラーになります。
-serve-no-calls = 模擬プロバイダーは、モデル名で求めない限り（sim/ok?tools=yes）ツール呼び出しを作りません。エージェントが実際に実行してしまうためです。
+serve-no-calls = 模擬プロバイダーは、モデル名で指定した場合（sim/ok?tools=yes）を除き、ツール呼び出しを返しません。エージェントが実際に実行してしまうためです。
+
+## ゲートウェイ自身の API キーが拒否されたとき
+
+gateway-key-refused =
+    .message = AI プロバイダーが、このゲートウェイに設定された API キーを受け付けませんでした。未設定か、誤りか、失効しています。
+    .suggestion = ゲートウェイの管理者に連絡してください。お使いのキーが原因ではありません。待っても解決しません。

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(say(Lang::En, 29_500), "Please try again in 30s.");
         assert_eq!(say(Lang::Ja, 29_500), "30秒後にもう一度お試しください。");
         assert_eq!(say(Lang::En, 3_600_000), "Please try again after 2026-11-17 13:00 JST.");
-        assert_eq!(say(Lang::Ja, 3_600_000), "再開予定: 2026-11-17 13:00（日本時間）");
+        assert_eq!(say(Lang::Ja, 3_600_000), "2026-11-17 13:00（日本時間）以降にもう一度お試しください。");
         assert_eq!(say(Lang::En, 0), "Please try again in 1s.");
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Explained<'a> {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let config = settings::load(args.config.file.as_deref())?;
+    let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
     let lang = args.lang.get(&config);
     let rules: Vec<_> = config.rules.iter().chain(&args.rules.files).cloned().collect();
     let classifier = Classifier::new(rules::load(&rules)?, clock::zones());

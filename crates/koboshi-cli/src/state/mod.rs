@@ -62,11 +62,12 @@ impl Found {
     fn look(args: &StateArgs) -> Result<Self, Failure> {
         if let Some(url) = asked_url(args)? {
             // Of the config only the language is of use, and the gateway may have another one.
-            let config = settings::load(args.config.file.as_deref()).unwrap_or_default();
+            let config =
+                settings::load_without_keys(args.config.file.as_deref(), &args.lang).unwrap_or_default();
             let source = Source::Remote(remote::Gateway::at(&url, args.admin_key_file.as_deref())?);
             return Ok(Self { source, say: Say::new(args, &config)? });
         }
-        let config = settings::load(args.config.file.as_deref())?;
+        let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
         let has_config = locate(args.config.file.as_deref(), &|name| std::env::var(name).ok()).is_some();
         let place = find(asked_store(args).as_deref(), &config.store.place)?;
         let say = Say::new(args, &config)?;

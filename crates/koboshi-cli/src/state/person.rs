@@ -86,11 +86,8 @@ pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
         }
     };
     if until <= now {
-        return Err(Failure::new(format!(
-            "{} is not in the future: to end a cooldown, use `koboshi resume {}`",
-            say.time(until),
-            args.key
-        )));
+        let (time, key) = (say.time(until), args.key.to_string());
+        return Err(Failure::new(say.text("cool-past", &[("time", &time), ("key", &key)])));
     }
     let keys = match source.known(now)?.meaning(&args.key) {
         Meaning::Keys(keys) => keys,

@@ -186,6 +186,7 @@ impl Shared {
             }
         })?;
         let why = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+        let until = until.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
         let words = |key: &ScopeKey| format!("{key} was put into cooldown until {until} by an operator{why}");
         note(store, keys, "cool", words, now);
         Ok(())

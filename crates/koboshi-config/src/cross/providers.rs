@@ -1,5 +1,7 @@
 //! Providers held against their kind: what a kind needs and does not have, and what it has and does not read.
 
+use std::net::{IpAddr, SocketAddr};
+
 use crate::check::Problem;
 use crate::config::Config;
 use crate::gateway::{ProviderConfig, ProviderDialect, ProviderKind, SIM};
@@ -23,13 +25,30 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
         found.extend(of.two_credentials());
         found.extend(of.unspoken());
         found.extend(of.too_far());
+        found.extend(of.is_this_gateway(config));
     }
     found
 }
 
-/// Addresses without their usual path: the commonest mistake, and at run time it is only a 404.
+/// What is likely a mistake, though it can be used: a key that reads like the name of a variable, and an address without its usual path.
 pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
+    for given in walk.all_given("providers.*.keys") {
+        let Some(provider) = config.providers.get(&given.at.entry) else { continue };
+        if !provider.keys.iter().any(|key| is_name_of_variable(key.expose())) {
+            continue;
+        }
+        let message = text!(
+            "a key of `{}` reads like the name of a variable: it is taken as the key itself",
+            "`{}` に環境変数の名前のようなキーがあります。このままではキーそのものとして使われます",
+            given.at.shown
+        );
+        let hint = words(
+            "write `\"${OPENAI_API_KEY}\"`, with braces",
+            "`\"${OPENAI_API_KEY}\"` のように波かっこを付けて書いてください",
+        );
+        found.push(walk.problem(&given.at, given.spot, message, Some(hint.into())));
+    }
     for given in walk.all_given("providers.*.base_url") {
         let Some(provider) = config.providers.get(&given.at.entry) else { continue };
         let Some(url) = provider.base_url.as_deref() else { continue };
@@ -47,6 +66,16 @@ pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
         found.push(walk.problem(&given.at, given.spot, message, Some(hint)));
     }
     found
+}
+
+/// `$OPENAI_API_KEY`, `OPENAI_API_KEY` and LiteLLM's `os.environ/OPENAI_API_KEY`.
+fn is_name_of_variable(key: &str) -> bool {
+    let is_name = |name: &str| {
+        name.contains('_')
+            && name.starts_with(|first: char| first.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    };
+    key.starts_with("os.environ/") || is_name(key.strip_prefix('$').unwrap_or(key))
 }
 
 /// Hosts whose API is not under `/v1`; none where it is at the top.
@@ -76,6 +105,25 @@ fn missing_path(kind: ProviderKind, url: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether a URL leads to this address: the same port, on the same machine by the name that loopback has or by the address itself.
+fn is_at(url: &str, listen: SocketAddr) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let server = rest.split(['/', '?']).next().unwrap_or(rest);
+    let server = server.rsplit('@').next().unwrap_or(server);
+    let usual = if scheme == "https" { 443 } else { 80 };
+    let (host, port) = match server.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, port.parse().ok()),
+        _ => (server, Some(usual)),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let address = host.parse::<IpAddr>().ok();
+    let is_local =
+        host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback());
+    let own = listen.ip();
+    port == Some(listen.port())
+        && (address == Some(own) || is_local && (own.is_loopback() || own.is_unspecified()))
+}
+
 /// One provider.
 struct Of<'c> {
     walk: &'c Walk<'c>,
@@ -96,6 +144,25 @@ impl<'c> Of<'c> {
 
     fn complain(&self, given: &Given, message: Text, hint: Words) -> Problem {
         self.walk.problem(&given.at, given.spot, message, Some(hint.into()))
+    }
+
+    /// A provider at the gateway's own address would make each request call itself until nothing is left to call with.
+    fn is_this_gateway(&self, config: &Config) -> Option<Problem> {
+        let given = self.given("providers.*.base_url")?;
+        let url = self.provider.base_url.as_deref()?;
+        if !is_at(url, config.serve.listen) {
+            return None;
+        }
+        let message = text!(
+            "`{}` is the address of this gateway itself: every request would call itself",
+            "`{}` はこのゲートウェイ自身のアドレスです。リクエストが自分自身を呼び続けることになります",
+            given.at.shown
+        );
+        let hint = words(
+            "write the provider's address, or choose another port in `serve.listen`",
+            "プロバイダーのアドレスを書くか、`serve.listen` で別のポートを指定してください",
+        );
+        Some(self.complain(given, message, hint))
     }
 
     fn built_in(&self) -> Option<Problem> {
@@ -270,5 +337,40 @@ impl<'c> Of<'c> {
             given.at.shown
         );
         Some(self.complain(given, message, words("leave it out", "末尾から削除してください")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_at, is_name_of_variable};
+
+    #[test]
+    fn a_key_that_reads_like_a_variable_is_seen() {
+        for key in ["$OPENAI_API_KEY", "OPENAI_API_KEY", "os.environ/OPENAI_API_KEY"] {
+            assert!(is_name_of_variable(key), "{key}");
+        }
+        for key in ["sk-proj-abc_DEF", "AKIAIOSFODNN7EXAMPLE", "", "$", "abc_def"] {
+            assert!(!is_name_of_variable(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_provider_at_the_gateways_own_address_is_seen() {
+        let own = "127.0.0.1:4141".parse().unwrap();
+        for url in [
+            "http://localhost:4141/v1", "http://127.0.0.1:4141", "http://[::1]:4141/v1",
+            "http://LOCALHOST:4141",
+        ] {
+            assert!(is_at(url, own), "{url}");
+        }
+        for url in [
+            "http://localhost:4142/v1", "https://api.openai.com/v1", "http://10.0.0.1:4141/v1",
+            "http://localhost/v1",
+        ] {
+            assert!(!is_at(url, own), "{url}");
+        }
+        assert!(is_at("http://localhost:4141/v1", "0.0.0.0:4141".parse().unwrap()));
+        assert!(is_at("http://10.0.0.1:4141/v1", "10.0.0.1:4141".parse().unwrap()));
+        assert!(is_at("http://localhost/v1", "127.0.0.1:80".parse().unwrap()));
     }
 }

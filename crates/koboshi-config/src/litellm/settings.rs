@@ -79,6 +79,10 @@ const LEFT: &[(&[&str], Words)] = &[
         words("Koboshi has no such setting", "Koboshi にこの設定はありません"),
     ),
 ];
+const OVERRIDDEN: Words = words(
+    "the same key of `router_settings` wins, as in LiteLLM",
+    "LiteLLM と同じく、`router_settings` にある同じキーが優先されます",
+);
 const NO_SUCH: Words = words("Koboshi has no such setting", "Koboshi にこの設定はありません");
 
 /// Reads all of them.
@@ -88,6 +92,11 @@ pub(super) fn read(root: &Node, notes: &mut Notes) -> Settings {
     for name in ["litellm_settings", "router_settings"] {
         for (key, node) in get(root, name).into_iter().flat_map(entries) {
             settings.take(name, key, node, notes);
+            if name == "litellm_settings"
+                && get(root, "router_settings").is_some_and(|router| get(router, key).is_some())
+            {
+                notes.left(line(node), &format!("{name}.{}", shown(key)), OVERRIDDEN);
+            }
         }
     }
     if let Some(router) = get(root, "router_settings") {

@@ -188,8 +188,8 @@ impl Plan<'_> {
         }
         if let Some(redis) = &self.settings.redis {
             let about = words(
-                "To share cooldowns, breakers and the cache between several machines:",
-                "クールダウン、ブレーカー、キャッシュを複数のマシンで共有するには:",
+                "To share cooldowns and the cache between several machines:",
+                "クールダウンとキャッシュを複数のマシンで共有するには:",
             );
             out.push_str(&comment(about, language));
             out.push_str(&format!("# store:\n#   redis: \"{redis}\"\n"));

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::targets::{RestView, TargetList, known, rest_view, view};
 use super::{Desk, REDACTOR};
 use crate::known::Meaning;
+use crate::learn::in_seconds;
 use crate::refusal::Refusal;
 use crate::target::Target;
 
@@ -200,7 +201,12 @@ fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: T
     let reason = REDACTOR.excerpt(reason, LONGEST_REASON);
     desk.core.world.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
     let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    note(desk, key, "cool", format!("{key} was put into cooldown until {until} by an operator{why}"));
+    note(
+        desk,
+        key,
+        "cool",
+        format!("{key} was put into cooldown until {} by an operator{why}", in_seconds(until)),
+    );
 }
 
 /// Ends everything that is known against a key, here and wherever the store is shared.

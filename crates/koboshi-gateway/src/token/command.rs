@@ -52,11 +52,11 @@ impl Command {
         if !status.success() {
             let text = String::from_utf8_lossy(&complained);
             let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-            return Err(fault(Kind::Unauthorized, &format!("the token command ended with {status}: {last}")));
+            return Err(fault(Kind::TokenExpired, &format!("the token command ended with {status}: {last}")));
         }
         grant(&printed).ok_or_else(|| {
             fault(
-                Kind::Unauthorized,
+                Kind::TokenExpired,
                 "the token command printed neither one token nor JSON with `access_token`",
             )
         })

@@ -143,7 +143,7 @@ fn what_an_operator_cooled_says_so_with_the_reason() {
         message.starts_with("管理者がこのターゲットの使用を一時停止しています。理由: incident 4711。"),
         "{message}"
     );
-    assert!(message.contains("再開予定: ") && message.ends_with("（UTC）"), "{message}");
+    assert!(message.ends_with("（UTC）以降にもう一度お試しください。"), "{message}");
     assert!(!message.contains(". ") && !message.contains("。."), "{message}");
 }
 

@@ -35,7 +35,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long try-again-in try-again-after operator-reason label-what label-whose label-do label-wait label-affects \
+    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion label-what label-whose label-do label-wait label-affects \
     label-sure label-said label-retry label-seen label-seen-from-end \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
@@ -197,7 +197,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason store address ago failed value places file default names";
+        origin host length reason message said store address ago failed value places file default names";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
