@@ -34,7 +34,8 @@ fn it_speaks_japanese_on_demand_and_by_environment() {
     let log = scratch("ja.log", LIMIT);
     let asked = run(&["explain", &log, "--exit-code", "1", "--now", NOW, "--lang", "ja"]);
     assert!(
-        asked.text.contains("次にすること") && asked.text.contains("利用枠（数時間または 1 週間ごと）を使い切りました"),
+        asked.text.contains("次にすること")
+            && asked.text.contains("利用枠（数時間または 1 週間ごと）を使い切りました"),
         "{}",
         asked.text
     );
