@@ -209,7 +209,7 @@ mod tests {
             .collect();
         let phrases = Phrases::new().unwrap();
         let block = suggestion_block(&phrases, Lang::Ja, &judge(&calls).suggestion().unwrap(), None);
-        assert!(block.starts_with("1 回のやり取りで許される関数呼び出しの回数を超えました"), "{block}");
+        assert!(block.starts_with("1 回のやり取りで許されるツール呼び出しの回数を超えました"), "{block}");
         assert!(block.contains("20 回まで") && block.contains("21 回"), "{block}");
     }
 

@@ -108,7 +108,7 @@ mod tests {
     fn enter_takes_what_is_there() {
         let (lang, names, said) = answered("\n\n");
         assert_eq!((lang, names), (Lang::En, vec!["gemini"]));
-        assert!(said.contains("no key in OPENAI_API_KEY") && said.contains("[gemini]"), "{said}");
+        assert!(said.contains("OPENAI_API_KEY is not set") && said.contains("[gemini]"), "{said}");
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(super) fn read(root: &Node, notes: &mut Notes) -> Settings {
             if name == "litellm_settings"
                 && get(root, "router_settings").is_some_and(|router| get(router, key).is_some())
             {
-                notes.left(line(node), &format!("{name}.{}", shown(key)), OVERRIDDEN);
+                notes.add(line(node), &format!("{name}.{}", shown(key)), Level::Changed, OVERRIDDEN);
             }
         }
     }

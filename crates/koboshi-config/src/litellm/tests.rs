@@ -92,6 +92,8 @@ fn fallbacks_aliases_and_defaults_lengthen_chains() {
     let left = reasons(&imported, Level::Left);
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].contains("model_group_alias.none"), "{left:?}");
+    let changed = reasons(&imported, Level::Changed);
+    assert!(changed.iter().any(|one| one.contains("litellm_settings.fallbacks")), "it is named: {changed:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Command {
     /// Runs it and reads what it prints. Of its output nothing is told, of its complaints what holds no secret.
     pub(super) async fn ask(&self) -> Result<Grant, Box<Fault>> {
         let broken = |error: &io::Error| {
-            fault(Kind::Unauthorized, &format!("the token command cannot be run: {}", error.kind()))
+            fault(Kind::TokenExpired, &format!("the token command cannot be run: {}", error.kind()))
         };
         let mut child = Process::new(&self.program)
             .args(&self.arguments)

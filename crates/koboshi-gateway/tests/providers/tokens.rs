@@ -301,7 +301,11 @@ fn a_command_that_fails_says_why_and_no_secret() {
     ] {
         let told = Told::by(commanded(&server, shell), |_| {});
         let answer = told.ask("p/m");
-        assert_eq!((answer.status, answer.header("x-koboshi-fault")), (502, Some("unauthorized")), "{shell}");
+        assert_eq!(
+            (answer.status, answer.header("x-koboshi-fault")),
+            (502, Some("token_expired")),
+            "{shell}"
+        );
         let everything = told.everything(&answer);
         assert!(everything.contains("token command") && !everything.contains("hunter2"), "{everything}");
     }
@@ -309,6 +313,6 @@ fn a_command_that_fails_says_why_and_no_secret() {
     missing.token_command = vec!["/there/is/no/such/program".to_owned()];
     let told = Told::by(missing, |_| {});
     let answer = told.ask("p/m");
-    assert_eq!(answer.header("x-koboshi-fault"), Some("unauthorized"));
+    assert_eq!(answer.header("x-koboshi-fault"), Some("token_expired"));
     assert!(server.asked().is_empty());
 }

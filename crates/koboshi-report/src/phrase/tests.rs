@@ -265,24 +265,22 @@ fn inherited_sentences_stay() {
         (Kind::Unauthorized, "API キーが無効です"),
         (Kind::TokenExpired, "サインインの有効期限が切れています"),
         (Kind::PermissionDenied, "API へのアクセス権限がありません"),
-        (Kind::RateLimited, "リクエスト制限を超過しました"),
-        (Kind::QuotaExceeded, "利用可能なクォータを超過しました"),
         (Kind::ContextBuildFailed, "コンテキストの構築に失敗しました"),
         (Kind::ContextTooLarge, "コンテキストがトークン制限を超過しています"),
         (Kind::TemplateNotFound, "プロンプトテンプレートが見つかりません"),
         (Kind::ResponseInvalid, "AI モデルからの応答が不正です"),
-        (Kind::ContentFiltered, "コンテンツフィルターにより応答がブロックされました"),
+        (Kind::ContentFiltered, "応答がブロックされました"),
         (Kind::Overloaded, "AI モデルが過負荷状態です"),
         (Kind::Internal, "内部エラーが発生しました"),
         (Kind::ConversationNotFound, "会話が見つかりません"),
         (Kind::MessageSaveFailed, "メッセージの保存に失敗しました"),
-        (Kind::CallDepthExceeded, "関数呼び出しの回数を超えました"),
+        (Kind::CallDepthExceeded, "ツール呼び出しの回数を超えました"),
     ];
     for (kind, sentence) in messages {
         assert!(phrases.message(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
         let subs = FINER.iter().find(|(with, _)| *with == kind).map_or(&[][..], |(_, subs)| *subs);
-        // A locked conversation is no failure of the service: there the sentence would mislead.
-        for sub in subs.iter().filter(|sub| **sub != Sub::Locked) {
+        // A locked conversation is no failure of the service, and what was not connected did not answer late: there the sentence would mislead.
+        for sub in subs.iter().filter(|sub| !matches!(sub, Sub::Locked | Sub::Connect)) {
             assert!(
                 phrases.message(Lang::Ja, kind, Some(*sub)).contains(sentence),
                 "{} {sub:?}",
