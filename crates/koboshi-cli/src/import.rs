@@ -32,7 +32,7 @@ Exit status: 0 everything was translated, 1 written, but something could not be 
 2 the file cannot be read, is none of LiteLLM's, or nothing in it can be translated.";
 
 const LEFT: Style = AnsiColor::Yellow.on_default().bold();
-const TODO: Style = Style::new().bold();
+const ACTION: Style = Style::new().bold();
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
@@ -108,7 +108,7 @@ fn notes(imported: &Imported, name: &str, say: &Say) -> Result<(), Failure> {
         let (style, label) = match note.level {
             Level::Left => (LEFT, say.text("import-left", &[])),
             Level::Changed => (Style::new(), say.text("import-changed", &[])),
-            Level::Todo => (TODO, say.text("import-todo", &[])),
+            Level::Todo => (ACTION, say.text("import-todo", &[])),
         };
         let (line, key, reason) = (note.line, &note.key, note.reason.get(say.language()));
         writeln!(out, "{name}:{line}: {style}{label}{style:#} `{key}`: {reason}")?;

@@ -22,7 +22,7 @@ const KUBECTL: &str =
 const NPM: &str = "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\nnpm error\n\
     npm error Found: react@19.1.0\nnpm error Could not resolve dependency:\n\
     npm error peer react@\"^18.0.0\" from react-datepicker@4.25.0\n\
-    npm error A complete log of this run can be found in: /root/.npm/_logs/debug-0.log\n";
+    npm error A complete log of this run can be found in: /home/ci/.npm/_logs/debug-0.log\n";
 const RBAC: &str = "Error from server (Forbidden): pods is forbidden: User \"ci\" cannot list resource \"pods\" in API group \"\"\n";
 const GIT: &str = "remote: Permission to acme/site.git denied to release-bot.\n\
     fatal: unable to access 'https://git.example.com/acme/site.git/': The requested URL returned error: 403\n";
