@@ -35,6 +35,24 @@ fn reason(text: &str, exit_code: i32) -> &'static str {
     classifier().log(&log, &now()).map_or("none", |fault| fault.log_reason())
 }
 
+/// A client chooses the name: words of other rules in it are no evidence.
+#[test]
+fn the_name_of_a_model_that_is_not_there_says_nothing() {
+    for name in ["rate-limit", "overloaded", "quota-exceeded", "server-busy"] {
+        for body in [
+            format!(
+                r#"{{"error":{{"message":"The model `{name}` does not exist or you do not have access to it.","code":"model_not_found"}}}}"#
+            ),
+            format!(r#"{{"type":"error","error":{{"type":"not_found_error","message":"model: {name}"}}}}"#),
+            format!(
+                r#"{{"error":{{"code":404,"message":"models/{name} is not found for API version v1beta","status":"NOT_FOUND"}}}}"#
+            ),
+        ] {
+            assert_eq!(answer(404, &body).map(|fault| fault.kind), Some(Kind::ModelNotFound), "{body}");
+        }
+    }
+}
+
 #[test]
 fn the_innermost_error_of_a_relay_counts() {
     let inner =
