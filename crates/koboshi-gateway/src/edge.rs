@@ -103,7 +103,7 @@ async fn answer(
         Door::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             let heading = reply::head(200, kind, &story, &Disclosure::default());
-            Flow::at_once(heading, core.world.meters.text().into())
+            Flow::at_once(heading, core.world.metrics().into())
         }
         // What is rarely asked for is kept apart: every request would carry the room for it.
         Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,

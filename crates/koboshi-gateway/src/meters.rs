@@ -3,7 +3,7 @@
 //! Labels are bounded: model names come from clients, so only the first few hundred targets get a line of their own and the rest is
 //! `other`. Tenants, request ids and sessions are never labels. Handles are looked up once per target and kept in it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::encoding::text::encode;
@@ -94,7 +94,7 @@ pub(crate) struct TargetMeters {
     pub(crate) first_content: Histogram,
     pub(crate) input: Counter,
     pub(crate) output: Counter,
-    pub(crate) breaker: Gauge,
+    breaker: Gauge,
     labels: TargetLabels,
 }
 
@@ -214,6 +214,18 @@ impl Meters {
             error_type: Word(kind),
         };
         self.faults.get_or_create(&labels).inc();
+    }
+
+    /// Shows how the breakers stand. Several keys of a provider are several targets with one gauge: it shows the worst of them.
+    pub(crate) fn show_breakers<'a>(&self, states: impl Iterator<Item = (&'a TargetMeters, i64)>) {
+        let mut worst: HashMap<&TargetLabels, (&Gauge, i64)> = HashMap::new();
+        for (target, state) in states {
+            let (_, known) = worst.entry(&target.labels).or_insert((&target.breaker, state));
+            *known = state.max(*known);
+        }
+        for (gauge, state) in worst.into_values() {
+            gauge.set(state);
+        }
     }
 
     pub(crate) fn remedy(&self, kind: &'static str) {

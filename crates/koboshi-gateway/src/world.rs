@@ -203,15 +203,8 @@ impl World {
 
     fn watcher(&self, name: Arc<str>, key: Option<ScopeKey>) -> impl Fn(&Transition) + Send + Sync + 'static {
         let (ledger, feed) = (Arc::clone(&self.ledger), self.feed.clone());
-        let (provider, model) = name.split_once('/').unwrap_or((&name, ""));
-        let gauge = self.meters.target(provider, model).breaker;
         let clock = self.clock;
         move |change: &Transition| {
-            gauge.set(match change.to {
-                Mode::Closed | Mode::ForcedClosed | Mode::Disabled => 0,
-                Mode::Probing => 1,
-                _ => 2,
-            });
             let (ledger, feed) = (Arc::clone(&ledger), feed.clone());
             let (name, key, change) = (Arc::clone(&name), key.clone(), *change);
             transition::tell(move || {
@@ -239,6 +232,23 @@ impl World {
             gate.adopt(&holds, now, self.wall());
         }
         gate
+    }
+
+    /// All metrics as Prometheus reads them. The gauges of breakers are set here: an open breaker lets probes through after a while
+    /// without any event that could set them.
+    pub(crate) fn metrics(&self) -> String {
+        let (now, wall) = (self.now(), self.wall());
+        let targets = self.targets.all();
+        let states = targets.iter().map(|target| {
+            let state = match target.breaker.snapshot(now, wall).mode_at(wall) {
+                Mode::Closed | Mode::ForcedClosed | Mode::Disabled => 0,
+                Mode::Probing => 1,
+                _ => 2,
+            };
+            (&target.meters, state)
+        });
+        self.meters.show_breakers(states);
+        self.meters.text()
     }
 
     /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.

@@ -51,6 +51,28 @@ fn targets_show_their_health_and_why() {
 }
 
 #[test]
+fn an_open_breaker_whose_time_is_over_is_shown_as_probing_without_a_request() {
+    let text = "routes: {down: [sim/fail-503, sim/ok]}\nbreaker: {consecutive_failures: 1, open: {initial: 300ms, max: 300ms}}\n";
+    let gateway = start(config(text));
+    let at = address(&gateway);
+    assert_eq!(chat(at, "down").status, 200);
+    let metric = || {
+        let text = get(at, "/metrics").body;
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("koboshi_breaker_state") && line.contains("\"fail-503\""));
+        line.and_then(|line| line.rsplit(' ').next()).map(ToOwned::to_owned)
+    };
+    until("the breaker's time is over", || {
+        let shown = target(at, "sim/fail-503");
+        (shown["health"] == "probing").then_some(())
+    });
+    let shown = target(at, "sim/fail-503");
+    assert_eq!((&shown["breaker"]["mode"], &shown["breaker"]["until"]), (&json!("probing"), &Value::Null));
+    assert_eq!(metric().as_deref(), Some("1"), "0 closed, 1 probing, 2 open");
+}
+
+#[test]
 fn an_operators_word_moves_a_breaker_and_is_noted() {
     let gateway = start(config(CHAIN));
     let at = address(&gateway);

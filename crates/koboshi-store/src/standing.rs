@@ -130,10 +130,7 @@ impl Row {
                 Some(Self { until: Some(until), reason: Some(limit.name().into()), ..row(RowState::Held) })
             }
             Record::Breaker(snapshot) => {
-                // When its time is over, the next request finds out. A node that is gone never says so.
-                let over = snapshot.until.is_some_and(|until| until <= now);
-                let state = match snapshot.mode {
-                    Mode::Open if over => RowState::Probing,
+                let state = match snapshot.mode_at(now) {
                     Mode::Open => RowState::Open,
                     Mode::Probing => RowState::Probing,
                     Mode::ForcedOpen => RowState::ForcedOpen,
@@ -143,7 +140,7 @@ impl Row {
                 };
                 Some(Self {
                     since: Some(snapshot.since),
-                    until: snapshot.until.filter(|_| !over),
+                    until: snapshot.until.filter(|until| *until > now),
                     streak: snapshot.openings,
                     why: snapshot.why,
                     ..row(state)

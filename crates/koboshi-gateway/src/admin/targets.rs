@@ -157,13 +157,15 @@ pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
 pub(super) fn view(world: &World, target: &Target) -> TargetView {
     let (now, wall) = (world.now(), world.wall());
     let breaker = target.breaker.snapshot(now, wall);
+    let mode = breaker.mode_at(wall);
+    let probes_at = breaker.until.filter(|_| mode == Mode::Open);
     let gate = target.gate.snapshot(now);
     let rests: Vec<RestView> = target
         .scopes
         .resting()
         .filter_map(|key| rest_view(key, world.ledger.cooldown(key)?.as_ref(), wall))
         .collect();
-    let (health, why) = judge(target, breaker.mode, breaker.until, &rests, &gate, now);
+    let (health, why) = judge(target, mode, probes_at, &rests, &gate, now);
     let own = world.ledger.node();
     let others = target.scopes.target.iter().flat_map(|key| world.ledger.breakers(key));
     TargetView {
@@ -175,9 +177,9 @@ pub(super) fn view(world: &World, target: &Target) -> TargetView {
         why,
         attempts: target.meters.attempts.get(),
         breaker: BreakerView {
-            mode: breaker.mode.name(),
+            mode: mode.name(),
             since: breaker.since,
-            until: breaker.until,
+            until: probes_at,
             openings: breaker.openings,
         },
         rests,
@@ -186,8 +188,8 @@ pub(super) fn view(world: &World, target: &Target) -> TargetView {
             .filter(|(node, _)| node != own)
             .map(|(node, seen)| Elsewhere {
                 node: node.to_string(),
-                mode: seen.mode.name(),
-                until: seen.until,
+                mode: seen.mode_at(wall).name(),
+                until: seen.until.filter(|until| *until > wall),
             })
             .collect(),
     }

@@ -79,6 +79,14 @@ fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Why>, D::E
 }
 
 impl BreakerSnapshot {
+    /// What the breaker does with calls at `now`, if nothing has changed it since the snapshot: an open one whose time is over
+    /// lets the next call through as a probe.
+    #[must_use]
+    pub fn mode_at(&self, now: Timestamp) -> Mode {
+        let is_over = self.until.is_some_and(|until| until <= now);
+        if self.mode == Mode::Open && is_over { Mode::Probing } else { self.mode }
+    }
+
     /// The later of two snapshots of one breaker.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
