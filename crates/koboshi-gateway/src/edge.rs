@@ -170,6 +170,9 @@ fn let_in(
     if !is_json(&head.fields) {
         return Err(refuse(story, Refusal::content_type()));
     }
+    if client_deadline(&head.fields).is_err() {
+        return Err(refuse(story, Refusal::deadline()));
+    }
     let named = called(head.path());
     if door.dialect() == Dialect::Gemini && named.is_none() {
         return Err(refuse(story, Refusal::no_model_in_path()));
@@ -195,14 +198,16 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
     let world = &core.world;
     let (began, wall) = (world.now(), world.wall());
     let most = plan.config.serve.deadline;
-    let deadline = client_deadline(headers).map_or(most, |asked| asked.min(most));
+    // One that cannot be read is refused where the request is let in.
+    let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < most);
     Story {
         id: RequestId::of_client(headers).unwrap_or_else(own_id),
         tenant: plan.keys.local(),
         lang: language(headers, plan.config.language),
         began,
         wall,
-        deadline: began.after(deadline),
+        deadline: began.after(asked.unwrap_or(most)),
+        is_clients_deadline: asked.is_some(),
         trace: Trace::default(),
         dialect: Dialect::Chat,
         program: Program::default(),

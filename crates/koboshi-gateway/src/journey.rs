@@ -355,10 +355,13 @@ impl<'j> Journey<'j> {
         let _after = transition::hold();
         let world = &self.core.world;
         let now = world.now();
-        let told = fault.clone();
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
         let impatient = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        if impatient {
+            fault.sub = Some(self.story.deadline_sub());
+        }
+        let told = fault.clone();
         if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
             fault.advice.health = false;
         }
@@ -404,7 +407,7 @@ impl<'j> Journey<'j> {
             }
             _ if now >= self.story.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
-                fault.sub = Some(Sub::Total);
+                fault.sub = Some(self.story.deadline_sub());
                 Ended { fault, failed: Vec::new(), retry_after: None, untried: true }
             }
             _ => self.all_unavailable(Vec::new()),

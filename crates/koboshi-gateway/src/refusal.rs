@@ -110,6 +110,11 @@ impl Refusal {
         Self::of(Kind::InvalidRequest, 415, "content-type")
     }
 
+    /// The header with the client's deadline cannot be read.
+    pub(crate) fn deadline() -> Self {
+        Self::bad("deadline").about("x-koboshi-deadline")
+    }
+
     /// The path of Gemini's API names no model.
     pub(crate) const fn no_model_in_path() -> Self {
         Self::of(Kind::InvalidRequest, 404, "model-path")

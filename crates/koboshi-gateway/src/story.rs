@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::ACCEPT_LANGUAGE;
 use jiff::Timestamp;
+use koboshi::fault::Sub;
 use koboshi::gate::Tenant;
 use koboshi::time::Moment;
 use koboshi_config::config::Language;
@@ -37,6 +38,8 @@ pub(crate) struct Story {
     pub(crate) wall: Timestamp,
     /// Nothing is tried after this.
     pub(crate) deadline: Moment,
+    /// The client set that deadline itself.
+    pub(crate) is_clients_deadline: bool,
     /// What is told of it to a collector, where one is set.
     pub(crate) trace: Trace,
     /// What the client speaks.
@@ -52,6 +55,11 @@ pub(crate) struct Story {
 }
 
 impl Story {
+    /// Why a request failed that reached its deadline.
+    pub(crate) fn deadline_sub(&self) -> Sub {
+        if self.is_clients_deadline { Sub::Deadline } else { Sub::Total }
+    }
+
     /// What a clock on the wall shows at this moment, if it is soon after the request's beginning.
     pub(crate) fn wall_at(&self, moment: Moment) -> Timestamp {
         self.wall.checked_add(moment.since(self.began)).unwrap_or(self.wall)
@@ -121,13 +129,24 @@ pub(crate) fn betas(headers: &Fields) -> Option<HeaderValue> {
     HeaderValue::from_str(headers.text(&names::ANTHROPIC_BETA)?).ok()
 }
 
-/// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`.
-pub(crate) fn client_deadline(headers: &Fields) -> Option<Duration> {
-    let text = headers.text(&names::DEADLINE)?.trim();
-    let (number, scale) = match text.strip_suffix("ms") {
-        Some(number) => (number, 0.001),
-        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
-    };
+/// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`; none where it does not say so.
+///
+/// # Errors
+/// The header is no length of time above zero.
+pub(crate) fn client_deadline(headers: &Fields) -> Result<Option<Duration>, BadDeadline> {
+    let Some(value) = headers.get(&names::DEADLINE) else { return Ok(None) };
+    let text = std::str::from_utf8(value).map_err(|_| BadDeadline)?;
+    duration(text.trim()).map(Some).ok_or(BadDeadline)
+}
+
+/// `x-koboshi-deadline` cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BadDeadline;
+
+fn duration(text: &str) -> Option<Duration> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let with_unit = units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, *scale)));
+    let (number, scale) = with_unit.unwrap_or((text, 1.0));
     let seconds: f64 = number.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds * scale).ok().filter(|length| !length.is_zero())
 }
@@ -201,14 +220,18 @@ mod tests {
             ("30s", Some(30_000)),
             ("30", Some(30_000)),
             ("1500ms", Some(1500)),
+            ("5m", Some(300_000)),
+            ("1h", Some(3_600_000)),
             ("0", None),
             ("-1", None),
             ("soon", None),
             ("inf", None),
         ] {
             let length = client_deadline(&headers("x-koboshi-deadline", text));
-            assert_eq!(length.map(|length| length.as_millis()), millis, "{text}");
+            let length = length.map(|length| length.map(|length| length.as_millis()));
+            assert_eq!(length, millis.map(Some).ok_or(BadDeadline), "{text}");
         }
+        assert_eq!(client_deadline(&headers("x-request-id", "req-1")), Ok(None));
     }
 
     #[test]

@@ -12,10 +12,26 @@ fn a_deadline_of_the_client_ends_in_a_504_and_says_nothing_of_the_target() {
         stage.reset();
         let answer = stage.post(&chat(stream), &[("x-koboshi-deadline", "200ms")]);
         assert_error(&answer, 504, "timeout");
+        let told = answer.text();
+        assert!(
+            told.contains("x-koboshi-deadline") && !told.contains("configuration"),
+            "it is the client's own: {told}"
+        );
         assert_eq!(stage.calls(), (1, 0));
         until("it is let go", || (stage.one.cancelled() == 1).then_some(()));
         assert_eq!(stage.breaker("one/silence"), "closed", "an impatient client is no proof");
     }
+}
+
+#[test]
+fn a_deadline_that_cannot_be_read_is_refused_and_named() {
+    let stage = Stage::of(&["one/ok"]);
+    for bad in ["abc", "-1s", "0", "", "1 day"] {
+        let answer = stage.post(&chat(false), &[("x-koboshi-deadline", bad)]);
+        assert_error(&answer, 400, "invalid_request");
+        assert!(answer.text().contains("x-koboshi-deadline"), "{}", answer.text());
+    }
+    assert_eq!(stage.calls(), (0, 0));
 }
 
 #[test]

@@ -43,6 +43,7 @@ subs! {
     FirstContent = "first_content", "nothing came within the first-content timeout";
     Idle = "idle", "the stream sent nothing for longer than the idle timeout";
     Total = "total", "the timeout of the whole request passed";
+    Deadline = "deadline", "the deadline that the client set for this request passed";
     Loading = "loading", "the model is still loading";
     Locked = "locked", "another request holds the conversation";
     Concurrency = "concurrency", "too many requests at the same time";
