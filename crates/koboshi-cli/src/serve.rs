@@ -13,11 +13,12 @@ use anstream::stderr;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use koboshi_config::Config;
+use koboshi_config::config::Language;
 use koboshi_config::file::locate;
 use koboshi_config::gateway::LogFormat;
 use koboshi_config::reload::{Reload, Reloader};
 use koboshi_gateway::{Backing, Gateway, Setup};
-use koboshi_report::phrase::Phrases;
+use koboshi_report::phrase::{Lang, Phrases};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
@@ -159,6 +160,11 @@ fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
     if args.debug {
         config.log.level = "debug";
     }
+    // Clients that do not say which language they want get the one of whoever started the gateway.
+    config.language = Some(match args.lang.get(&config) {
+        Lang::Ja => Language::Ja,
+        Lang::En => Language::En,
+    });
     config
 }
 

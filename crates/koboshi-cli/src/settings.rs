@@ -1,7 +1,7 @@
 //! What the config says, for the commands that follow it.
 //!
 //! Precedence a reader can hold in the head: a flag beats a variable of the environment, that beats the config file,
-//! that beats the default.
+//! that beats the default. The language is the exception: the config beats `LANG`, which was not set for Koboshi.
 
 use std::path::Path;
 

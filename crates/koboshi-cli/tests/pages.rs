@@ -106,11 +106,13 @@ fn check_rules(block: &Block) {
 /// The first output that a reader sees is the true one, on a terminal of 100 columns.
 #[test]
 fn the_sample_of_the_readme_is_what_the_program_prints() {
-    let text = std::fs::read_to_string(repository("README.md")).unwrap();
-    let (_, behind) = text.split_once("explain examples/gemini-quota.log\n```\n").unwrap();
-    let (_, sample) = behind.split_once("```text\n").unwrap();
-    let (sample, _) = sample.split_once("```").unwrap();
-    let log = repository("examples/gemini-quota.log").display().to_string();
-    let args = ["explain", &log, "--now", "2026-11-15T21:22:08Z"];
-    assert_eq!(common::run_with(&args, &[("COLUMNS", "100")], "").text, sample);
+    for (page, lang) in [("README.md", "en"), ("README.ja.md", "ja")] {
+        let text = std::fs::read_to_string(repository(page)).unwrap();
+        let (_, behind) = text.split_once("explain examples/gemini-quota.log\n```\n").unwrap();
+        let (_, sample) = behind.split_once("```text\n").unwrap();
+        let (sample, _) = sample.split_once("```").unwrap();
+        let log = repository("examples/gemini-quota.log").display().to_string();
+        let args = ["--lang", lang, "explain", &log, "--now", "2026-11-15T21:22:08Z"];
+        assert_eq!(common::run_with(&args, &[("COLUMNS", "100"), ("TZ", "UTC")], "").text, sample, "{page}");
+    }
 }

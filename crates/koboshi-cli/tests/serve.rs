@@ -145,6 +145,28 @@ fn it_says_what_answers_and_does_as_it_says() {
 }
 
 #[test]
+fn a_client_that_names_no_language_gets_that_of_the_gateway() {
+    for (args, environment, is_japanese) in [
+        (&[][..], &[][..], false),
+        (&["--lang", "ja"], &[], true),
+        (&[], &[("LANG", "ja_JP.UTF-8")], true),
+        (&["--lang", "en"], &[("LANG", "ja_JP.UTF-8")], false),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, at, mut child) = started(folder.path(), args, environment);
+        let (status, body) = asked(at, "gpt-4o");
+        let message = body["error"]["message"].as_str().unwrap();
+        assert_eq!(
+            (status, message.contains('。')),
+            (404, is_japanese),
+            "{args:?} {environment:?}: {message}"
+        );
+        signal(&child, "-TERM");
+        until("the gateway ends", || child.try_wait().unwrap());
+    }
+}
+
+#[test]
 fn with_a_key_in_the_environment_nothing_is_said_of_a_simulated_provider() {
     let folder = tempfile::tempdir().unwrap();
     let (said, at, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
