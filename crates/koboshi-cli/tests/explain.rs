@@ -167,7 +167,7 @@ fn bad_input_is_told_with_its_place() {
         ("no-such-file.log", "en", "cannot read no-such-file.log"),
         ("no-such-file.log", "ja", "「no-such-file.log」を読み取れません。ファイルがありません。"),
         (".", "en", "it is a directory"),
-        (".", "ja", "ディレクトリです。"),
+        (".", "ja", "フォルダーです。"),
     ] {
         let out = run(&["explain", file, "--lang", lang]);
         assert_eq!((out.status, out.text.as_str()), (2, ""));

@@ -210,7 +210,8 @@ fn an_unpaid_bill_is_the_accounts_and_waiting_is_not_advised() {
     );
     let ja = said(BILLING, "ja", &[]);
     assert!(
-        ja.contains("アカウント（残高不足、または支出の上限）") && ja.contains("不可。原因を取り除くまで"),
+        ja.contains("アカウント（残高不足、または支出の上限）")
+            && ja.contains("できません。原因を取り除くまで"),
         "{ja}"
     );
     for out in [en, ja, said(NPM, "en", &[]), said(NPM, "ja", &[])] {

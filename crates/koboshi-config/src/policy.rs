@@ -75,7 +75,7 @@ fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Pr
             // The core says it in English only; what a file can bring about has its own sentence.
             let never = complaint.said == BreakerPolicyError::NeverOpens.to_string();
             let ja = if never {
-                "このままではブレーカーが決して開きません"
+                "このままではブレーカーがオープンすることはありません"
             } else {
                 complaint.said.as_str()
             };

@@ -106,7 +106,7 @@ fn common_retries(deployments: &[Deployment], notes: &mut note::Notes) -> Option
     for deployment in deployments.iter().filter(|one| one.retries.is_some()) {
         let reason = words(
             "retries are set for all models together: see `retry.max_attempts`",
-            "リトライ回数は全モデル共通です。`retry.max_attempts` を参照してください",
+            "再試行回数は全モデル共通です。`retry.max_attempts` を参照してください",
         );
         notes.left(deployment.line, "max_retries", reason);
     }

@@ -163,7 +163,7 @@ impl Build<'_> {
             }
             let reason = words(
                 "these targets are at the end of the chain: they are tried after every kind of failure, not after this one only",
-                "これらのターゲットは連鎖の末尾に置かれ、この種類に限らず、どの失敗の後でも試されます",
+                "これらのターゲットはルートのリストの末尾に置かれ、この種類に限らず、どの失敗の後でも試されます",
             );
             notes.add(line(node), key, Level::Changed, reason);
         }

@@ -75,7 +75,7 @@ const LEFT: &[(&[&str], Words)] = &[
         &["mock_response"],
         words(
             "for fake answers there are the models of `sim`",
-            "疑似応答には `sim` のモデルを使ってください",
+            "架空の応答には `sim` のモデルを使ってください",
         ),
     ),
 ];
