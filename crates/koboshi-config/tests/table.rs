@@ -345,6 +345,10 @@ fn every_old_name_is_read_and_the_new_one_is_named() {
     }
     let new = example_with_everything();
     let same = load("old.yaml", &new, &with_key).unwrap_or_else(|problems| panic!("{problems}"));
+    let set = same.remedy.request.in_all;
+    assert_eq!((config.remedy.request.in_all, set), (Some(6), None), "the example leaves the default alone");
+    let mut same = same;
+    same.remedy.request.in_all = config.remedy.request.in_all;
     assert_eq!(config, same, "an old file means the same as a new one");
 }
 

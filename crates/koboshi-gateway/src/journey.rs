@@ -11,7 +11,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use koboshi::breaker::Breaker;
 use koboshi::call::{Attempt, Call, End, Failed, Next};
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Cost, Gate, Reservation};
 use koboshi::remedy::Remedy;
 use koboshi::time::Moment;
@@ -384,8 +384,21 @@ impl<'j> Journey<'j> {
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);
+            if matches!(told.scope, Scope::Provider | Scope::Network) {
+                self.defer_siblings(target);
+            }
         }
         remedy
+    }
+
+    /// What is wrong with the whole provider, or on the way to it, is so for its other keys and models too: they are asked when no
+    /// other target is left.
+    fn defer_siblings(&mut self, failed: &Target) {
+        for (place, target) in self.targets.iter().enumerate() {
+            if target.provider.name == failed.provider.name {
+                self.call.defer(place);
+            }
+        }
     }
 
     fn ended(&mut self, end: End) -> Ended {

@@ -9,7 +9,7 @@
 //!
 //! | | Default |
 //! |---|---|
-//! | attempts in all | 6 |
+//! | attempts in all | 6, and at least one more than there are targets |
 //! | share of traffic for retries | 20 % |
 //! | retries that are always allowed | 3 a second |
 //!
@@ -34,15 +34,15 @@ use crate::time::Moment;
 /// How much one request may try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestPolicy {
-    /// Attempts over all targets.
-    pub in_all: u32,
+    /// Attempts over all targets; none: 6, and at least one more than there are targets, so that the last one is reached.
+    pub in_all: Option<u32>,
     /// A stated wait up to this long is waited out on the same target.
     pub patience: Duration,
 }
 
 impl Default for RequestPolicy {
     fn default() -> Self {
-        Self { in_all: 6, patience: Duration::from_secs(3) }
+        Self { in_all: None, patience: Duration::from_secs(3) }
     }
 }
 
@@ -86,12 +86,22 @@ pub enum BudgetError {
 }
 
 impl RequestPolicy {
+    /// Attempts over all targets where nothing is set and there are few targets.
+    pub const DEFAULT_ATTEMPTS: u32 = 6;
+
+    /// Attempts that a request over so many targets may make.
+    #[must_use]
+    pub fn attempts_over(&self, targets: usize) -> u32 {
+        let reaches_all = u32::try_from(targets).unwrap_or(u32::MAX).saturating_add(1);
+        self.in_all.unwrap_or_else(|| Self::DEFAULT_ATTEMPTS.max(reaches_all))
+    }
+
     /// Whether the values make sense.
     ///
     /// # Errors
     /// The first value that does not.
     pub const fn validate(&self) -> Result<(), BudgetError> {
-        if self.in_all == 0 { Err(BudgetError::NoAttempt) } else { Ok(()) }
+        if matches!(self.in_all, Some(0)) { Err(BudgetError::NoAttempt) } else { Ok(()) }
     }
 }
 
@@ -259,7 +269,7 @@ mod tests {
     fn wrong_policies_say_what_is_wrong() {
         assert_eq!(RequestPolicy::default().validate(), Ok(()));
         assert_eq!(
-            RequestPolicy { in_all: 0, ..RequestPolicy::default() }.validate(),
+            RequestPolicy { in_all: Some(0), ..RequestPolicy::default() }.validate(),
             Err(BudgetError::NoAttempt)
         );
         let base = SharePolicy::default();

@@ -111,6 +111,8 @@ pub struct Call<'a, B> {
     failed: Vec<Failed>,
     /// Targets that are out of the question.
     barred: Vec<usize>,
+    /// Targets that are asked after all others.
+    deferred: Vec<usize>,
     lesser: bool,
     reasks: u32,
     trims: u32,
@@ -215,6 +217,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             pause: None,
             failed: Vec::new(),
             barred: Vec::new(),
+            deferred: Vec::new(),
             lesser: false,
             reasks: 0,
             trims: 0,
@@ -241,6 +244,14 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     #[must_use]
     pub fn is_barred(&self, target: usize) -> bool {
         self.barred.contains(&target)
+    }
+
+    /// This target probably fails as another one did, for example because it is another key of the same provider: it is asked when
+    /// no other target is left.
+    pub fn defer(&mut self, target: usize) {
+        if !self.deferred.contains(&target) {
+            self.deferred.push(target);
+        }
     }
 
     /// The caller did what the remedy asked for, `Reask` or `Trim`: one more attempt on the same target.
@@ -333,7 +344,9 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     }
 
     fn decide(&self, fault: &Fault, now: Moment) -> Remedy {
-        let others = self.others_left(now);
+        let left =
+            Left { attempts: self.attempts_left(), others: self.others_left(now), lesser: self.lesser };
+        let others = left.others > 0;
         let history = History {
             spent: self.spent,
             pause: self.paused,
@@ -343,7 +356,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             retry_paid: self.share.withdraw(now),
         };
         let seed = self.seed.nth(u64::from(self.spent.in_all));
-        let chosen = remedy(fault, &history, Left { others, lesser: self.lesser }, self.policy, now, seed);
+        let chosen = remedy(fault, &history, left, self.policy, now, seed);
         let follows = match chosen {
             Remedy::Again { after } | Remedy::Wait { after, .. } => {
                 let would = |target: &B| match others {
@@ -375,33 +388,49 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     /// Whether another target could be asked if the attempt under way fails: one is left, and time and an attempt for it.
     #[must_use]
     pub fn could_turn(&self, now: Moment) -> bool {
-        let attempts_left = self.spent.in_all.saturating_add(1) < self.policy.request.in_all;
-        attempts_left && self.deadline.is_none_or(|deadline| now < deadline) && self.others_left(now)
+        let has_attempts = self.attempts_left() > 1;
+        has_attempts && self.deadline.is_none_or(|deadline| now < deadline) && self.others_left(now) > 0
     }
 
-    /// Whether a target that was not asked yet may be asked now: the next ones, and at last those that were passed over.
-    fn others_left(&self, now: Moment) -> bool {
-        self.targets.iter().enumerate().any(|(target, breaker)| {
-            let asked = target == self.current || self.failed.iter().any(|failed| failed.target == target);
+    /// Attempts that may still be made.
+    fn attempts_left(&self) -> u32 {
+        self.policy.request.attempts_over(self.targets.len()).saturating_sub(self.spent.in_all)
+    }
+
+    fn has_failed(&self, target: usize) -> bool {
+        self.failed.iter().any(|failed| failed.target == target)
+    }
+
+    /// How many targets that were not asked yet may be asked now: the next ones, and at last those that were passed over.
+    fn others_left(&self, now: Moment) -> u32 {
+        let may_be_asked = self.targets.iter().enumerate().filter(|(target, breaker)| {
+            let asked = *target == self.current || self.has_failed(*target);
             !asked
-                && !self.is_barred(target)
-                && if target > self.current {
+                && !self.is_barred(*target)
+                && if *target > self.current || self.deferred.contains(target) {
                     breaker.would_admit(now)
                 } else {
                     breaker.would_admit_last(now)
                 }
-        })
+        });
+        u32::try_from(may_be_asked.count()).unwrap_or(u32::MAX)
     }
 
-    /// The first target that lets a call through. If none does, one that was not asked yet is asked as the last that is
-    /// left.
+    /// The first target that lets a call through: the next ones, then those that were deferred. If none does, one that was not
+    /// asked yet is asked as the last that is left.
     fn admit(&mut self, now: Moment) -> Result<Attempt<B>, Option<Refused>> {
         let mut soonest: Option<Refused> = None;
-        let ahead = self.targets.iter().enumerate().skip(self.current).map(|found| (found, false));
-        let unasked = self.targets.iter().enumerate().map(|found| (found, true));
-        for ((target, breaker), last_target) in ahead.chain(unasked) {
-            let failed = |target| self.failed.iter().any(|failed| failed.target == target);
-            if self.is_barred(target) || last_target && target != self.current && failed(target) {
+        let all = || self.targets.iter().enumerate();
+        let is_retried = |target: usize| target == self.current && self.spent.on_target > 0;
+        let may_follow = |target: usize| is_retried(target) || !self.has_failed(target);
+        let is_deferred = |target: usize| !is_retried(target) && self.deferred.contains(&target);
+        let ahead =
+            all().skip(self.current).filter(|(target, _)| may_follow(*target) && !is_deferred(*target));
+        let deferred = all().filter(|(target, _)| may_follow(*target) && is_deferred(*target));
+        let unasked = all().filter(|(target, _)| may_follow(*target));
+        let ordered = ahead.chain(deferred).map(|found| (found, false));
+        for ((target, breaker), last_target) in ordered.chain(unasked.map(|found| (found, true))) {
+            if self.is_barred(target) {
                 continue;
             }
             match Breaker::admit_by(breaker, last_target, now) {
@@ -536,10 +565,36 @@ mod tests {
     }
 
     #[test]
-    fn each_target_has_its_own_attempts_and_all_together_have_a_limit() {
+    fn every_target_is_asked_before_attempts_are_spent_on_the_same_one_again() {
         let world = World::new(4).rich();
         assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
-        assert_eq!(*world.sent.borrow(), [0, 0, 1, 1, 2, 2], "six in all");
+        assert_eq!(*world.sent.borrow(), [0, 0, 1, 1, 2, 3], "six in all");
+        let world = World::new(8).rich();
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(*world.sent.borrow(), [0, 0, 1, 2, 3, 4, 5, 6, 7], "one more than there are targets");
+        let mut world = World::new(4).rich();
+        world.policy.request.in_all = Some(3);
+        assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
+        assert_eq!(*world.sent.borrow(), [0, 1, 2], "a limit that is set is kept");
+    }
+
+    #[test]
+    fn a_deferred_target_is_asked_after_all_others() {
+        let world = World::new(3).rich();
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        let mut asked = Vec::new();
+        loop {
+            match call.next(at(0)) {
+                Next::Try(attempt) => {
+                    asked.push(attempt.target());
+                    call.failed(attempt, Fault::of(Kind::Timeout, "test"), at(0));
+                    call.defer(1);
+                }
+                Next::Pause(_) => {}
+                Next::Over(_) => break,
+            }
+        }
+        assert_eq!(asked, [0, 2, 1, 1, 1], "the last one has all its attempts");
     }
 
     #[test]

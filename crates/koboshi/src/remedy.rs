@@ -1,6 +1,6 @@
 //! What to do about a fault: one function that can be read against the table.
 //!
-//! [`remedy`] is told the fault, what the request has spent, whether other targets are left, what is allowed, and
+//! [`remedy`] is told the fault, what the request has spent, how many other targets are left, what is allowed, and
 //! the time; it answers with one [`Remedy`]. It knows no clock and keeps no state: gateway, supervisor and your own
 //! loop get the same answer for the same facts.
 //!
@@ -19,14 +19,15 @@
 //! | only another target may succeed | `Elsewhere` |
 //! | nothing may succeed now | `Degrade` or `Stop` |
 //!
-//! Never a pause when no attempt follows it.
+//! Never a pause when no attempt follows it. And every other target is asked: where the attempts that are left do not
+//! reach past the targets that were not asked yet, none of them is spent on the same target again.
 //!
 //! # Defaults
 //!
 //! | | |
 //! |---|---|
 //! | attempts on one target, pauses | [`BackoffPolicy::SERVICE`]: 3, from 500 ms, × 2, at most 10 s |
-//! | attempts in all | 6 |
+//! | attempts in all | 6, and at least one more than there are targets |
 //! | a stated wait is waited out up to | 3 s |
 //! | the one quick retry | after 50 to 100 ms |
 //! | re-asks of a broken tool call | 2 |
@@ -101,8 +102,10 @@ pub struct History {
 /// What is left besides the failed target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Left {
-    /// Another target can take the request.
-    pub others: bool,
+    /// Attempts that may still be made, on whatever target.
+    pub attempts: u32,
+    /// Other targets that can take the request and were not asked yet.
+    pub others: u32,
     /// A lesser answer can be given.
     pub lesser: bool,
 }
@@ -154,7 +157,9 @@ pub fn remedy(
     match fault.kind {
         Kind::ContentFiltered if !policy.route_around_filters => Remedy::Stop,
         Kind::ContextTooLarge => case.smaller_or_elsewhere(),
-        Kind::ToolArgumentsInvalid if history.reasks < policy.most_reasks => Remedy::Reask,
+        Kind::ToolArgumentsInvalid if history.reasks < policy.most_reasks && !case.must_turn() => {
+            Remedy::Reask
+        }
         Kind::ToolArgumentsInvalid => case.elsewhere(),
         _ if !fault.advice.same => case.elsewhere(),
         _ => case.same_target(),
@@ -174,7 +179,7 @@ impl Case<'_> {
     /// No attempt of any kind may follow.
     fn is_over(&self) -> bool {
         let late = self.history.deadline.is_some_and(|deadline| self.now >= deadline);
-        late || self.history.spent.in_all >= self.policy.request.in_all
+        late || self.left.attempts == 0
     }
 
     fn last_resort(&self) -> Remedy {
@@ -183,12 +188,22 @@ impl Case<'_> {
         if self.left.lesser && deserves { Remedy::Degrade } else { Remedy::Stop }
     }
 
+    /// Another target may take the request.
+    fn can_turn(&self) -> bool {
+        self.left.others > 0 && self.fault.advice.other
+    }
+
+    /// One more attempt on the same target would leave too few for those that were not asked yet.
+    fn must_turn(&self) -> bool {
+        self.can_turn() && self.left.attempts <= self.left.others
+    }
+
     fn elsewhere(&self) -> Remedy {
-        if self.left.others && self.fault.advice.other { Remedy::Elsewhere } else { self.last_resort() }
+        if self.can_turn() { Remedy::Elsewhere } else { self.last_resort() }
     }
 
     fn smaller_or_elsewhere(&self) -> Remedy {
-        if self.left.others && self.fault.advice.other {
+        if self.can_turn() {
             return Remedy::Elsewhere;
         }
         if self.history.trims < self.policy.most_trims { Remedy::Trim } else { Remedy::Stop }
@@ -199,7 +214,7 @@ impl Case<'_> {
         // The second refusal came with a fresh credential.
         let refused = self.fault.kind == Kind::TokenExpired && self.history.spent.on_target > 1;
         let used_up = refused || self.history.spent.on_target >= self.policy.backoff.attempts;
-        if used_up || !self.history.retry_paid {
+        if used_up || !self.history.retry_paid || self.must_turn() {
             return self.elsewhere();
         }
         if let Some(wait) = self.fault.wait {
@@ -210,7 +225,7 @@ impl Case<'_> {
                 Some(wait.after),
                 self.seed,
             );
-            return match (bearable, self.left.others && self.fault.advice.other) {
+            return match (bearable, self.can_turn()) {
                 // "Again at once" still means a moment later.
                 (true, true) => Remedy::Wait { until: wait.until, after: wait.after.max(self.policy.quick) },
                 // Alone, our own pause may be longer than the hint: it is a floor.
@@ -218,7 +233,7 @@ impl Case<'_> {
                 _ => self.elsewhere(),
             };
         }
-        if self.left.others && self.fault.advice.other { self.one_quick_retry() } else { self.with_backoff() }
+        if self.can_turn() { self.one_quick_retry() } else { self.with_backoff() }
     }
 
     fn one_quick_retry(&self) -> Remedy {

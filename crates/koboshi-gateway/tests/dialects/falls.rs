@@ -166,7 +166,7 @@ fn a_refusal_of_a_translated_request_goes_to_the_next_target() {
         // The same where others are left, but no attempt.
         let spent = stage(upstream, &["one/fail-400", "two/fail-503"], |config| {
             config.degrade.simple = Some("two/ok".to_owned());
-            config.remedy.request.in_all = 1;
+            config.remedy.request.in_all = Some(1);
         });
         for stage in [alone, spent] {
             let answer = ask(&stage, &question(client, TEXT, false));

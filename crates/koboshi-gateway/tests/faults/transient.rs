@@ -1,5 +1,7 @@
 //! Falls that may pass: with a healthy fallback behind, and alone.
 
+use koboshi_config::secret::Secret;
+
 use crate::common::*;
 
 /// How a provider falls, for whole answers or streams, how often each provider is asked.
@@ -202,4 +204,30 @@ fn a_target_that_resets_is_asked_at_most_once_more_than_is_counted() {
     assert_error(&answer, 502, "connection_failed");
     assert_eq!(answer.number("x-koboshi-attempts"), Some(1));
     assert_eq!(stage.calls(), (2, 0), "the idle one, and a fresh one");
+}
+
+/// At the start of an outage no breaker is open yet: the first request must get through all the same.
+#[test]
+fn a_healthy_fallback_is_asked_however_many_keys_and_providers_fail_before_it() {
+    for dead in ["fail-500", "fail-503", "reset"] {
+        for (keys, chain) in [
+            (4, vec![format!("one/{dead}"), "two/ok".to_owned()]),
+            (1, (1..8).map(|n| format!("one/{dead}?p=1.{:0<n$}", "")).chain(["two/ok".to_owned()]).collect()),
+            (3, vec![format!("one/{dead}"), format!("one/{dead}?p=1"), "two/ok".to_owned()]),
+        ] {
+            let chain: Vec<&str> = chain.iter().map(String::as_str).collect();
+            let stage = Stage::with(&chain, |config| {
+                let provider = config.providers.get_mut("one").unwrap();
+                provider.keys = (0..keys).map(|n| Secret::new(format!("sk-{n}"))).collect();
+            });
+            let answer = stage.ask(&chat(false));
+            assert_eq!(answer.status, 200, "{chain:?} with {keys} keys: {}", answer.text());
+            assert_eq!(stage.two.all_calls(), 1);
+            let calls = stage.one.all_calls();
+            assert!(
+                calls <= 4,
+                "{chain:?} with {keys} keys: other keys of a dead provider were asked: {calls}"
+            );
+        }
+    }
 }

@@ -5,8 +5,8 @@ use crate::fault::{Advice, Sub};
 use crate::wait::{Form, Wait, WaitZone};
 use proptest::prelude::*;
 
-const OTHERS: Left = Left { others: true, lesser: true };
-const ALONE: Left = Left { others: false, lesser: false };
+const OTHERS: Left = Left { attempts: 4, others: 1, lesser: true };
+const ALONE: Left = Left { attempts: 4, others: 0, lesser: false };
 
 fn fault(kind: Kind) -> Fault {
     let mut fault = Fault::of(kind, "test");
@@ -81,7 +81,7 @@ fn a_short_stated_wait_is_waited_out_a_long_one_is_not_shortened() {
     let long = waiting(Kind::RateLimited, 30);
     assert_eq!(decide(&long, &first(), OTHERS), Remedy::Elsewhere);
     assert_eq!(decide(&long, &first(), ALONE), Remedy::Stop);
-    assert_eq!(decide(&long, &first(), Left { others: false, lesser: true }), Remedy::Degrade);
+    assert_eq!(decide(&long, &first(), Left { lesser: true, ..ALONE }), Remedy::Degrade);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn an_expired_credential_is_refreshed_once() {
         remedy(
             &expired,
             &history,
-            Left { others, lesser: false },
+            Left { attempts: 4, others: u32::from(others), lesser: false },
             &RemedyPolicy::default(),
             Moment::START,
             Seed::new(1),
@@ -179,11 +179,8 @@ fn a_rate_limit_without_a_wait_is_not_asked_again_while_another_target_is_left()
     let limited = Fault::of(Kind::RateLimited, "test");
     let spent = Spent { on_target: 1, in_all: 1 };
     let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
-    let left = Left { others: true, lesser: false };
-    let chosen = remedy(&limited, &history, left, &RemedyPolicy::default(), Moment::START, Seed::new(1));
-    assert_eq!(chosen, Remedy::Elsewhere);
-    let alone =
-        remedy(&limited, &history, Left::default(), &RemedyPolicy::default(), Moment::START, Seed::new(1));
+    assert_eq!(decide(&limited, &history, OTHERS), Remedy::Elsewhere);
+    let alone = decide(&limited, &history, ALONE);
     assert!(matches!(alone, Remedy::Again { .. }));
 }
 
@@ -191,21 +188,22 @@ proptest! {
     #[test]
     fn what_holds_for_every_fault(
         kind in 0..Kind::ALL.len(), wait in proptest::option::of(0_u64..100), history in any_history(),
-        others in any::<bool>(), lesser in any::<bool>(), seed in any::<u64>(),
+        attempts in 0_u32..8, others in 0_u32..8, lesser in any::<bool>(), seed in any::<u64>(),
     ) {
         let fault = wait.map_or_else(|| fault(Kind::ALL[kind]), |seconds| waiting(Kind::ALL[kind], seconds));
         let policy = RemedyPolicy { most_trims: 2, ..RemedyPolicy::default() };
-        let left = Left { others, lesser };
+        let left = Left { attempts, others, lesser };
         let given = remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed));
         prop_assert_eq!(given, remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed)), "the same facts, the same answer");
         match given {
             Remedy::Again { after } | Remedy::Wait { after, .. } => {
                 prop_assert!(fault.advice.same && history.retry_paid);
-                prop_assert!(history.spent.on_target < policy.backoff.attempts && history.spent.in_all < policy.request.in_all);
+                prop_assert!(history.spent.on_target < policy.backoff.attempts && attempts > 0);
+                prop_assert!(!fault.advice.other || attempts > others, "those that were not asked yet are still reached");
                 prop_assert!(history.deadline.is_none_or(|deadline| Moment::START.after(after) < deadline), "an attempt follows every pause");
                 prop_assert!(fault.wait.is_none_or(|wait| after >= wait.after), "a hint is a floor");
             }
-            Remedy::Elsewhere => prop_assert!(others && fault.advice.other && history.spent.in_all < policy.request.in_all),
+            Remedy::Elsewhere => prop_assert!(others > 0 && fault.advice.other && attempts > 0),
             Remedy::Degrade => prop_assert!(lesser),
             Remedy::Trim => prop_assert!(history.trims < policy.most_trims && fault.kind == Kind::ContextTooLarge),
             Remedy::Reask => prop_assert!(history.reasks < policy.most_reasks && fault.kind == Kind::ToolArgumentsInvalid),

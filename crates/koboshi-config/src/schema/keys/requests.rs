@@ -4,8 +4,8 @@ use koboshi::backoff::{BackoffPolicy, Jitter};
 
 use super::super::{Field, Key, Range};
 use super::build::{
-    ANY_COUNT, ANY_LENGTH, GROWTH, SHARE, SOME_COUNT, at, count, count_at, flag, length, number, section,
-    texts, word,
+    ANY_COUNT, ANY_LENGTH, GROWTH, SHARE, SOME_COUNT, at, count, count_at, flag, length, number,
+    optional_count_at, section, texts, word,
 };
 use super::forms::NAME;
 
@@ -81,8 +81,12 @@ pub(super) fn keys() -> Vec<Key> {
         count(
             "request.max_attempts",
             SOME_COUNT,
-            count_at!(remedy.request.in_all),
+            optional_count_at!(remedy.request.in_all),
             "Maximum number of attempts over all targets",
+        )
+        .unset(
+            "6, and at least one more than the route has targets",
+            "6。ルートのターゲット数 + 1 がそれより多い場合はその数",
         ),
         length(
             "request.max_wait",
