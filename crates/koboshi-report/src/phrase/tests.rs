@@ -387,6 +387,18 @@ fn nothing_unhelpful_is_said() {
     }
 }
 
+/// Of an answer that was not streamed, no part has arrived: a part is spoken of only where there is one.
+#[test]
+fn a_closed_connection_speaks_of_a_part_only_where_one_arrived() {
+    let phrases = phrases();
+    for (lang, condition) in
+        [(Lang::En, "If a part of the answer has arrived,"), (Lang::Ja, "応答の一部が届いている場合は、")]
+    {
+        let suggestion = phrases.suggestion(lang, Kind::ConnectionClosed, None);
+        assert!(suggestion.contains(condition), "{suggestion}");
+    }
+}
+
 /// Reports are redacted as a whole: our own sentences must come through.
 #[test]
 fn redaction_leaves_phrases_alone() {
