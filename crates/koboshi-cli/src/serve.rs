@@ -13,17 +13,18 @@ use anstream::stderr;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use koboshi_config::Config;
+use koboshi_config::check::hint_line;
 use koboshi_config::file::locate;
-use koboshi_config::gateway::LogFormat;
+use koboshi_config::gateway::{LogFormat, open_to_others};
 use koboshi_config::reload::{Reload, Reloader};
-use koboshi_gateway::{Backing, Gateway, Setup};
-use koboshi_report::phrase::Phrases;
+use koboshi_gateway::{Backing, Gateway, Setup, StartError};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
+use crate::say::Say;
 use crate::{Exit, Failure, clock, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
     let config = with_flags(settings::load(args.config.file.as_deref(), &args.lang)?, args);
+    let say = Say::new(args.lang.get(&config))?;
     let reloader = match &file {
         Some(path) => Some(
             Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,
@@ -94,8 +96,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
     let mut signals = runtime.block_on(async { Signals::new() })?;
-    let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
-    greet(args, &config, &gateway, file.as_ref(), &place)?;
+    let gateway = Gateway::start(setup).map_err(|error| cannot_start(&error, &say))?;
+    greet(&say, &config, &gateway, file.as_ref(), &place)?;
     let facts = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "address": gateway.address().to_string(),
@@ -118,6 +120,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
             () = signals.stop.recv() => std::process::exit(130),
         }
     })
+}
+
+/// Why it did not start. Of an address that is open to others it says what `check` says.
+fn cannot_start(error: &StartError, say: &Say) -> Failure {
+    let StartError::Open(address) = error else { return Failure::new(error.to_string()) };
+    let (message, hint) = open_to_others(*address);
+    let language = say.language();
+    Failure::new(format!("{}{}", message.get(language), hint_line(&hint, language)))
 }
 
 /// The signals that it obeys.
@@ -242,15 +252,13 @@ const fn about_backing(backing: Backing) -> &'static [&'static str] {
 
 /// Says where it is and what answers, in the reader's language.
 fn greet(
-    args: &ServeArgs,
+    say: &Say,
     config: &Config,
     gateway: &Gateway,
     file: Option<&PathBuf>,
     place: &str,
 ) -> Result<(), Failure> {
-    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let lang = args.lang.get(config);
-    let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned());
+    let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
     let url = format!("http://{}/v1", gateway.address());
     let mut out = stderr().lock();
     writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;

@@ -169,6 +169,31 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
 }
 
 #[test]
+fn an_address_that_is_open_to_others_is_refused_in_the_words_of_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("koboshi.yaml");
+    for lang in ["en", "ja"] {
+        let run = |args: &[&str]| {
+            let output = koboshi(args).args(["--lang", lang]).current_dir(folder.path()).output().unwrap();
+            (output.status.code().unwrap(), output)
+        };
+        std::fs::write(&file, "serve: {listen: '0.0.0.0:0'}\n").unwrap();
+        let (status, checked) = run(&["check"]);
+        assert_eq!(status, 1);
+        let checked = String::from_utf8(checked.stdout).unwrap();
+        std::fs::write(&file, "routes: {m: [sim/ok]}\n").unwrap();
+        let (status, refused) = run(&["serve", "--store", "memory", "--listen", "0.0.0.0:0"]);
+        assert_eq!(status, 2);
+        let refused = String::from_utf8(refused.stderr).unwrap();
+        let mut lines = refused.lines();
+        let sentence = lines.next().unwrap().strip_prefix("koboshi: ").unwrap();
+        assert!(sentence.starts_with("0.0.0.0:0 ") && checked.contains(sentence), "{checked}\n{refused}");
+        let hint = lines.next().unwrap();
+        assert!(hint.contains("127.0.0.1") && checked.contains(hint), "{checked}\n{refused}");
+    }
+}
+
+#[test]
 fn an_old_name_in_the_config_is_logged_with_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(
