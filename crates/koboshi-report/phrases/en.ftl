@@ -532,6 +532,7 @@ check-described = . The keys are described in docs/config.md.
 
 init-done = { $place } is written.
 init-found = Keys found in the environment: { $names }.
+init-keyless = Used without a key: { $names }.
 init-none = No API key was found in the environment, so the file has a demo route that the simulated provider answers.
 init-next = Next: check it with `koboshi check`, then start `koboshi serve`.
 init-folder = { $place } is a folder: name a file in it, such as { $file }
@@ -540,6 +541,7 @@ init-cannot-write = cannot write { $place }: { $reason }
 init-ask-language = Language of the comments, en or ja [{ $default }]:
 init-ask-providers = Which providers do you want to use? Numbers or names with commas between them, or `none` [{ $default }]:
 init-ask-found = key found
+init-ask-keyless = no key needed
 init-ask-missing = { $name } is not set
 init-ask-nobody = none
 init-ask-unknown = `{ $name }` is not in the list.

@@ -532,6 +532,7 @@ check-described = 。キーの説明は docs/config.md にあります。
 
 init-done = { $place } を書き出しました。
 init-found = 環境変数で見つかった API キー: { $names }
+init-keyless = キーなしで使うプロバイダー: { $names }
 init-none = 環境変数に API キーが見つからないため、模擬プロバイダーが応答するデモ用のルートを書きました。
 init-next = 次に `koboshi check` で確認し、`koboshi serve` を起動してください。
 init-folder = { $place } はフォルダーです。{ $file } のようにファイル名まで指定してください
@@ -540,6 +541,7 @@ init-cannot-write = { $place } に書き込めません: { $reason }
 init-ask-language = コメントの言語（en または ja） [{ $default }]:
 init-ask-providers = どのプロバイダーを使いますか？ 番号か名前をカンマ区切りで入力してください（使わない場合は `none`） [{ $default }]:
 init-ask-found = キーあり
+init-ask-keyless = キー不要
 init-ask-missing = { $name } が未設定
 init-ask-nobody = なし
 init-ask-unknown = `{ $name }` は一覧にありません。
