@@ -189,6 +189,61 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     );
 }
 
+/// Runs the printed commands in a shell as they stand; their exit statuses.
+fn pasted(said: &str) -> Vec<i32> {
+    let program = env!("CARGO_BIN_EXE_koboshi");
+    let commands = said.lines().filter_map(|line| Some(&line[line.find("koboshi resume ")?..]));
+    let run = |command: &str| {
+        let line = command.replacen("koboshi", &format!("'{program}'"), 1) + " --now " + NOW;
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).env_remove("KOBOSHI_STORE").env_remove("KOBOSHI_URL");
+        shell.env("XDG_CONFIG_HOME", "/there/is/none").stdout(std::process::Stdio::null());
+        shell.status().unwrap().code().unwrap()
+    };
+    commands.map(run).collect()
+}
+
+#[test]
+fn the_printed_command_can_be_pasted_into_a_shell() {
+    let home = Home::new();
+    let folder = home.folder.path().join("a folder's");
+    std::fs::create_dir(&folder).unwrap();
+    let keys = ["agent:it's mine/web *", "target:openai/gpt-4o#none", "agent:reviewer/website"];
+    let config = folder.join("my config.yaml").display().to_string();
+    std::fs::write(&config, "store: {path: 'by config.db'}\n").unwrap();
+    let flag = folder.join("by flag #1.db").display().to_string();
+    for (flags, file) in [(["--store", &flag], "by flag #1.db"), (["--config", &config], "by config.db")] {
+        let store = SqliteStore::open(&folder.join(file), SqlitePolicy::default()).unwrap();
+        let parked =
+            |key: &str| (Slot::cooldown(key.parse().unwrap()), Record::Cooldown(failed(Class::Error, 5)));
+        store.merge(&keys.map(parked)).unwrap();
+        let args = [&["status", "--lang", "en"][..], &flags].concat();
+        let said = home.run(&args).text;
+        assert_eq!(pasted(&said), [0, 0, 0], "{said}");
+        assert_eq!(home.run(&args).status, 0, "all of them are available again");
+    }
+}
+
+#[test]
+fn a_printed_command_leads_to_the_same_place_and_repeats_no_password() {
+    let home = Home::new();
+    let past = |flags: &[&str]| {
+        let args = [&["cool", "target:a/b#1", "--until", "2026-11-15T11:00:00Z", "--lang", "en"][..], flags];
+        home.run(&args.concat()).error
+    };
+    let said = past(&["--url", "http://127.0.0.1:1", "--config", "my file.yaml"]);
+    assert!(
+        said.contains("koboshi resume 'target:a/b#1' --url http://127.0.0.1:1 --config 'my file.yaml'"),
+        "{said}"
+    );
+    let said = past(&["--store", "redis://:hunter2secret@127.0.0.1:1/0"]);
+    assert!(
+        said.contains("koboshi resume 'target:a/b#1' --store") && said.contains("127.0.0.1:1/0"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2secret"), "{said}");
+}
+
 #[test]
 fn a_script_reads_the_status_of_one_key() {
     let home = Home::new();

@@ -59,7 +59,9 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
         if let Some(key) = &idle {
             writeln!(out, "{}", say.text("resume-nothing", &[("key", &key.to_string())]))?;
             for key in &above {
-                writeln!(out, "{}", say.text("resume-above", &[("key", &key.to_string())]))?;
+                let (name, command) = (key.to_string(), say.resume_command(key));
+                let said = say.text("resume-above", &[("key", &name), ("command", &command)]);
+                writeln!(out, "{said}")?;
             }
         }
         if resumed.is_empty() && idle.is_none() {
@@ -86,8 +88,8 @@ pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
         }
     };
     if until <= now {
-        let (time, key) = (say.time(until), args.key.to_string());
-        return Err(Failure::new(say.text("cool-past", &[("time", &time), ("key", &key)])));
+        let (time, command) = (say.time(until), say.resume_command(&args.key));
+        return Err(Failure::new(say.text("cool-past", &[("time", &time), ("command", &command)])));
     }
     let keys = match source.known(now)?.meaning(&args.key) {
         Meaning::Keys(keys) => keys,

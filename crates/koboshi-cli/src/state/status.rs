@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Found;
 use super::args::StatusArgs;
 use super::person::write_near;
-use super::say::{Say, plain, resume_command};
+use super::say::{Say, plain};
 use super::source::{Source, Status};
 use crate::args::Format;
 use crate::{Exit, Failure};
@@ -180,7 +180,7 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
         writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(&row.detail))?;
     }
     if row.state == RowState::Parked {
-        writeln!(out, "    {}", say.text("status-resume", &[("command", &resume_command(&row.key))]))?;
+        writeln!(out, "    {}", say.text("status-resume", &[("command", &say.resume_command(&row.key))]))?;
     }
     Ok(())
 }
