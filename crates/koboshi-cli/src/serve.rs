@@ -3,6 +3,8 @@
 //! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, also where only a
 //! file changed that it names (rules, prepared answers); a bad one is reported and the old one goes on.
 
+mod example;
+
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -97,7 +99,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
     let mut signals = runtime.block_on(async { Signals::new() })?;
     let gateway = Gateway::start(setup).map_err(|error| cannot_start(&error, &say))?;
-    greet(&say, &config, &gateway, file.as_ref(), &place)?;
+    let looked = file.as_deref().and_then(settings::look);
+    let routes = looked.as_ref().map(|looked| looked.routes.as_slice()).unwrap_or_default();
+    greet(&say, &gateway, file.as_ref(), &place)?;
+    let url = format!("http://{}/v1", gateway.address());
+    let command = example::command(&url, &config, routes);
+    writeln!(stderr().lock(), "{QUIET}{}\n  {command}{QUIET:#}", say.text("serve-try", &[]))?;
     let facts = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "address": gateway.address().to_string(),
@@ -107,7 +114,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         "pid": std::process::id(),
     });
     gateway.inform("started", &facts);
-    for warning in file.as_deref().map(settings::warnings).unwrap_or_default() {
+    for warning in looked.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }
     let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
@@ -251,13 +258,7 @@ const fn about_backing(backing: Backing) -> &'static [&'static str] {
 }
 
 /// Says where it is and what answers, in the reader's language.
-fn greet(
-    say: &Say,
-    config: &Config,
-    gateway: &Gateway,
-    file: Option<&PathBuf>,
-    place: &str,
-) -> Result<(), Failure> {
+fn greet(say: &Say, gateway: &Gateway, file: Option<&PathBuf>, place: &str) -> Result<(), Failure> {
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
     let url = format!("http://{}/v1", gateway.address());
     let mut out = stderr().lock();
@@ -277,12 +278,5 @@ fn greet(
     for id in about_backing(gateway.backing()).iter().copied().chain(no_calls) {
         writeln!(out, "{LOUD}{}{LOUD:#}", say(id, &[]))?;
     }
-    writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
-    // A gateway with keys wants one of them.
-    let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
-    writeln!(
-        out,
-        "  curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"
-    )?;
     Ok(())
 }

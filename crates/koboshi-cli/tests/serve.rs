@@ -169,6 +169,26 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
 }
 
 #[test]
+fn the_request_to_try_asks_for_a_route_of_the_file_and_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        "routes:\n  '*': [openai/gpt-4o]\n  \"it's \\\"mine\\\"\": [sim/ok]\n  another: [sim/fail-503]\n";
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    let (said, _, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
+    let command = &said[said.find("curl").unwrap()..];
+    assert!(command.contains(r#""model":"it'\''s \"mine\"""#), "{command}");
+    // The shell reads it as it stands; a real request is sent by hand, since curl is not on every machine.
+    let body = format!("curl() {{ for last; do :; done; printf %s \"$last\"; }}; {command}");
+    let body = std::process::Command::new("sh").args(["-c", &body]).output().unwrap().stdout;
+    let at = said.split("http://").nth(1).and_then(|rest| rest.split("/v1").next()).unwrap().parse().unwrap();
+    let mut client = Client::to(at);
+    client.send("POST", "/v1/chat/completions", &[], &body);
+    assert_eq!(client.read().status, 200, "{}", String::from_utf8_lossy(&body));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn an_address_that_is_open_to_others_is_refused_in_the_words_of_check() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("koboshi.yaml");

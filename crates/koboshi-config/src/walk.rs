@@ -96,6 +96,13 @@ impl Walk<'_> {
         self.entries.get(row).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// The names of the entries of a row, in the order of the file.
+    pub(crate) fn names_in_order(&self, row: &str) -> Vec<String> {
+        let mut entries: Vec<&(At, Spot)> = self.entries(row).collect();
+        entries.sort_by_key(|(_, spot)| *spot);
+        entries.into_iter().map(|(at, _)| at.entry.clone()).collect()
+    }
+
     /// A value as it can be quoted in a message.
     pub(crate) fn quote(&self, value: &str) -> String {
         self.reader.source.quote(value)

@@ -19,9 +19,9 @@ pub struct Offer {
     /// Its address, where it is not known from the kind.
     pub(super) base_url: Option<&'static str>,
     /// Names of its own models, as patterns; none means that it has those of many vendors.
-    pub(super) patterns: &'static [&'static str],
+    pub patterns: &'static [&'static str],
     /// The model that answers when another provider has failed; empty where names are the user's own.
-    pub(super) stand_in: &'static str,
+    pub stand_in: &'static str,
     /// A smaller model of the same provider, for when there is no other provider.
     pub(super) smaller: Option<&'static str>,
     /// Whether it is shown to those who have not chosen it.
