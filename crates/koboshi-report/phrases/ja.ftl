@@ -558,6 +558,70 @@ import-changed = 動作が異なります:
 import-todo = 要対応:
 import-variables = 起動前に設定する環境変数: { $names }
 
+## koboshi repair
+
+repair-too-long = { $name }は、呼び出しの引数としては長すぎます。
+repair-not-json = { $name }は JSON ではありません: { $why }
+repair-not-schema = { $name }は JSON Schema として使えません: { $why }
+repair-finish-unknown = --finish { $reason } は未知の値のため、結果に影響しません。使える値: { $known }
+repair-changed = { $what }（{ $name }、{ $at } バイト目）: { $said }
+repair-refused = { $what }（{ $name }、{ $line } 行目 { $column } 文字目）
+repair-refused-label = 拒否:
+repair-detail = 詳細（英語）: { $reason }
+
+repair-change-outside-dropped = オブジェクトの前後の文章を除きました
+repair-change-blank-dropped = JSON にない空白文字を除きました
+repair-change-comment-dropped = コメントを除きました
+repair-change-key-quoted = キーを引用符で囲みました
+repair-change-word-quoted = 引用符のない単語を引用符で囲みました
+repair-change-quotes-changed = 別の引用符を二重引用符として読みました
+repair-change-quotes-escaped = 文字列の中の引用符をエスケープしました
+repair-change-controls-escaped = 文字列の中の制御文字をエスケープしました
+repair-change-apostrophe-unescaped = エスケープされたアポストロフィをそのまま読みました
+repair-change-backslashes-escaped = エスケープではないバックスラッシュを残しました
+repair-change-string-form-read = 別の記法の文字列を読みました
+repair-change-strings-joined = 「+」でつながれた文字列を 1 つにしました
+repair-change-separator-read = 別の区切り文字をコロンまたはカンマとして読みました
+repair-change-colon-added = 足りないコロンを補いました
+repair-change-comma-added = 足りないカンマを補いました
+repair-change-comma-dropped = 余分なカンマを除きました
+repair-change-literal-read = Python のリテラルを読みました
+repair-change-tuple-read = タプルを配列として読みました
+repair-change-number-read = 別の記法の数値を読みました
+repair-change-duplicate-dropped = 同じ値で 2 回あるキーを 1 つにしました
+repair-change-object-closed = オブジェクトの閉じ括弧を補いました
+repair-change-closer-dropped = 余分な閉じ括弧を除きました
+repair-change-string-unwrapped = 文字列に入っていた引数を取り出しました
+repair-change-list-unwrapped = リストに入っていた引数を取り出しました
+repair-change-envelope-unwrapped = 名前と引数を持つオブジェクトから引数を取り出しました
+repair-change-markup-read = タグで書かれた引数を読みました
+repair-change-call-read = 呼び出しの形で書かれた引数を読みました
+repair-change-others-dropped = 複数のオブジェクトのうち、スキーマに合う 1 つだけを残しました
+repair-change-empty-read = 空のテキストを引数なしとして読みました
+repair-change-to-number = スキーマに合わせて文字列を数値にしました
+repair-change-to-boolean = スキーマに合わせて文字列を真偽値にしました
+repair-change-to-text = スキーマに合わせて数値を文字列にしました
+repair-change-to-array = スキーマに合わせて値を要素 1 つの配列にしました
+repair-change-decoded = 文字列に入っていた配列またはオブジェクトを取り出しました
+repair-change-enum-case = スキーマにある大文字・小文字に合わせました
+repair-change-null-dropped = スキーマが認めない null を除きました
+
+repair-defect-unreadable = JSON としても、ほかの既知の記法としても読み取れません
+repair-defect-cut = テキストが途中で終わっています
+repair-defect-cut-by-limit = 出力の上限により、テキストが途中で切れています
+repair-defect-ambiguous = 読み方が 1 つに決まりません
+repair-defect-bad-escape = バックスラッシュの読み方が 1 つに決まりません
+repair-defect-bad-number = 数値の読み方が 1 つに決まりません
+repair-defect-missing-value = 値がありません
+repair-defect-duplicate-key = 同じキーが異なる値で 2 回あります
+repair-defect-several-objects = 1 回の呼び出しにオブジェクトが複数あります
+repair-defect-not-an-object = 引数が JSON オブジェクトではありません
+repair-defect-empty = 引数がありません
+repair-defect-other-tool = 別のツールの引数です
+repair-defect-schema = 引数がスキーマに合っていません
+repair-defect-too-deep = 引数の入れ子が深すぎます
+repair-defect-too-long = 引数が長すぎます
+
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています

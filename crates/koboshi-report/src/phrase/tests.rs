@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use koboshi::args::{ChangeKind, Defect};
 use koboshi::fault::{Fault, Kind, Sub};
 
 use super::{Lang, Phrases};
@@ -31,6 +32,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     check-one-problem check-problems check-not-shown check-described \
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
     init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-cannot-read import-there import-done import-left \
+    repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
     import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
@@ -78,6 +80,13 @@ const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
+}
+
+/// What is said of the arguments of a call, by the names that the core has for it.
+fn repairs() -> impl Iterator<Item = String> {
+    let changes = ChangeKind::ALL.iter().map(|change| format!("repair-change-{}", change.name()));
+    let defects = Defect::ALL.iter().map(|defect| format!("repair-defect-{}", defect.name()));
+    changes.chain(defects).map(|id| id.replace('_', "-"))
 }
 
 /// Every id (with attribute) of a file and the text that belongs to it.
@@ -148,7 +157,7 @@ fn every_tool_category_and_label_speaks_both_languages() {
             assert!(phrases.tool_message(lang, category).is_some());
             assert!(phrases.tool_suggestion(lang, category).is_some());
         }
-        for id in TEXTS.split(' ') {
+        for id in TEXTS.split(' ').map(str::to_owned).chain(repairs()) {
             let id = id.replace('_', "-");
             assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
         }
@@ -189,6 +198,7 @@ fn no_entry_is_left_over() {
     }
     TOOL_CATEGORIES.split(' ').for_each(|category| both(format!("tool-{category}")));
     OWN.split_whitespace().for_each(|id| both(id.to_owned()));
+    known.extend(repairs());
     assert_eq!(entries(Lang::En).into_keys().collect::<BTreeSet<_>>(), known);
 }
 
