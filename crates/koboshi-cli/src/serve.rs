@@ -26,7 +26,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
-use crate::say::Say;
+use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -268,11 +268,10 @@ fn greet(say: &Say, gateway: &Gateway, file: Option<&PathBuf>, place: &str) -> R
     for (label, value) in [
         ("serve-label-providers", &providers),
         ("serve-label-config", &file),
-        ("serve-label-store", &place.to_owned()),
+        ("serve-label-store", &store_place(place, say)),
     ] {
         let label = say(label, &[]);
-        let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-        writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width).max(1)))?;
+        writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());
     for id in about_backing(gateway.backing()).iter().copied().chain(no_calls) {

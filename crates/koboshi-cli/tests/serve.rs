@@ -45,7 +45,10 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
 fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Child) {
     let store = folder.join("store.db").display().to_string();
-    let mut all = vec!["serve", "--listen", "127.0.0.1:0", "--store", &store];
+    let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
+    if !args.contains(&"--store") {
+        all.extend(["--store", &store]);
+    }
     all.extend(args);
     let mut child = koboshi(&all)
         .env_clear()
@@ -166,6 +169,24 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
     assert!(status == 401 && body["error"]["message"].as_str().unwrap().contains("koboshi.yaml"), "{body}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn it_says_in_the_readers_language_where_the_store_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db").display().to_string();
+    for (store, en, ja) in [
+        ("memory", "store         memory (a restart forgets it)", "メモリ（再起動すると消えます）"),
+        (&file, &*format!("store         {file}"), &*format!("ストア        {file}")),
+        ("redis://127.0.0.1:1", "store         Redis at 127.0.0.1:1", "Redis（127.0.0.1:1）"),
+    ] {
+        for (lang, words) in [("en", en), ("ja", ja)] {
+            let (said, _, mut child) = started(folder.path(), &["--store", store, "--lang", lang], &[]);
+            assert!(said.contains(words), "{words}: {said}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
 }
 
 #[test]

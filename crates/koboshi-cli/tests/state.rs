@@ -356,6 +356,36 @@ fn the_journal_is_asked_by_time_kind_target_and_agent() {
 }
 
 #[test]
+fn japanese_readers_are_told_in_japanese() {
+    let home = Home::new();
+    fill(&home.store());
+    let journal = home.run(&["journal", "--lang", "ja"]).text;
+    assert!(journal.contains("  障害          quota_exceeded  account:main"), "{journal}");
+    assert_eq!(journal, home.run_with(&["journal"], &[("LANG", "ja_JP.UTF-8")]).text);
+    let english = home.run(&["journal", "--lang", "en"]).text;
+    assert!(english.contains("  fault     quota_exceeded  account:main"), "{english}");
+    // What a person typed wrongly, and what is said of it.
+    for (args, words) in [
+        (
+            &["cool", "account:main", "--until", "2026-11-15T18:00:00"][..],
+            "`2026-11-15T18:00:00` をタイムゾーン付きの時刻として",
+        ),
+        (&["cool", "account:main", "--for", "long"], "`long` を時間の長さとして読み取れません"),
+        (&["cool", "network:local", "--for", "1h"], "1 台のマシンのネットワーク"),
+        (&["journal", "--since", "long"], "`long` を時間の長さとしても時刻としても"),
+        (
+            &["journal", "--until", "2026-11-15T18:00:00"],
+            "`2026-11-15T18:00:00` を時間の長さとしても時刻としても",
+        ),
+    ] {
+        let out = home.run(&[args, &["--lang", "ja"]].concat());
+        assert!(out.status == 2 && out.error.contains(words), "{words}: {}", out.error);
+        let english = home.run(&[args, &["--lang", "en"]].concat());
+        assert!(english.status == 2 && english.error.is_ascii(), "{}", english.error);
+    }
+}
+
+#[test]
 fn the_config_says_where_the_store_is_and_how_long_the_journal() {
     let home = Home::new();
     let file = home.folder.path().join("elsewhere.db");

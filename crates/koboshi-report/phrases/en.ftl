@@ -453,6 +453,20 @@ key-force = If it is right all the same, for example for a model that nobody has
 key-unknowable = It cannot be checked whether a target has the key { $key }: no config was found, and no gateway has used this store. Name a config with --config or a gateway with --url, or add --force.
 journal-empty = No entry matches.
 journal-pruned = Entries deleted: { $count }
+journal-fault = fault
+journal-remedy = remedy
+journal-breaker = breaker
+journal-gate = gate
+journal-cooldown = cooldown
+journal-lease = lease
+journal-store = store
+journal-operator = operator
+time-no-instant = `{ $text }` cannot be read as a time with its zone: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]
+time-no-length = `{ $text }` is not a length of time: write it like 30s, 45m, 2h or 1d
+time-neither = `{ $text }` is neither a length of time such as 2h nor a time with its zone such as 2026-11-15T12:00:00Z
+key-of-one-process = { $key } is about the network of one machine: its process alone keeps it, and it cannot be set from here
+store-memory = memory (a restart forgets it)
+store-redis = Redis at { $address }
 
 ## Reason words of a supervisor's log
 

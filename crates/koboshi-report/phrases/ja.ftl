@@ -453,6 +453,20 @@ key-force = まだリクエストのないモデルなど、このキーで間�
 key-unknowable = キー { $key } を持つターゲットがあるか確認できません。設定ファイルが見つからず、このストアを使ったゲートウェイもありません。--config で設定ファイルを、または --url でゲートウェイを指定するか、--force を付けてください。
 journal-empty = 該当する記録はありません。
 journal-pruned = 削除した記録: { $count } 件
+journal-fault = 障害
+journal-remedy = 対処
+journal-breaker = ブレーカー
+journal-gate = 流量制御
+journal-cooldown = クールダウン
+journal-lease = リース
+journal-store = ストア
+journal-operator = 管理者
+time-no-instant = `{ $text }` をタイムゾーン付きの時刻として読み取れません。2026-11-15T12:00:00Z、2026-11-15T12:00:00+09:00、2026-11-15T12:00:00[Asia/Tokyo] のように書いてください。
+time-no-length = `{ $text }` を時間の長さとして読み取れません。30s、45m、2h、1d のように書いてください。
+time-neither = `{ $text }` を時間の長さとしても時刻としても読み取れません。2h や、タイムゾーン付きの 2026-11-15T12:00:00Z のように書いてください。
+key-of-one-process = { $key } は 1 台のマシンのネットワークについてのキーです。そのマシンのプロセスだけが管理しているため、ここからは設定できません。
+store-memory = メモリ（再起動すると消えます）
+store-redis = Redis（{ $address }）
 
 ## スーパーバイザーのログに残る理由
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::StateArgs;
+use crate::say::store_place;
 use crate::{Failure, clock, shell};
 
 pub(super) struct Say {
@@ -34,6 +35,22 @@ impl Say {
     /// The command that resumes a key at the place that was asked, as it must be typed.
     pub(super) fn resume_command(&self, key: &ScopeKey) -> String {
         format!("koboshi resume {}{}", shell::word(&key.to_string()), self.flags)
+    }
+
+    /// An instant as a person types it.
+    pub(super) fn instant(&self, text: &str) -> Result<Timestamp, Failure> {
+        let at = clock::parse(text);
+        Ok(at.map_err(|_| Failure::new(self.text("time-no-instant", &[("text", text)])))?.timestamp())
+    }
+
+    /// A length of time as a person types it.
+    pub(super) fn length(&self, text: &str) -> Result<Duration, Failure> {
+        parse_length(text).ok_or_else(|| Failure::new(self.text("time-no-length", &[("text", text)])))
+    }
+
+    /// Where a store is.
+    pub(super) fn store_place(&self, place: &str) -> String {
+        store_place(place, |id, args| self.text(id, args))
     }
 
     /// Sentences one after the other.
@@ -78,6 +95,11 @@ impl Say {
 pub(super) fn plain(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
+}
+
+/// `2h`, `90m`, `1h30m`: a length of time that a person types.
+pub(super) fn parse_length(text: &str) -> Option<Duration> {
+    koboshi::wait::parse_duration(text).filter(|length| !length.is_zero())
 }
 
 /// The flags that lead another command to the same place. What comes from the environment need not be said again; a password is not
