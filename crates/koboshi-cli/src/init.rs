@@ -25,6 +25,7 @@ Examples:
   koboshi init                     writes ./koboshi.yaml; asks on a terminal, else uses the API keys in the environment
   koboshi init --yes               asks nothing
   koboshi init --providers openai,anthropic
+  koboshi init --providers ollama  a local Ollama needs no key; OLLAMA_HOST is its address, where it is set
   koboshi init --lang ja           comments in Japanese
   koboshi init --print             shows it and writes nothing
   koboshi init ~/.config/koboshi/koboshi.yaml
