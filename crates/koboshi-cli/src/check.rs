@@ -17,7 +17,7 @@ use koboshi_config::schema::{Difference, differences_in, json_schema};
 use serde_json::{Value as Json, json};
 
 use crate::args::{ConfigArgs, Format};
-use crate::say::Say;
+use crate::say::{Say, width};
 use crate::{Exit, Failure, sim_names};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -119,11 +119,6 @@ fn good(
         writeln!(out, "  {path}{:after_path$}  {value}{:after_value$}  {default}", "", "")?;
     }
     Ok(())
-}
-
-/// Columns of a terminal: Japanese takes two a letter.
-fn width(text: &str) -> usize {
-    text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
 }
 
 fn bad(out: &mut impl Write, problems: &Problems, say: &Say) -> io::Result<()> {

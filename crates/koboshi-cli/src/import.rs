@@ -1,10 +1,10 @@
 //! `koboshi import`: configs of other gateways, translated into ours.
 //!
 //! The config goes to standard output or into a file; what could not be carried over goes to standard error, so that the two can be
-//! told apart in a pipe, and as comments into the config.
+//! told apart in a pipe, and as comments into the config. Where both end up on one terminal, the comments alone say it.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anstream::{stderr, stdout};
@@ -22,8 +22,8 @@ use crate::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
-  koboshi import litellm config.yaml                    shows the translation
-  koboshi import litellm config.yaml -o koboshi.yaml    writes it; notes go to standard error
+  koboshi import litellm config.yaml                    shows the translation, with notes as comments
+  koboshi import litellm config.yaml -o koboshi.yaml    writes it; notes also go to standard error
   koboshi import litellm config.yaml --format json      for programs: the config, what is not the same, the variables
 
 Keys that the file holds never appear in the translation: a variable is named in their place.
@@ -91,7 +91,9 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
             if args.output.is_none() {
                 stdout().lock().write_all(imported.text.as_bytes())?;
             }
-            notes(&imported, &name, &say)?;
+            if !shown_in_comments(args) {
+                notes(&imported, &name, &say)?;
+            }
             if let Some(output) = &args.output {
                 let place = output.display().to_string();
                 writeln!(stderr().lock(), "{}", say.text("import-done", &[("place", &place)]))?;
@@ -99,6 +101,11 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
         }
     }
     Ok(if imported.is_complete() { Exit::Good } else { Exit::Found })
+}
+
+/// Whether the person who would read the notes has them on the screen already, as comments of the config.
+fn shown_in_comments(args: &LitellmArgs) -> bool {
+    args.output.is_none() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// What is not the same as before, and what to do.

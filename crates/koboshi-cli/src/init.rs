@@ -25,6 +25,7 @@ Examples:
   koboshi init                     writes ./koboshi.yaml; asks on a terminal, else uses the API keys in the environment
   koboshi init --yes               asks nothing
   koboshi init --providers openai,anthropic
+  koboshi init --providers ollama  a local Ollama needs no key; OLLAMA_HOST is its address, where it is set
   koboshi init --lang ja           comments in Japanese
   koboshi init --print             shows it and writes nothing
   koboshi init ~/.config/koboshi/koboshi.yaml
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
             }
             dialog.providers(&say, &known)?
         }
-        None => known.into_iter().filter(Choice::is_ready).collect(),
+        None => known.into_iter().filter(Choice::is_found).collect(),
     };
     let written = text(&choices, say.language());
     let mut out = stdout().lock();
@@ -98,15 +99,18 @@ fn is_terminal() -> bool {
 fn summary(choices: &[Choice], say: &Say) -> Vec<String> {
     let variables = |ready: bool| -> Vec<&str> {
         let name = |choice: &Choice| choice.variable.or(choice.offer.keys.first().copied());
-        choices.iter().filter(|choice| choice.is_ready() == ready).filter_map(name).collect()
+        let with_key = choices.iter().filter(|choice| choice.offer.needs_key());
+        with_key.filter(|choice| choice.is_ready() == ready).filter_map(name).collect()
     };
-    let (ready, waiting) = (variables(true).join(", "), variables(false).join(", "));
-    let mut lines = vec![match ready.is_empty() {
-        true => say.text("init-none", &[]),
-        false => say.text("init-found", &[("names", &ready)]),
-    }];
-    if !waiting.is_empty() {
-        lines.push(say.text("init-without-key", &[("names", &waiting)]));
+    let keyless = choices.iter().filter(|choice| !choice.offer.needs_key()).map(|choice| choice.offer.name);
+    let keyless: Vec<&str> = keyless.collect();
+    let lists =
+        [("init-found", variables(true)), ("init-keyless", keyless), ("init-without-key", variables(false))];
+    let named = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    let mut lines: Vec<String> =
+        named.map(|(id, names)| say.text(id, &[("names", &names.join(", "))])).collect();
+    if !choices.iter().any(Choice::is_ready) {
+        lines.insert(0, say.text("init-none", &[]));
     }
     lines
 }

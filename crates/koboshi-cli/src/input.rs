@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use koboshi_report::phrase::Lang;
+
 /// How much of the beginning is kept: enough for any answer that is worth judging whole.
 const HEAD: usize = 4 * 1024 * 1024;
 /// How much of the end is kept.
@@ -62,6 +64,22 @@ impl Input {
     pub(crate) fn is_cut(&self) -> bool {
         self.tail.is_some()
     }
+}
+
+/// The phrase for why an input cannot be read.
+pub(crate) fn why_unreadable(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => "input-directory",
+        io::ErrorKind::NotFound => "input-missing",
+        io::ErrorKind::PermissionDenied => "input-denied",
+        _ => "input-unreadable",
+    }
+}
+
+/// What to call an input; none is standard input.
+pub(crate) fn name_of(path: Option<&Path>, lang: Lang) -> Option<String> {
+    let path = path.filter(|path| *path != Path::new("-"))?;
+    Some(if lang == Lang::Ja { format!("「{}」", path.display()) } else { path.display().to_string() })
 }
 
 fn from_file(file: &mut File, len: u64) -> io::Result<Input> {

@@ -22,6 +22,7 @@ mod rules;
 mod say;
 mod serve;
 mod settings;
+mod shell;
 mod sim_names;
 mod state;
 

@@ -4,7 +4,7 @@
 //! standard error. Nothing is printed where more than one reading exists. A repair is a success: a `set -e` script goes on.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
@@ -13,9 +13,10 @@ use koboshi::args::{ArgsPolicy, Change, Finish, Refusal, ToolSchema, Verdict, ch
 use koboshi::redact::{Redactor, shorten};
 use serde_json::{Value, json};
 
-use crate::args::Format;
-use crate::input::Input;
-use crate::{Exit, Failure};
+use crate::args::{Format, LangArgs};
+use crate::input::{self, Input};
+use crate::say::Say;
+use crate::{Exit, Failure, settings};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -53,32 +54,27 @@ pub(crate) struct RepairArgs {
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    lang: LangArgs,
 }
 
 pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
-    let name = |path: Option<&PathBuf>| {
-        path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string())
-    };
-    let read = |path: Option<&PathBuf>| {
-        let input = Input::read(path.map(PathBuf::as_path));
-        input.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(path))))
-    };
-    let input = read(args.file.as_ref())?;
+    // Arguments can be repaired whatever the config is like.
+    let config = settings::load_without_keys(None, &args.lang).unwrap_or_default();
+    let say = Say::new(args.lang.get(&config))?;
+    let input = read(args.file.as_deref(), &say)?;
     if input.is_cut() {
-        return Err(Failure::new(format!(
-            "{} is too long for the arguments of a call",
-            name(args.file.as_ref())
-        )));
+        let name = name(args.file.as_deref(), &say);
+        return Err(Failure::new(say.text("repair-too-long", &[("name", &name)])));
     }
-    let schema =
-        args.schema.as_ref().map(|path| schema(&read(Some(path))?.head, &name(Some(path)))).transpose()?;
+    let schema = args.schema.as_deref().map(|path| schema(path, &say)).transpose()?;
     // The line end of a file or of `echo` is not the model's.
     let text = input.head.strip_suffix('\n').unwrap_or(&input.head);
     let policy = if args.strict { ArgsPolicy::strict() } else { ArgsPolicy::default() };
-    let finish = args.finish.as_deref().map_or(Ok(Finish::Unknown), finish)?;
+    let finish = args.finish.as_deref().map_or(Ok(Finish::Unknown), |reason| finish(reason, &say))?;
     let verdict = check(text, schema.as_ref(), finish, &policy);
     match args.format {
-        Format::Text => print(text, &verdict, args.explain)?,
+        Format::Text => print(text, &verdict, args.explain, &say)?,
         Format::Json => {
             let mut out = stdout().lock();
             serde_json::to_writer_pretty(&mut out, &as_json(text, &verdict)).map_err(io::Error::from)?;
@@ -93,51 +89,73 @@ pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
     })
 }
 
+fn name(path: Option<&Path>, say: &Say) -> String {
+    input::name_of(path, say.lang).unwrap_or_else(|| say.text("input-stdin", &[]))
+}
+
+fn read(path: Option<&Path>, say: &Say) -> Result<Input, Failure> {
+    Input::read(path).map_err(|error| {
+        let (name, why) = (name(path, say), error.to_string());
+        Failure::new(say.text(input::why_unreadable(&error), &[("name", &name), ("why", &why)]))
+    })
+}
+
 /// The finish reason. An unknown one is as good as none, and whoever gave it should know that.
-fn finish(reason: &str) -> io::Result<Finish> {
+fn finish(reason: &str, say: &Say) -> io::Result<Finish> {
     let finish = Finish::of(reason);
     if finish == Finish::Unknown {
         let known: Vec<&str> = Finish::WORDS.iter().map(|(word, _)| *word).collect();
-        let (reason, known) = (printable(reason), known.join(", "));
-        writeln!(
-            stderr().lock(),
-            "{CHANGED}--finish {reason}{CHANGED:#} is not known and changes nothing; known are: {known}"
-        )?;
+        let args = [("reason", &*printable(reason)), ("known", &*known.join(", "))];
+        writeln!(stderr().lock(), "{CHANGED}{}{CHANGED:#}", say.text("repair-finish-unknown", &args))?;
     }
     Ok(finish)
 }
 
-fn schema(text: &str, name: &str) -> Result<ToolSchema, Failure> {
+fn schema(path: &Path, say: &Say) -> Result<ToolSchema, Failure> {
+    let text = read(Some(path), say)?.head;
+    let failure = |id: &str, why: String| {
+        Failure::new(say.text(id, &[("name", &name(Some(path), say)), ("why", &why)]))
+    };
     let value: Value =
-        serde_json::from_str(text).map_err(|error| Failure::new(format!("{name} is no JSON: {error}")))?;
-    ToolSchema::compile(&value)
-        .map_err(|error| Failure::new(format!("{name} is no usable JSON Schema: {error}")))
+        serde_json::from_str(&text).map_err(|error| failure("repair-not-json", error.to_string()))?;
+    ToolSchema::compile(&value).map_err(|error| failure("repair-not-schema", error.to_string()))
 }
 
-fn print(text: &str, verdict: &Verdict, explain: bool) -> io::Result<()> {
+fn print(text: &str, verdict: &Verdict, explain: bool, say: &Say) -> io::Result<()> {
     if let Some(json) = verdict.json(text) {
         writeln!(stdout().lock(), "{json}")?;
     }
     let mut err = stderr().lock();
     match verdict {
         Verdict::Repaired { changes, .. } if explain => {
-            for change in changes {
-                let (what, at) = (change.what.name(), change.span.start);
-                writeln!(err, "{CHANGED}{what}{CHANGED:#} at byte {at}: {}", shown(text, change))?;
-            }
-            Ok(())
+            changes.iter().try_for_each(|change| writeln!(err, "{}", changed(text, change, say)))
         }
-        Verdict::Refused(refusal) => refused(&mut err, text, refusal),
+        Verdict::Refused(refusal) => refused(&mut err, text, refusal, say),
         _ => Ok(()),
     }
 }
 
-fn refused(err: &mut impl Write, text: &str, refusal: &Refusal) -> io::Result<()> {
-    writeln!(err, "{BAD}refused{BAD:#}: {refusal}")?;
+/// What was done, by its words and by its stable name, and where.
+fn changed(text: &str, change: &Change, say: &Say) -> String {
+    let name = change.what.name();
+    let what = format!("{CHANGED}{}{CHANGED:#}", say.text(&format!("repair-change-{name}"), &[]));
+    let (at, shown) = (change.span.start.to_string(), shown(text, change));
+    say.text("repair-changed", &[("what", &what), ("name", name), ("at", &at), ("said", &shown)])
+}
+
+fn refused(err: &mut impl Write, text: &str, refusal: &Refusal, say: &Say) -> io::Result<()> {
+    let name = refusal.defect.name();
+    let what = say.text(&format!("repair-defect-{name}"), &[]);
+    let (line, column) = (refusal.position.line.to_string(), refusal.position.column.to_string());
+    let args = [("what", what.as_str()), ("name", name), ("line", &line), ("column", &column)];
+    let label = say.text("repair-refused-label", &[]);
+    writeln!(err, "{BAD}{label}{BAD:#} {}", say.text("repair-refused", &args))?;
     let excerpt = excerpt(text, refusal);
     if !excerpt.is_empty() {
         writeln!(err, "  │ {excerpt}")?;
     }
+    // The core has words of one language only, which are finer than the name of the defect.
+    writeln!(err, "  {}", say.text("repair-detail", &[("reason", &refusal.reason)]))?;
     for miss in &refusal.misses {
         let path = if miss.path.is_empty() { "/" } else { &miss.path };
         writeln!(err, "  {}: {}", printable(path), printable(&miss.demand))?;

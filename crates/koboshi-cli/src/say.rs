@@ -30,3 +30,19 @@ impl Say {
         }
     }
 }
+
+/// Columns of a terminal: Japanese takes two a letter.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
+}
+
+/// Where a store is, in words for a person; `place` is what the store calls it.
+pub(crate) fn store_place(place: &str, text: impl Fn(&str, &[(&str, &str)]) -> String) -> String {
+    if place == "memory" {
+        return text("store-memory", &[]);
+    }
+    if let Some(address) = place.strip_prefix("Redis at ") {
+        return text("store-redis", &[("address", address)]);
+    }
+    place.strip_prefix("the store file ").unwrap_or(place).to_owned()
+}

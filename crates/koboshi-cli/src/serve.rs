@@ -3,6 +3,8 @@
 //! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, also where only a
 //! file changed that it names (rules, prepared answers); a bad one is reported and the old one goes on.
 
+mod example;
+
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,18 +15,20 @@ use anstream::stderr;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use koboshi_config::Config;
+use koboshi_config::check::hint_line;
 use koboshi_config::config::Language;
 use koboshi_config::file::locate;
-use koboshi_config::gateway::LogFormat;
+use koboshi_config::gateway::{LogFormat, open_to_others};
 use koboshi_config::reload::{Reload, Reloader};
-use koboshi_gateway::{Backing, Gateway, Setup};
-use koboshi_report::phrase::{Lang, Phrases};
+use koboshi_gateway::{Backing, Gateway, Setup, StartError};
+use koboshi_report::phrase::Lang;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
+use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -72,6 +76,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
     let config = with_flags(settings::load(args.config.file.as_deref(), &args.lang)?, args);
+    let say = Say::new(args.lang.get(&config))?;
     let reloader = match &file {
         Some(path) => Some(
             Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,
@@ -95,8 +100,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
     let mut signals = runtime.block_on(async { Signals::new() })?;
-    let gateway = Gateway::start(setup).map_err(|error| Failure::new(error.to_string()))?;
-    greet(args, &config, &gateway, file.as_ref(), &place)?;
+    let gateway = Gateway::start(setup).map_err(|error| cannot_start(&error, &say))?;
+    let looked = file.as_deref().and_then(settings::look);
+    let routes = looked.as_ref().map(|looked| looked.routes.as_slice()).unwrap_or_default();
+    greet(&say, &gateway, file.as_ref(), &place)?;
+    let url = format!("http://{}/v1", gateway.address());
+    let command = example::command(&url, &config, routes);
+    writeln!(stderr().lock(), "{QUIET}{}\n  {command}{QUIET:#}", say.text("serve-try", &[]))?;
     let facts = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "address": gateway.address().to_string(),
@@ -106,7 +116,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         "pid": std::process::id(),
     });
     gateway.inform("started", &facts);
-    for warning in file.as_deref().map(settings::warnings).unwrap_or_default() {
+    for warning in looked.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }
     let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
@@ -119,6 +129,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
             () = signals.stop.recv() => std::process::exit(130),
         }
     })
+}
+
+/// Why it did not start. Of an address that is open to others it says what `check` says.
+fn cannot_start(error: &StartError, say: &Say) -> Failure {
+    let StartError::Open(address) = error else { return Failure::new(error.to_string()) };
+    let (message, hint) = open_to_others(*address);
+    let language = say.language();
+    Failure::new(format!("{}{}", message.get(language), hint_line(&hint, language)))
 }
 
 /// The signals that it obeys.
@@ -247,16 +265,8 @@ const fn about_backing(backing: Backing) -> &'static [&'static str] {
 }
 
 /// Says where it is and what answers, in the reader's language.
-fn greet(
-    args: &ServeArgs,
-    config: &Config,
-    gateway: &Gateway,
-    file: Option<&PathBuf>,
-    place: &str,
-) -> Result<(), Failure> {
-    let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let lang = args.lang.get(config);
-    let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned());
+fn greet(say: &Say, gateway: &Gateway, file: Option<&PathBuf>, place: &str) -> Result<(), Failure> {
+    let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
     let url = format!("http://{}/v1", gateway.address());
     let mut out = stderr().lock();
     writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
@@ -265,22 +275,14 @@ fn greet(
     for (label, value) in [
         ("serve-label-providers", &providers),
         ("serve-label-config", &file),
-        ("serve-label-store", &place.to_owned()),
+        ("serve-label-store", &store_place(place, say)),
     ] {
         let label = say(label, &[]);
-        let width = label.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>();
-        writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width).max(1)))?;
+        writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());
     for id in about_backing(gateway.backing()).iter().copied().chain(no_calls) {
         writeln!(out, "{LOUD}{}{LOUD:#}", say(id, &[]))?;
     }
-    writeln!(out, "{QUIET}{}", say("serve-try", &[]))?;
-    // A gateway with keys wants one of them.
-    let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
-    writeln!(
-        out,
-        "  curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d '{{\"model\":\"sim/ok\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'{QUIET:#}"
-    )?;
     Ok(())
 }

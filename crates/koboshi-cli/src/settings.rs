@@ -6,8 +6,9 @@
 use std::path::Path;
 
 use koboshi_config::Config;
+use koboshi_config::check::Problem;
 use koboshi_config::file::{check_file, load_file, locate};
-use koboshi_config::load::Outside;
+use koboshi_config::load::{Loaded, Outside};
 
 use crate::Failure;
 use crate::args::LangArgs;
@@ -38,16 +39,17 @@ pub(crate) fn load_without_keys(asked: Option<&Path>, lang: &LangArgs) -> Result
     load_file(&file, &filled).or(strict)
 }
 
-/// What should be changed in a file that can be used all the same: old names of keys, an address without its usual path.
-pub(crate) fn warnings(file: &Path) -> Vec<String> {
+/// A file that can be used, with what its config does not tell: what should be changed, and the order of its routes.
+pub(crate) fn look(file: &Path) -> Option<Loaded> {
     let lookup = |name: &str| std::env::var(name).ok();
-    let loaded = check_file(file, Outside::new(&lookup));
-    let said = |loaded: koboshi_config::load::Loaded| {
-        let one = |warning: &koboshi_config::check::Problem| {
-            let line = warning.place.map(|place| format!(":{}", place.line)).unwrap_or_default();
-            format!("{}{line}: {}", warning.file, warning.message)
-        };
-        loaded.warnings.iter().map(one).collect()
+    check_file(file, Outside::new(&lookup)).ok()
+}
+
+/// What should be changed in a file that can be used all the same: old names of keys, an address without its usual path.
+pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
+    let one = |warning: &Problem| {
+        let line = warning.place.map(|place| format!(":{}", place.line)).unwrap_or_default();
+        format!("{}{line}: {}", warning.file, warning.message)
     };
-    loaded.map(said).unwrap_or_default()
+    loaded.warnings.iter().map(one).collect()
 }

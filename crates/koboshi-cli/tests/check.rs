@@ -172,7 +172,10 @@ fn old_names_are_warnings_that_name_the_new_ones() {
 
 #[test]
 fn japanese_readers_are_told_in_japanese() {
-    for name in ["several", "secrets-in-wrong-places", "entries", "kinds", "sim-names", "litellm", "braces"] {
+    for name in [
+        "several", "secrets-in-wrong-places", "entries", "kinds", "sim-names", "litellm", "braces",
+        "written-as-text",
+    ] {
         let file = format!("{name}.yaml");
         let flag = run_in(BROKEN, &["check", &file, "--lang", "ja"], &[]);
         let locale = run_in(BROKEN, &["check", &file], &[("LANG", "ja_JP.UTF-8")]);
@@ -203,6 +206,8 @@ fn secrets_are_shown_neither_to_people_nor_to_programs() {
     for args in [
         &["check", "secrets-in-wrong-places.yaml"][..],
         &["check", "secrets-in-wrong-places.yaml", "--format", "json"],
+        &["check", "written-as-text.yaml"],
+        &["check", "written-as-text.yaml", "--format", "json"],
     ] {
         for lang in ["en", "ja"] {
             let mut all = args.to_vec();

@@ -7,7 +7,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::served::Served;
-use common::{json, koboshi, repository, run, run_with};
+use common::{json, koboshi, on_terminal, repository, run, run_with};
 use serde_json::Value;
 
 const FILES: &[&str] = &["team", "local", "company"];
@@ -154,6 +154,20 @@ fn japanese_readers_are_told_in_japanese() {
     let out = run(&["import", "litellm", &file("company"), "--lang", "ja"]);
     insta::assert_snapshot!("company-ja", out.text.replace(&file("company"), "company.yaml"));
     assert!(out.error.contains("変換できません: `router_settings.retry_policy`"), "{}", out.error);
+}
+
+#[test]
+fn a_person_at_a_terminal_reads_every_note_once() {
+    let company = file("company");
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("koboshi.yaml").display().to_string();
+    for args in [&["import", "litellm", &company][..], &["import", "litellm", &company, "-o", &written]] {
+        let said = on_terminal(koboshi(args));
+        for note in ["`router_settings.retry_policy`", "`guardrails`", "`environment_variables`"] {
+            assert_eq!(said.matches(note).count(), 1, "{note}: {said}");
+        }
+        assert_eq!(said.matches("Set these variables").count(), 1, "{said}");
+    }
 }
 
 #[test]

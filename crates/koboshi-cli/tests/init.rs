@@ -20,12 +20,9 @@ use serde_json::json;
 fn in_folder(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = koboshi(args);
     for offer in OFFERS {
-        offer.keys.iter().chain(offer.also).for_each(|name| {
+        offer.keys.iter().chain(offer.also).chain(&offer.address).for_each(|name| {
             command.env_remove(name);
         });
-    }
-    for name in ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"] {
-        command.env_remove(name);
     }
     command.current_dir(folder).envs(variables.iter().copied());
     command
@@ -115,6 +112,20 @@ fn providers_can_be_named_and_those_without_a_key_wait_in_comments() {
         "{}",
         wrong.error
     );
+}
+
+#[test]
+fn ollama_needs_no_key_and_its_variable_is_an_address() {
+    let (said, served, folder) = init_and_serve(&[], &["--providers", "ollama"]);
+    assert!(said.contains("Used without a key: ollama"), "{said}");
+    assert!(!said.contains("OLLAMA_HOST") && !said.contains("No API key"), "{said}");
+    assert_eq!(providers(&served), ["ollama"], "it waits for nothing");
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(text.contains("\n  ollama:\n    kind: ollama\n") && !text.contains("OLLAMA_HOST"), "{text}");
+    let (said, _served, folder) = init_and_serve(&[("OLLAMA_HOST", "http://gpu-box:11434")], &[]);
+    assert!(said.contains("Used without a key: ollama") && !said.contains("Keys found"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
+    assert!(text.contains("base_url: http://gpu-box:11434/v1"), "{text}");
 }
 
 #[test]

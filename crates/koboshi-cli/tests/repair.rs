@@ -80,3 +80,34 @@ fn a_finish_reason_that_is_not_known_is_said_to_be() {
         assert_eq!(repair(&["--finish", known], "{\"x\": 1}").error, "", "{known}");
     }
 }
+
+#[test]
+fn japanese_readers_are_told_in_japanese() {
+    let schema = scratch("repair-schema-ja.json", SCHEMA);
+    let no_schema = scratch("repair-no-schema-ja.json", "{\"type\": 5}");
+    let no_json = scratch("repair-no-json-ja.json", "nothing");
+    for (args, input, words) in [
+        (&["--explain"][..], "{x: 1}", "キーを引用符で囲みました（key_quoted、1 バイト目）: x\n"),
+        (
+            &["--schema", &schema, "--explain"],
+            "{\"x\": \"1\"}",
+            "スキーマに合わせて文字列を数値にしました（to_number、",
+        ),
+        (
+            &["--strict"],
+            "{x: 1}",
+            "拒否: JSON としても、ほかの既知の記法としても読み取れません（unreadable、1 行目 2 文字目）",
+        ),
+        (&["--schema", &schema], "{\"y\": 1}", "拒否: 引数がスキーマに合っていません"),
+        (&["--finish", "truncated"], "{}", "--finish truncated は未知の値のため"),
+        (&["/there/is/none"], "", "「/there/is/none」を読み取れません。ファイルがありません。"),
+        (&["--schema", &no_schema], "{}", "」は JSON Schema として使えません: "),
+        (&["--schema", &no_json], "{}", "」は JSON ではありません: "),
+    ] {
+        let flag = repair(&[args, &["--lang", "ja"]].concat(), input);
+        assert!(flag.error.contains(words), "{words}: {}", flag.error);
+        let all = [&["repair"], args].concat();
+        let locale = run_with(&all, &[("LANG", "ja_JP.UTF-8")], input);
+        assert_eq!((locale.error, locale.text), (flag.error, flag.text), "the language of the environment");
+    }
+}

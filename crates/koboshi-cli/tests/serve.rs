@@ -45,7 +45,10 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
 fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Child) {
     let store = folder.join("store.db").display().to_string();
-    let mut all = vec!["serve", "--listen", "127.0.0.1:0", "--store", &store];
+    let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
+    if !args.contains(&"--store") {
+        all.extend(["--store", &store]);
+    }
     all.extend(args);
     let mut child = koboshi(&all)
         .env_clear()
@@ -188,6 +191,69 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
     assert!(status == 401 && body["error"]["message"].as_str().unwrap().contains("koboshi.yaml"), "{body}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn it_says_in_the_readers_language_where_the_store_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db").display().to_string();
+    for (store, en, ja) in [
+        ("memory", "store         memory (a restart forgets it)", "メモリ（再起動すると消えます）"),
+        (&file, &*format!("store         {file}"), &*format!("ストア        {file}")),
+        ("redis://127.0.0.1:1", "store         Redis at 127.0.0.1:1", "Redis（127.0.0.1:1）"),
+    ] {
+        for (lang, words) in [("en", en), ("ja", ja)] {
+            let (said, _, mut child) = started(folder.path(), &["--store", store, "--lang", lang], &[]);
+            assert!(said.contains(words), "{words}: {said}");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_request_to_try_asks_for_a_route_of_the_file_and_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        "routes:\n  '*': [openai/gpt-4o]\n  \"it's \\\"mine\\\"\": [sim/ok]\n  another: [sim/fail-503]\n";
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    let (said, _, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
+    let command = &said[said.find("curl").unwrap()..];
+    assert!(command.contains(r#""model":"it'\''s \"mine\"""#), "{command}");
+    // The shell reads it as it stands; a real request is sent by hand, since curl is not on every machine.
+    let body = format!("curl() {{ for last; do :; done; printf %s \"$last\"; }}; {command}");
+    let body = std::process::Command::new("sh").args(["-c", &body]).output().unwrap().stdout;
+    let at = said.split("http://").nth(1).and_then(|rest| rest.split("/v1").next()).unwrap().parse().unwrap();
+    let mut client = Client::to(at);
+    client.send("POST", "/v1/chat/completions", &[], &body);
+    assert_eq!(client.read().status, 200, "{}", String::from_utf8_lossy(&body));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn an_address_that_is_open_to_others_is_refused_in_the_words_of_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("koboshi.yaml");
+    for lang in ["en", "ja"] {
+        let run = |args: &[&str]| {
+            let output = koboshi(args).args(["--lang", lang]).current_dir(folder.path()).output().unwrap();
+            (output.status.code().unwrap(), output)
+        };
+        std::fs::write(&file, "serve: {listen: '0.0.0.0:0'}\n").unwrap();
+        let (status, checked) = run(&["check"]);
+        assert_eq!(status, 1);
+        let checked = String::from_utf8(checked.stdout).unwrap();
+        std::fs::write(&file, "routes: {m: [sim/ok]}\n").unwrap();
+        let (status, refused) = run(&["serve", "--store", "memory", "--listen", "0.0.0.0:0"]);
+        assert_eq!(status, 2);
+        let refused = String::from_utf8(refused.stderr).unwrap();
+        let mut lines = refused.lines();
+        let sentence = lines.next().unwrap().strip_prefix("koboshi: ").unwrap();
+        assert!(sentence.starts_with("0.0.0.0:0 ") && checked.contains(sentence), "{checked}\n{refused}");
+        let hint = lines.next().unwrap();
+        assert!(hint.contains("127.0.0.1") && checked.contains(hint), "{checked}\n{refused}");
+    }
 }
 
 #[test]

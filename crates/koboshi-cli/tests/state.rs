@@ -189,6 +189,61 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     );
 }
 
+/// Runs the printed commands in a shell as they stand; their exit statuses.
+fn pasted(said: &str) -> Vec<i32> {
+    let program = env!("CARGO_BIN_EXE_koboshi");
+    let commands = said.lines().filter_map(|line| Some(&line[line.find("koboshi resume ")?..]));
+    let run = |command: &str| {
+        let line = command.replacen("koboshi", &format!("'{program}'"), 1) + " --now " + NOW;
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).env_remove("KOBOSHI_STORE").env_remove("KOBOSHI_URL");
+        shell.env("XDG_CONFIG_HOME", "/there/is/none").stdout(std::process::Stdio::null());
+        shell.status().unwrap().code().unwrap()
+    };
+    commands.map(run).collect()
+}
+
+#[test]
+fn the_printed_command_can_be_pasted_into_a_shell() {
+    let home = Home::new();
+    let folder = home.folder.path().join("a folder's");
+    std::fs::create_dir(&folder).unwrap();
+    let keys = ["agent:it's mine/web *", "target:openai/gpt-4o#none", "agent:reviewer/website"];
+    let config = folder.join("my config.yaml").display().to_string();
+    std::fs::write(&config, "store: {path: 'by config.db'}\n").unwrap();
+    let flag = folder.join("by flag #1.db").display().to_string();
+    for (flags, file) in [(["--store", &flag], "by flag #1.db"), (["--config", &config], "by config.db")] {
+        let store = SqliteStore::open(&folder.join(file), SqlitePolicy::default()).unwrap();
+        let parked =
+            |key: &str| (Slot::cooldown(key.parse().unwrap()), Record::Cooldown(failed(Class::Error, 5)));
+        store.merge(&keys.map(parked)).unwrap();
+        let args = [&["status", "--lang", "en"][..], &flags].concat();
+        let said = home.run(&args).text;
+        assert_eq!(pasted(&said), [0, 0, 0], "{said}");
+        assert_eq!(home.run(&args).status, 0, "all of them are available again");
+    }
+}
+
+#[test]
+fn a_printed_command_leads_to_the_same_place_and_repeats_no_password() {
+    let home = Home::new();
+    let past = |flags: &[&str]| {
+        let args = [&["cool", "target:a/b#1", "--until", "2026-11-15T11:00:00Z", "--lang", "en"][..], flags];
+        home.run(&args.concat()).error
+    };
+    let said = past(&["--url", "http://127.0.0.1:1", "--config", "my file.yaml"]);
+    assert!(
+        said.contains("koboshi resume 'target:a/b#1' --url http://127.0.0.1:1 --config 'my file.yaml'"),
+        "{said}"
+    );
+    let said = past(&["--store", "redis://:hunter2secret@127.0.0.1:1/0"]);
+    assert!(
+        said.contains("koboshi resume 'target:a/b#1' --store") && said.contains("127.0.0.1:1/0"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2secret"), "{said}");
+}
+
 #[test]
 fn a_script_reads_the_status_of_one_key() {
     let home = Home::new();
@@ -298,6 +353,36 @@ fn the_journal_is_asked_by_time_kind_target_and_agent() {
     assert_eq!(count(&["--limit", "1"]), 1);
     let newest_last = home.run(&["journal"]).text;
     assert!(newest_last.trim_end().ends_with("gateway-1") && newest_last.contains("writer"), "{newest_last}");
+}
+
+#[test]
+fn japanese_readers_are_told_in_japanese() {
+    let home = Home::new();
+    fill(&home.store());
+    let journal = home.run(&["journal", "--lang", "ja"]).text;
+    assert!(journal.contains("  障害          quota_exceeded  account:main"), "{journal}");
+    assert_eq!(journal, home.run_with(&["journal"], &[("LANG", "ja_JP.UTF-8")]).text);
+    let english = home.run(&["journal", "--lang", "en"]).text;
+    assert!(english.contains("  fault     quota_exceeded  account:main"), "{english}");
+    // What a person typed wrongly, and what is said of it.
+    for (args, words) in [
+        (
+            &["cool", "account:main", "--until", "2026-11-15T18:00:00"][..],
+            "`2026-11-15T18:00:00` をタイムゾーン付きの時刻として",
+        ),
+        (&["cool", "account:main", "--for", "long"], "`long` を時間の長さとして読み取れません"),
+        (&["cool", "network:local", "--for", "1h"], "1 台のマシンのネットワーク"),
+        (&["journal", "--since", "long"], "`long` を時間の長さとしても時刻としても"),
+        (
+            &["journal", "--until", "2026-11-15T18:00:00"],
+            "`2026-11-15T18:00:00` を時間の長さとしても時刻としても",
+        ),
+    ] {
+        let out = home.run(&[args, &["--lang", "ja"]].concat());
+        assert!(out.status == 2 && out.error.contains(words), "{words}: {}", out.error);
+        let english = home.run(&[args, &["--lang", "en"]].concat());
+        assert!(english.status == 2 && english.error.is_ascii(), "{}", english.error);
+    }
 }
 
 #[test]

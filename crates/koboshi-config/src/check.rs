@@ -70,14 +70,20 @@ impl Problem {
             }
         }
         if let Some(hint) = &self.hint {
-            let label = match language {
-                Language::En => "hint",
-                Language::Ja => "ヒント",
-            };
-            out.push_str(&format!("\n  {label}: {}", hint.get(language)));
+            out.push_str(&hint_line(hint, language));
         }
         out
     }
+}
+
+/// What would be right, below what is wrong.
+#[must_use]
+pub fn hint_line(hint: &Text, language: Language) -> String {
+    let label = match language {
+        Language::En => "hint",
+        Language::Ja => "ヒント",
+    };
+    format!("\n  {label}: {}", hint.get(language))
 }
 
 impl fmt::Display for Problem {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use koboshi::guard::GuardPolicy;
 
 pub use crate::provider::{ProviderConfig, ProviderDialect, ProviderKind, Timeouts};
+use crate::words::{Text, text, words};
 
 /// The built-in provider that falls on command. It is always there.
 pub const SIM: &str = "sim";
@@ -118,6 +119,21 @@ impl ServeConfig {
     pub fn is_loopback(&self) -> bool {
         self.listen.ip().to_canonical().is_loopback()
     }
+}
+
+/// Why a gateway does not start at an address that others can reach while it has no `keys`, and what to do. `check` says it of the
+/// file and `serve` of `--listen`, in the same words.
+#[must_use]
+pub fn open_to_others(address: SocketAddr) -> (Text, Text) {
+    let message = text!(
+        "{address} can be reached from other machines, and there are no `keys`: the gateway does not start",
+        "{address} にはほかのマシンからも接続できますが、`keys` がありません。このままではゲートウェイは起動しません"
+    );
+    let hint = words(
+        "add a client's key to `keys`, or listen on `127.0.0.1`",
+        "`keys` にクライアントのキーを追加するか、`127.0.0.1` で待ち受けてください",
+    );
+    (message, hint.into())
 }
 
 /// What keeps a silent stream open.

@@ -19,17 +19,23 @@ pub use offers::{OFFERS, Offer};
 pub struct Choice {
     /// Which one.
     pub offer: &'static Offer,
-    /// The variable with its key, as far as one is set; providers without one stand in comments.
+    /// The variable that tells that it is there, as far as one is set: with its key, or with its address where no key is needed.
     pub variable: Option<&'static str>,
     /// Another address than the usual one.
     pub base_url: Option<String>,
 }
 
 impl Choice {
-    /// Whether it can be used now.
+    /// Whether the environment tells that it is there.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.variable.is_some()
+    }
+
+    /// Whether it can be used now; one that lacks its key stands in comments.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.variable.is_some()
+        self.is_found() || !self.offer.needs_key()
     }
 }
 
@@ -37,16 +43,17 @@ impl Choice {
 #[must_use]
 pub fn look(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> Choice {
     let holds = |name: &&&str| lookup(name).is_some_and(|value| is_usable(&value));
-    let variable = offer.keys.iter().find(holds).copied();
+    let telling = if offer.needs_key() { offer.keys } else { offer.address.as_slice() };
+    let variable = telling.iter().find(holds).copied();
     let lacks = offer.also.iter().any(|name| lookup(name).is_none_or(|value| value.trim().is_empty()));
     let base_url = offer.address.and_then(lookup).and_then(|address| offers::address(offer.kind, &address));
     Choice { offer, variable: variable.filter(|_| !lacks), base_url }
 }
 
-/// The providers that can be used now, in the order of the table.
+/// The providers that are there, in the order of the table.
 #[must_use]
 pub fn found(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Choice> {
-    OFFERS.iter().map(|offer| look(offer, lookup)).filter(Choice::is_ready).collect()
+    OFFERS.iter().map(|offer| look(offer, lookup)).filter(Choice::is_found).collect()
 }
 
 /// Whether the value of a variable can be a key: it goes into a header as it is.

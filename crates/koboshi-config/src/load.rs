@@ -46,6 +46,8 @@ pub struct Loaded {
     pub config: Config,
     /// Old names of keys and the like, in the order of the file.
     pub warnings: Vec<Problem>,
+    /// The names of the routes, in the order of the file.
+    pub routes: Vec<String>,
     /// Where the rule files stand.
     pub(crate) rules: Vec<Spot>,
 }
@@ -105,7 +107,8 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     warnings.sort_by_key(|warning| warning.place);
     if walk.problems.is_empty() {
         let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
-        Ok(Loaded { config, warnings, rules })
+        let routes = walk.names_in_order("routes.*");
+        Ok(Loaded { config, warnings, routes, rules })
     } else {
         Err(Problems::with_more(walk.problems, walk.more).beside(warnings))
     }

@@ -81,6 +81,13 @@ pub(crate) fn is_shown_unknown(section: &str, name: &str) -> bool {
     is_word && (is_harmless(name) || meant(section, name).is_some())
 }
 
+/// Whether a text in the place of `store` is surely the name of a file: it ends as those of databases do, and is no address.
+pub(crate) fn is_store_file(text: &str) -> bool {
+    let ends = [".db", ".sqlite", ".sqlite3"].iter().any(|end| text.ends_with(end));
+    let fits = |c: char| c.is_alphanumeric() || "._-/~".contains(c);
+    ends && text.chars().all(fits) && is_harmless(text)
+}
+
 fn value(key: &'static Key, node: &Node, open: &mut Open) {
     match (&key.shape, &node.value) {
         (Shape::Entry(entries), Raw::List(_)) if entries.short.is_some() => {
@@ -90,6 +97,9 @@ fn value(key: &'static Key, node: &Node, open: &mut Open) {
             }
         }
         (Shape::Section { word: Some(stand) }, Raw::Text(text)) if stand.word == text => {
+            open.spots.push(node.spot);
+        }
+        (Shape::Section { .. }, Raw::Text(text)) if key.path == "store" && is_store_file(text) => {
             open.spots.push(node.spot);
         }
         (Shape::Section { .. } | Shape::Entry(_), _) => section(key.path, node, open),

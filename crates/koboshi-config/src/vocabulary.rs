@@ -70,7 +70,26 @@ pub(crate) fn is_plain_variable(name: &str) -> bool {
 
 /// Whether the value of a key that holds no secret can be shown.
 pub(crate) fn is_harmless(value: &str) -> bool {
-    is_ours(value) || !value.split(is_edge).any(|part| has_long_run(part) || looks_like_key(part))
+    let is_plain = |text: &str| !text.split(is_edge).any(|part| has_long_run(part) || looks_like_key(part));
+    is_ours(value) || behind_host(value).map_or_else(|| is_plain(value), is_plain)
+}
+
+/// What follows the host of a web address, where the host can be shown: a name of the network is no secret, however long it is. What
+/// stands before an `@` is none, and a single long word with digits may be a key in the wrong place.
+fn behind_host(value: &str) -> Option<&str> {
+    let rest = value.strip_prefix("https://").or_else(|| value.strip_prefix("http://"))?;
+    let (server, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (host, port) = server.rsplit_once(':').unwrap_or((server, ""));
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let is_name = match host.rsplit_once('.') {
+        Some((_, top)) => top.bytes().all(|byte| byte.is_ascii_alphabetic()),
+        None => !has_long_run(host) || !host.contains(|c: char| c.is_ascii_digit()),
+    };
+    let is_host = is_name && host.split('.').all(is_label) && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_host.then_some(behind)
 }
 
 /// Where a path, an address or a sentence can be cut.
@@ -130,15 +149,28 @@ mod tests {
     #[test]
     fn what_people_must_see_is_harmless_and_keys_are_not() {
         for value in [
-            "opnai", "bedrock", "https://api.openai.com/v1", "api.openai.com/v1", "2024-10-21",
-            "claude-sonnet-4-5-20250929", "openrouter/meta-llama/Llama-3.3-70B-Instruct", "my prefix",
-            "127.0.0.1:4141", "0.0.0.0:99999", "anthropic/claude-3-5-haiku",
+            "opnai",
+            "bedrock",
+            "https://api.openai.com/v1",
+            "api.openai.com/v1",
+            "2024-10-21",
+            "claude-sonnet-4-5-20250929",
+            "openrouter/meta-llama/Llama-3.3-70B-Instruct",
+            "my prefix",
+            "127.0.0.1:4141",
+            "0.0.0.0:99999",
+            "anthropic/claude-3-5-haiku",
+            "https://inferenceplatformservices.example.com/v1",
+            "http://my-ollama-server-01:11434",
+            "https://internal-5f2c9a7be01d4c55a0aa93e1b6f1d2aa.us-east-1.elb.amazonaws.com:8443",
         ] {
             assert!(is_harmless(value), "{value}");
         }
         for value in [
             "hunter2-admin-key", "5f2c9a7be01d4c55a0aa93e1b6f1d2aa", "openaihunter2-admin-key",
-            "https://h/v1hunter2-admin-key",
+            "https://h/v1hunter2-admin-key", "https://host.example/v1?api-key=hunter2-admin-key",
+            "https://host.example/hunter2-admin-key/v1", "https://5f2c9a7be01d4c55a0aa93e1b6f1d2aa/v1",
+            "https://host.example:5f2c9a7be01d4c55a0aa93e1b6f1d2aa",
         ] {
             assert!(!is_harmless(value), "{value}");
         }

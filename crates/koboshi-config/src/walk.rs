@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::as_text;
 use crate::at::{At, Id};
 use crate::check::{MOST, Problem};
 use crate::config::Config;
@@ -94,6 +95,13 @@ impl Walk<'_> {
     /// The entries of a row, with the places of their names.
     pub(crate) fn entries(&self, row: &str) -> impl Iterator<Item = &(At, Spot)> {
         self.entries.get(row).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// The names of the entries of a row, in the order of the file.
+    pub(crate) fn names_in_order(&self, row: &str) -> Vec<String> {
+        let mut entries: Vec<&(At, Spot)> = self.entries(row).collect();
+        entries.sort_by_key(|(_, spot)| *spot);
+        entries.into_iter().map(|(at, _)| at.entry.clone()).collect()
     }
 
     /// A value as it can be quoted in a message.
@@ -356,17 +364,11 @@ impl Walk<'_> {
                 ),
             }
         });
-        let hint = match (short, value, names(at.key.path)) {
-            (_, Raw::Text(_), _) if at.key.path == "keys.*" || at.key.path == "admin" => words(
-                "write the hash of the key as `sha256`: `printf %s THE-KEY | sha256sum` prints it",
-                "キーのハッシュを `sha256` に書いてください。`printf %s キー | sha256sum` で表示できます",
-            )
-            .into(),
-            (_, Raw::Text(_), _) if at.key.path == "providers.*" => words(
-                "write its keys below, as in `{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}`",
-                "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中にキーを書いてください",
-            )
-            .into(),
+        let own = match value {
+            Raw::Text(text) => as_text::hint(at.key.path, text),
+            _ => None,
+        };
+        let hint = own.unwrap_or_else(|| match (short, value, names(at.key.path)) {
             (Some(_), Raw::Text(text), _) => {
                 let quoted = self.quote(text);
                 text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
@@ -377,7 +379,7 @@ impl Walk<'_> {
             )
             .into(),
             (_, _, names) => its_keys(&names),
-        };
+        });
         self.complain(shown, node.spot, message, Some(hint));
     }
 

@@ -445,10 +445,10 @@ limit-quota = the quota of a long window
 limit-operator = set by an operator
 resume-done = { $key } is available again.
 resume-nothing = { $key } is not in cooldown, so there was nothing to resume.
-resume-above = { $key } keeps it from being used: koboshi resume { $key }
+resume-above = { $key } keeps it from being used: { $command }
 cool-done = { $key } is in cooldown until { $until }.
 config-unusable = the config cannot be used (look at all of it with `koboshi check`, or name another file with --config):
-cool-past = { $time } is in the past. To end a cooldown: koboshi resume { $key }
+cool-past = { $time } is in the past. To end a cooldown: { $command }
 key-unknown = No target has the key { $key }.
 key-unchanged = Nothing was changed.
 key-near = Did you mean one of these? { $near }
@@ -456,6 +456,20 @@ key-force = If it is right all the same, for example for a model that nobody has
 key-unknowable = It cannot be checked whether a target has the key { $key }: no config was found, and no gateway has used this store. Name a config with --config or a gateway with --url, or add --force.
 journal-empty = No entry matches.
 journal-pruned = Entries deleted: { $count }
+journal-fault = fault
+journal-remedy = remedy
+journal-breaker = breaker
+journal-gate = gate
+journal-cooldown = cooldown
+journal-lease = lease
+journal-store = store
+journal-operator = operator
+time-no-instant = `{ $text }` cannot be read as a time with its zone: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]
+time-no-length = `{ $text }` is not a length of time: write it like 30s, 45m, 2h or 1d
+time-neither = `{ $text }` is neither a length of time such as 2h nor a time with its zone such as 2026-11-15T12:00:00Z
+key-of-one-process = { $key } is about the network of one machine: its process alone keeps it, and it cannot be set from here
+store-memory = memory (a restart forgets it)
+store-redis = Redis at { $address }
 
 ## Reason words of a supervisor's log
 
@@ -535,6 +549,7 @@ check-described = . The keys are described in docs/config.md.
 
 init-done = { $place } is written.
 init-found = Keys found in the environment: { $names }.
+init-keyless = Used without a key: { $names }.
 init-none = No API key was found in the environment, so the file has a demo route that the simulated provider answers.
 init-next = Next: check it with `koboshi check`, then start `koboshi serve`.
 init-folder = { $place } is a folder: name a file in it, such as { $file }
@@ -543,6 +558,7 @@ init-cannot-write = cannot write { $place }: { $reason }
 init-ask-language = Language of the comments, en or ja [{ $default }]:
 init-ask-providers = Which providers do you want to use? Numbers or names with commas between them, or `none` [{ $default }]:
 init-ask-found = key found
+init-ask-keyless = no key needed
 init-ask-missing = { $name } is not set
 init-ask-nobody = none
 init-ask-unknown = `{ $name }` is not in the list.
@@ -558,6 +574,70 @@ import-left = not translated:
 import-changed = not quite the same:
 import-todo = to do:
 import-variables = Set these variables before you start it: { $names }
+
+## koboshi repair
+
+repair-too-long = { $name } is too long for the arguments of a call
+repair-not-json = { $name } is not JSON: { $why }
+repair-not-schema = { $name } is not a usable JSON Schema: { $why }
+repair-finish-unknown = --finish { $reason } is not known and changes nothing. Known are: { $known }
+repair-changed = { $what } ({ $name }, byte { $at }): { $said }
+repair-refused = { $what } ({ $name }, line { $line }, column { $column })
+repair-refused-label = refused:
+repair-detail = Detail: { $reason }
+
+repair-change-outside-dropped = text around the object was left out
+repair-change-blank-dropped = white space that JSON does not know was left out
+repair-change-comment-dropped = a comment was left out
+repair-change-key-quoted = a key was put in quotation marks
+repair-change-word-quoted = a word was put in quotation marks
+repair-change-quotes-changed = other quotation marks were read as double ones
+repair-change-quotes-escaped = quotation marks inside a string were escaped
+repair-change-controls-escaped = control characters inside a string were escaped
+repair-change-apostrophe-unescaped = an escaped apostrophe was read as an apostrophe
+repair-change-backslashes-escaped = backslashes that begin no escape were kept
+repair-change-string-form-read = a string in another notation was read
+repair-change-strings-joined = strings with a plus between them were joined
+repair-change-separator-read = another separator was read as a colon or a comma
+repair-change-colon-added = a missing colon was added
+repair-change-comma-added = a missing comma was added
+repair-change-comma-dropped = a comma too many was left out
+repair-change-literal-read = a literal of Python was read
+repair-change-tuple-read = a tuple was read as an array
+repair-change-number-read = a number in another notation was read
+repair-change-duplicate-dropped = a key that came twice with the same value was kept once
+repair-change-object-closed = the missing end of an object was added
+repair-change-closer-dropped = a closing bracket too many was left out
+repair-change-string-unwrapped = the arguments were taken out of a string
+repair-change-list-unwrapped = the arguments were taken out of a list
+repair-change-envelope-unwrapped = the arguments were taken out of an object with name and arguments
+repair-change-markup-read = arguments written as tags were read
+repair-change-call-read = arguments written as a call were read
+repair-change-others-dropped = of several objects, the only one that fits the schema was kept
+repair-change-empty-read = an empty text was read as no arguments
+repair-change-to-number = a text became a number, as the schema demands
+repair-change-to-boolean = a text became true or false, as the schema demands
+repair-change-to-text = a number became a text, as the schema demands
+repair-change-to-array = a value became a list of one, as the schema demands
+repair-change-decoded = a list or an object was taken out of a string
+repair-change-enum-case = a value was written in the case that the schema has
+repair-change-null-dropped = a null that the schema does not allow was left out
+
+repair-defect-unreadable = this is neither JSON nor another notation that is known
+repair-defect-cut = the text ends in the middle
+repair-defect-cut-by-limit = the output limit cut the text off
+repair-defect-ambiguous = this can be read in more than one way
+repair-defect-bad-escape = a backslash cannot be read in one way only
+repair-defect-bad-number = a number cannot be read in one way only
+repair-defect-missing-value = a value is missing
+repair-defect-duplicate-key = a key comes twice with different values
+repair-defect-several-objects = several objects follow each other, and one call has one
+repair-defect-not-an-object = the arguments are no JSON object
+repair-defect-empty = there are no arguments
+repair-defect-other-tool = these are the arguments of another tool
+repair-defect-schema = the arguments do not fit the schema
+repair-defect-too-deep = the arguments are nested too deeply
+repair-defect-too-long = the arguments are longer than allowed
 
 ## koboshi serve
 

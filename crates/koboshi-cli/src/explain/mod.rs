@@ -10,9 +10,6 @@ mod own;
 mod render;
 mod zone;
 
-use std::io::ErrorKind;
-use std::path::Path;
-
 use jiff::Zoned;
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::{Confidence, Fault, Kind};
@@ -20,7 +17,7 @@ use koboshi_report::phrase::{Lang, Phrases};
 
 use crate::args::{ExplainArgs, Format, InputKind};
 use crate::input::Input;
-use crate::{Exit, Failure, clock, rules, settings};
+use crate::{Exit, Failure, clock, input, rules, settings};
 
 /// What was read, and how.
 pub(crate) struct Explained<'a> {
@@ -64,22 +61,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
 
 /// The input, or why there is none that could be judged.
 fn read(args: &ExplainArgs, phrases: &Phrases, lang: Lang) -> Result<Input, Failure> {
-    let name = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
-        None => say(phrases, lang, "input-stdin", &[]),
-        Some(path) if lang == Lang::Ja => format!("「{}」", path.display()),
-        Some(path) => path.display().to_string(),
-    };
+    let name = input::name_of(args.file.as_deref(), lang);
+    let name = name.unwrap_or_else(|| say(phrases, lang, "input-stdin", &[]));
     let failure =
         |id: &str, why: &str| Failure::new(say(phrases, lang, id, &[("name", name.as_str()), ("why", why)]));
-    let input = Input::read(args.file.as_deref()).map_err(|error| {
-        let id = match error.kind() {
-            ErrorKind::IsADirectory => "input-directory",
-            ErrorKind::NotFound => "input-missing",
-            ErrorKind::PermissionDenied => "input-denied",
-            _ => "input-unreadable",
-        };
-        failure(id, &error.to_string())
-    })?;
+    let input = Input::read(args.file.as_deref())
+        .map_err(|error| failure(input::why_unreadable(&error), &error.to_string()))?;
     // A status, an exit code or an error flag says something even where the text says nothing.
     let told = args.status.is_some() || args.exit_code.is_some() || args.is_error.is_some();
     if input.is_empty() && !told {

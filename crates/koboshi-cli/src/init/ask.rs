@@ -29,24 +29,25 @@ impl Dialog<'_> {
         }
     }
 
-    /// Which providers; Enter takes those whose keys are there.
+    /// Which providers; Enter takes those that the environment tells of.
     pub(super) fn providers(&mut self, say: &Say, known: &[Choice]) -> Result<Vec<Choice>, Failure> {
         for (number, choice) in known.iter().enumerate() {
-            let state = match (choice.is_ready(), choice.offer.keys.first()) {
-                (false, Some(name)) => say.text("init-ask-missing", &[("name", name)]),
-                _ => say.text("init-ask-found", &[]),
+            let state = match choice.offer.keys.first() {
+                None => say.text("init-ask-keyless", &[]),
+                Some(_) if choice.is_ready() => say.text("init-ask-found", &[]),
+                Some(name) => say.text("init-ask-missing", &[("name", name)]),
             };
             self.say(&format!("  {:>2}  {:<11} {state}", number + 1, choice.offer.name))?;
         }
         let ready: Vec<&str> =
-            known.iter().filter(|choice| choice.is_ready()).map(|choice| choice.offer.name).collect();
+            known.iter().filter(|choice| choice.is_found()).map(|choice| choice.offer.name).collect();
         let nobody = say.text("init-ask-nobody", &[]);
         let default = if ready.is_empty() { nobody } else { ready.join(",") };
         let question = say.text("init-ask-providers", &[("default", &default)]);
         loop {
             let answer = self.ask(&question)?;
             match answer.as_str() {
-                "" => return Ok(known.iter().filter(|choice| choice.is_ready()).cloned().collect()),
+                "" => return Ok(known.iter().filter(|choice| choice.is_found()).cloned().collect()),
                 "none" => return Ok(Vec::new()),
                 _ => {}
             }
@@ -109,6 +110,7 @@ mod tests {
         let (lang, names, said) = answered("\n\n");
         assert_eq!((lang, names), (Lang::En, vec!["gemini"]));
         assert!(said.contains("OPENAI_API_KEY is not set") && said.contains("[gemini]"), "{said}");
+        assert!(said.contains("ollama      no key needed") && !said.contains("OLLAMA_HOST"), "{said}");
     }
 
     #[test]

@@ -6,8 +6,7 @@ use koboshi_store::What;
 
 use crate::args::{ConfigFileArgs, Format, LangArgs};
 
-use super::journal::{Since, parse_what};
-use super::person::parse_length;
+use super::journal::parse_what;
 
 pub(crate) const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -97,11 +96,12 @@ pub(crate) struct CoolArgs {
     /// The key, such as `provider:openai`, `model:gpt-4o` or `target:openai/gpt-4o`
     pub(crate) key: ScopeKey,
     /// For how long: 30s, 45m, 2h, 1d
-    #[arg(long = "for", value_name = "LENGTH", value_parser = parse_length, required_unless_present = "until")]
-    pub(crate) length: Option<std::time::Duration>,
+    // Read later, so that what is wrong with it is said in the reader's language; so are the other times.
+    #[arg(long = "for", value_name = "LENGTH", required_unless_present = "until")]
+    pub(crate) length: Option<String>,
     /// Until when
-    #[arg(long, value_name = "TIME", value_parser = crate::clock::parse, conflicts_with = "length")]
-    pub(crate) until: Option<jiff::Zoned>,
+    #[arg(long, value_name = "TIME", conflicts_with = "length")]
+    pub(crate) until: Option<String>,
     /// Why: it is shown by `koboshi status` and told to clients
     #[arg(long, value_name = "TEXT", visible_alias = "why")]
     pub(crate) reason: Option<String>,
@@ -115,11 +115,11 @@ pub(crate) struct CoolArgs {
 #[derive(Debug, Args)]
 pub(crate) struct JournalArgs {
     /// Only entries from then on: a length of time ago, or an instant
-    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
-    pub(crate) since: Option<Since>,
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
     /// Only entries before then: a length of time ago, or an instant
-    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
-    pub(crate) until: Option<Since>,
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
     /// What it is about: fault, remedy, breaker, gate, cooldown, lease, store, operator
     #[arg(long, value_name = "WHAT", value_parser = parse_what)]
     pub(crate) what: Option<What>,

@@ -4,51 +4,34 @@ use std::io::{self, Write};
 
 use anstream::stdout;
 use anstyle::Style;
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use koboshi_store::{Entry, Query, What};
 
 use super::Found;
 use super::args::JournalArgs;
 use super::say::{Say, plain};
 use crate::args::Format;
+use crate::say::width;
 use crate::{Exit, Failure, clock};
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
 /// A point in time: an instant, or so long ago.
-#[derive(Debug, Clone)]
-pub(crate) enum Since {
-    At(Zoned),
-    Ago(std::time::Duration),
-}
-
-impl Since {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(length) = super::person::parse_length(text) {
-            return Ok(Self::Ago(length));
-        }
-        clock::parse(text).map(Self::At).map_err(|_| {
-            format!(
-                "`{text}` is neither a length of time such as 2h nor an instant such as 2026-11-15T12:00:00Z"
-            )
-        })
+fn since(text: &str, say: &Say) -> Result<Timestamp, Failure> {
+    if let Some(length) = super::say::parse_length(text) {
+        return Ok(say.now.timestamp().saturating_sub(length).unwrap_or(Timestamp::MIN));
     }
-
-    fn instant(&self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::At(at) => at.timestamp(),
-            Self::Ago(length) => now.saturating_sub(*length).unwrap_or(Timestamp::MIN),
-        }
-    }
+    let at = clock::parse(text).map_err(|_| Failure::new(say.text("time-neither", &[("text", text)])))?;
+    Ok(at.timestamp())
 }
 
 pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
     let Found { source, say } = &Found::look(&args.state)?;
     let now = say.now.timestamp();
     let query = Query {
-        from: args.since.as_ref().map(|since| since.instant(now)),
-        to: args.until.as_ref().map(|until| until.instant(now)),
+        from: args.since.as_deref().map(|text| since(text, say)).transpose()?,
+        to: args.until.as_deref().map(|text| since(text, say)).transpose()?,
         what: args.what,
         kind: args.kind.clone(),
         key: args.target.clone(),
@@ -76,24 +59,31 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
     if entries.is_empty() {
         writeln!(out, "{}", say.text("journal-empty", &[]))?;
     }
+    let widest = What::ALL.iter().map(|what| width(&word_for(*what, say))).max().unwrap_or_default();
     for entry in &entries {
-        line(&mut out, say, entry)?;
+        line(&mut out, say, entry, widest)?;
     }
     Ok(Exit::Good)
 }
 
-fn line(out: &mut impl Write, say: &Say, entry: &Entry) -> io::Result<()> {
+/// What an entry tells of, in the reader's language.
+fn word_for(what: What, say: &Say) -> String {
+    say.text(&format!("journal-{}", what.name()), &[])
+}
+
+fn line(out: &mut impl Write, say: &Say, entry: &Entry, widest: usize) -> io::Result<()> {
     let words = [
         entry.kind.as_deref().map(plain),
         entry.key.as_ref().map(ToString::to_string),
         entry.agent.as_deref().map(plain),
     ];
     let words = words.into_iter().flatten().collect::<Vec<_>>().join("  ");
-    let (time, what, text) = (say.time(entry.at), entry.what.name(), plain(&entry.text));
+    let (time, what, text) = (say.time(entry.at), word_for(entry.what, say), plain(&entry.text));
+    let gap = widest.saturating_sub(width(&what));
     writeln!(
         out,
-        "{QUIET}{time}{QUIET:#}  {what:<8}  {STRONG}{words}{STRONG:#}  {text}  {QUIET}{}{QUIET:#}",
-        entry.node
+        "{QUIET}{time}{QUIET:#}  {what}{:gap$}  {STRONG}{words}{STRONG:#}  {text}  {QUIET}{}{QUIET:#}",
+        "", entry.node
     )
 }
 

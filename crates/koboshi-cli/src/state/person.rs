@@ -4,7 +4,6 @@
 //! would change nothing and look as if it had.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use anstream::{stderr, stdout};
 use jiff::Timestamp;
@@ -59,7 +58,9 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
         if let Some(key) = &idle {
             writeln!(out, "{}", say.text("resume-nothing", &[("key", &key.to_string())]))?;
             for key in &above {
-                writeln!(out, "{}", say.text("resume-above", &[("key", &key.to_string())]))?;
+                let (name, command) = (key.to_string(), say.resume_command(key));
+                let said = say.text("resume-above", &[("key", &name), ("command", &command)]);
+                writeln!(out, "{said}")?;
             }
         }
         if resumed.is_empty() && idle.is_none() {
@@ -70,24 +71,19 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {
-    if !args.key.is_shared() {
-        return Err(Failure::new(format!(
-            "`{}` is about the network of one machine: it is kept by its process alone and cannot be set from here",
-            args.key
-        )));
-    }
     let Found { mut source, say } = Found::look(&args.state)?;
+    if !args.key.is_shared() {
+        let key = args.key.to_string();
+        return Err(Failure::new(say.text("key-of-one-process", &[("key", &key)])));
+    }
     let now = say.now.timestamp();
-    let until = match (args.length, &args.until) {
-        (Some(length), _) => now.saturating_add(length).unwrap_or(Timestamp::MAX),
-        (None, Some(until)) => until.timestamp(),
-        (None, None) => {
-            return Err(Failure::new("say until when: --for 2h, or --until 2026-11-15T12:00:00Z"));
-        }
+    let until = match (&args.length, &args.until) {
+        (Some(length), _) => now.saturating_add(say.length(length)?).unwrap_or(Timestamp::MAX),
+        (None, until) => say.instant(until.as_deref().unwrap_or_default())?,
     };
     if until <= now {
-        let (time, key) = (say.time(until), args.key.to_string());
-        return Err(Failure::new(say.text("cool-past", &[("time", &time), ("key", &key)])));
+        let (time, command) = (say.time(until), say.resume_command(&args.key));
+        return Err(Failure::new(say.text("cool-past", &[("time", &time), ("command", &command)])));
     }
     let keys = match source.known(now)?.meaning(&args.key) {
         Meaning::Keys(keys) => keys,
@@ -144,11 +140,4 @@ pub(super) fn write_near(out: &mut impl Write, say: &Say, near: &[String]) -> io
         return Ok(());
     }
     writeln!(out, "{}", say.text("key-near", &[("near", &near.join(", "))]))
-}
-
-/// `2h`, `90m`, `1h30m`: a length of time that a person types.
-pub(crate) fn parse_length(text: &str) -> Result<Duration, String> {
-    koboshi::wait::parse_duration(text)
-        .filter(|length| !length.is_zero())
-        .ok_or_else(|| format!("`{text}` is not a length of time: write it like 30s, 45m, 2h or 1d"))
 }

@@ -73,7 +73,7 @@ impl Gateway {
             rows: answer.rows,
             unreadable: unreadable.map(|one| Unreadable { slot: one.slot, why: one.why }).collect(),
             gateways: answer.gateways,
-            kept_in: Some(answer.store.trim_start_matches("the store file ").to_owned()),
+            kept_in: Some(answer.store),
             trouble: answer.trouble,
         })
     }

@@ -2,29 +2,55 @@
 
 use jiff::{Timestamp, Zoned};
 use koboshi::key::ScopeKey;
+use koboshi::redact::Redactor;
 use koboshi_config::Config;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::StateArgs;
-use crate::{Failure, clock};
+use crate::say::store_place;
+use crate::{Failure, clock, shell};
 
 pub(super) struct Say {
     phrases: Phrases,
     lang: Lang,
     pub(super) now: Zoned,
+    /// What a command of the same place needs behind its key.
+    flags: String,
 }
 
 impl Say {
     pub(super) fn new(args: &StateArgs, config: &Config) -> Result<Self, Failure> {
         let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
         let now = args.now.clone().unwrap_or_else(clock::now);
-        Ok(Self { phrases, lang: args.lang.get(config), now })
+        Ok(Self { phrases, lang: args.lang.get(config), now, flags: flags_of(args) })
     }
 
     pub(super) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
+    }
+
+    /// The command that resumes a key at the place that was asked, as it must be typed.
+    pub(super) fn resume_command(&self, key: &ScopeKey) -> String {
+        format!("koboshi resume {}{}", shell::word(&key.to_string()), self.flags)
+    }
+
+    /// An instant as a person types it.
+    pub(super) fn instant(&self, text: &str) -> Result<Timestamp, Failure> {
+        let at = clock::parse(text);
+        Ok(at.map_err(|_| Failure::new(self.text("time-no-instant", &[("text", text)])))?.timestamp())
+    }
+
+    /// A length of time as a person types it.
+    pub(super) fn length(&self, text: &str) -> Result<Duration, Failure> {
+        parse_length(text).ok_or_else(|| Failure::new(self.text("time-no-length", &[("text", text)])))
+    }
+
+    /// Where a store is.
+    pub(super) fn store_place(&self, place: &str) -> String {
+        store_place(place, |id, args| self.text(id, args))
     }
 
     /// Sentences one after the other.
@@ -71,13 +97,24 @@ pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
 }
 
-/// The command that resumes a key, as it must be typed: names may hold spaces and quotes.
-pub(super) fn resume_command(key: &ScopeKey) -> String {
-    let key = key.to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || ":/_-.@+=,".contains(c);
-    if key.chars().all(plain) {
-        format!("koboshi resume {key}")
-    } else {
-        format!("koboshi resume '{}'", key.replace('\'', r"'\''"))
-    }
+/// `2h`, `90m`, `1h30m`: a length of time that a person types.
+pub(super) fn parse_length(text: &str) -> Option<Duration> {
+    koboshi::wait::parse_duration(text).filter(|length| !length.is_zero())
+}
+
+/// The flags that lead another command to the same place. What comes from the environment need not be said again; a password is not
+/// repeated, so a command with one must be completed by the person who has it.
+fn flags_of(args: &StateArgs) -> String {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let given = [
+        ("--store", args.store.clone()),
+        ("--url", args.url.clone()),
+        ("--admin-key-file", path(&args.admin_key_file)),
+        ("--config", path(&args.config.file)),
+    ];
+    let redactor = Redactor::new();
+    given
+        .into_iter()
+        .filter_map(|(flag, value)| Some(format!(" {flag} {}", shell::word(&redactor.redact(&value?)))))
+        .collect()
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Found;
 use super::args::StatusArgs;
 use super::person::write_near;
-use super::say::{Say, plain, resume_command};
+use super::say::{Say, plain};
 use super::source::{Source, Status};
 use crate::args::Format;
 use crate::{Exit, Failure};
@@ -48,8 +48,9 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         Format::Text => text(source, say, args.key.as_ref(), &status)?,
         Format::Json => {
             let unreadable = status.unreadable.iter();
+            let store = status.kept_in.as_deref().unwrap_or(source.place());
             let document = json!({
-                "store": status.kept_in.as_deref().unwrap_or(source.place()),
+                "store": store.strip_prefix("the store file ").unwrap_or(store),
                 "gateway": matches!(source, Source::Remote(_)).then(|| source.place()),
                 "exists": source.exists(),
                 "now": now,
@@ -106,9 +107,12 @@ fn text(source: &Source, say: &Say, key: Option<&ScopeKey>, status: &Status) -> 
         writeln!(out, "{WARN}!{WARN:#} {}", say.text("status-trouble", &[("why", &plain(why))]))?;
     }
     let read = match kept_in {
-        Some(store) => say.text("status-remote", &[("place", source.place()), ("store", &plain(store))]),
+        Some(store) => {
+            let store = plain(&say.store_place(store));
+            say.text("status-remote", &[("place", source.place()), ("store", &store)])
+        }
         None => {
-            let mut said = vec![say.text("status-store", &[("place", source.place())])];
+            let mut said = vec![say.text("status-store", &[("place", &say.store_place(source.place()))])];
             said.extend(age(say, gateways));
             say.sentences(&said)
         }
@@ -180,7 +184,7 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
         writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(&row.detail))?;
     }
     if row.state == RowState::Parked {
-        writeln!(out, "    {}", say.text("status-resume", &[("command", &resume_command(&row.key))]))?;
+        writeln!(out, "    {}", say.text("status-resume", &[("command", &say.resume_command(&row.key))]))?;
     }
     Ok(())
 }

@@ -6,10 +6,11 @@
 pub(crate) mod pages;
 pub(crate) mod served;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
 /// What a run left behind.
@@ -63,6 +64,26 @@ pub(crate) fn scratch(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
+}
+
+/// Runs the command with both outputs on one terminal, as a person sees it.
+pub(crate) fn on_terminal(mut command: Command) -> String {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let side = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let mut child = command.stdin(Stdio::null()).stdout(side()).stderr(side()).spawn().unwrap();
+    // The other side must have no owner but the child: its end is the end of what there is to read.
+    drop(command);
+    let mut said = Vec::new();
+    let mut screen = std::fs::File::from(terminal);
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = screen.read(&mut buffer) {
+        said.extend_from_slice(buffer.get(..count).unwrap());
+    }
+    child.wait().unwrap();
+    String::from_utf8(said).unwrap()
 }
 
 /// A file of the repository.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::at::At;
 use crate::check::{MOST, Problem};
 use crate::config::{Config, Language, StorePlace};
-use crate::gateway::{SIM, WELL_KNOWN};
+use crate::gateway::{SIM, WELL_KNOWN, open_to_others};
 use crate::load::Mistake;
 use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
@@ -102,16 +102,8 @@ fn open_to_everybody(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     if config.serve.is_loopback() || has_keys {
         return None;
     }
-    let address = config.serve.listen;
-    let message = text!(
-        "`serve.listen` is {address}, which others can reach, and there are no `keys`: the gateway refuses to start",
-        "`serve.listen` が {address} で、ほかのマシンから接続できるのに `keys` がありません。ゲートウェイは起動しません"
-    );
-    let hint = words(
-        "add a client's key to `keys`, or listen on `127.0.0.1`",
-        "`keys` にクライアントのキーを追加するか、`127.0.0.1` で待ち受けてください",
-    );
-    Some(walk.problem(&listen.at, listen.spot, message, Some(hint.into())))
+    let (message, hint) = open_to_others(config.serve.listen);
+    Some(walk.problem(&listen.at, listen.spot, message, Some(hint)))
 }
 
 /// With one hash under two names, nobody can tell whose request it was.

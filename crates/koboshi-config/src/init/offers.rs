@@ -10,22 +10,30 @@ pub struct Offer {
     pub name: &'static str,
     /// Which API it has.
     pub kind: ProviderKind,
-    /// Variables that may hold its key, or what else tells that it is there; the first one that is set counts.
+    /// Variables that may hold its key; the first one that is set counts. None where no key is needed.
     pub keys: &'static [&'static str],
     /// Variables that must be set besides.
     pub also: &'static [&'static str],
-    /// The variable with another address.
-    pub(super) address: Option<&'static str>,
+    /// The variable with another address. Where no key is needed, it tells that the provider is there.
+    pub address: Option<&'static str>,
     /// Its address, where it is not known from the kind.
     pub(super) base_url: Option<&'static str>,
     /// Names of its own models, as patterns; none means that it has those of many vendors.
-    pub(super) patterns: &'static [&'static str],
+    pub patterns: &'static [&'static str],
     /// The model that answers when another provider has failed; empty where names are the user's own.
-    pub(super) stand_in: &'static str,
+    pub stand_in: &'static str,
     /// A smaller model of the same provider, for when there is no other provider.
     pub(super) smaller: Option<&'static str>,
     /// Whether it is shown to those who have not chosen it.
     pub(super) is_common: bool,
+}
+
+impl Offer {
+    /// Whether it cannot be used without a key.
+    #[must_use]
+    pub const fn needs_key(&self) -> bool {
+        !self.keys.is_empty()
+    }
 }
 
 const fn openai_like(
@@ -120,7 +128,7 @@ pub const OFFERS: &[Offer] = &[
         address: Some("OLLAMA_HOST"),
         base_url: None,
         is_common: true,
-        ..openai_like("ollama", &["OLLAMA_HOST"], "", &[], "llama3.2")
+        ..openai_like("ollama", &[], "", &[], "llama3.2")
     },
 ];
 

@@ -44,8 +44,9 @@ fn whichever_keys_are_there_the_file_can_be_used_in_both_languages() {
             .filter(|(at, _)| chosen & (1 << at) != 0)
             .map(|(_, offer)| offer)
             .collect();
-        let names: Vec<&str> =
-            offers.iter().flat_map(|offer| offer.keys.iter().take(1).chain(offer.also)).copied().collect();
+        let telling = |offer: &&'static Offer| offer.keys.first().copied().or(offer.address);
+        let also = offers.iter().flat_map(|offer| offer.also).copied();
+        let names: Vec<&str> = offers.iter().filter_map(telling).chain(also).collect();
         let lookup = environment(&names);
         let choices = found(&lookup);
         assert_eq!(choices.len(), offers.len());
@@ -130,6 +131,18 @@ fn other_addresses_are_taken_over_and_our_own_is_not() {
     assert_eq!(with("anthropic", "https://llm.example").as_deref(), Some("https://llm.example/v1"));
     assert_eq!(with("openai", "http://127.0.0.1:4141/v1"), None);
     assert_eq!(with("openai", "http://user:pw@host/v1"), None, "a password is no part of a file");
+}
+
+#[test]
+fn a_provider_without_keys_is_used_when_it_is_chosen_and_offered_when_it_has_an_address() {
+    let ollama = OFFERS.iter().find(|offer| offer.name == "ollama").unwrap();
+    let chosen = look(ollama, &|_| None);
+    assert!(chosen.is_ready() && !chosen.is_found(), "it needs no key, and nothing tells that it is there");
+    let config = loaded(&text(&[chosen], Language::En), &|_| None).config;
+    assert_eq!(config.providers["ollama"].base_url, None, "at its usual address");
+    let (text, Loaded { config, .. }) = written(&["OLLAMA_HOST"]);
+    assert_eq!(config.providers["ollama"].base_url.as_deref(), Some("http://localhost:11434/v1"));
+    assert!(!text.contains("OLLAMA_HOST"), "an address is no key: {text}");
 }
 
 #[test]

@@ -86,12 +86,20 @@ impl Reader<'_> {
                 let named = is_one_variable(text) && is_plain_variable(text.trim_matches(['$', '{', '}']));
                 let open = hide == Hide::No || named;
                 let quoted = self.source.quote(text);
-                let hint = open.then(|| text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください"));
+                let hint = if open {
+                    text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
+                } else {
+                    words(
+                        "write a list that takes it from an environment variable: `[\"${NAME}\"]`",
+                        "環境変数から読み込むリストにしてください: `[\"${NAME}\"]`",
+                    )
+                    .into()
+                };
                 let message = text!(
                     "`{shown}` must be a list, not a single text",
                     "`{shown}` は 1 つの文字列ではなくリストにしてください"
                 );
-                return Err(wrong(node, message, hint));
+                return Err(wrong(node, message, Some(hint)));
             }
             _ if hide == Hide::Yes => {
                 return Err(wrong(

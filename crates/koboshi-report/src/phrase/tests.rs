@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use koboshi::args::{ChangeKind, Defect};
 use koboshi::fault::{Fault, Kind, Sub};
 
 use super::{Lang, Phrases};
@@ -30,7 +31,8 @@ const TOOL_CATEGORIES: &str = "font missing_module missing_command version_confl
 const TEXTS: &str = "check-good check-one-warning check-warnings check-warning check-no-file check-all-defaults check-differs check-default \
     check-one-problem check-problems check-not-shown check-described \
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
-    init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-cannot-read import-there import-done import-left \
+    init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-cannot-read import-there import-done import-left \
+    repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
     import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
@@ -54,6 +56,8 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
     limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above cool-done journal-empty journal-pruned \
+    journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator \
+    time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
     guard-what-similar-errors guard-what-alternating-errors guard-what-any-errors guard-what-same-call \
     guard-what-cycle guard-what-stagnation guard-what-depth guard-what-width guard-label-example \
     guard-label-steps guard-step-use-installed guard-step-name-versions guard-step-other-place guard-step-free-room \
@@ -78,6 +82,13 @@ const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
+}
+
+/// What is said of the arguments of a call, by the names that the core has for it.
+fn repairs() -> impl Iterator<Item = String> {
+    let changes = ChangeKind::ALL.iter().map(|change| format!("repair-change-{}", change.name()));
+    let defects = Defect::ALL.iter().map(|defect| format!("repair-defect-{}", defect.name()));
+    changes.chain(defects).map(|id| id.replace('_', "-"))
 }
 
 /// Every id (with attribute) of a file and the text that belongs to it.
@@ -148,7 +159,7 @@ fn every_tool_category_and_label_speaks_both_languages() {
             assert!(phrases.tool_message(lang, category).is_some());
             assert!(phrases.tool_suggestion(lang, category).is_some());
         }
-        for id in TEXTS.split(' ') {
+        for id in TEXTS.split(' ').map(str::to_owned).chain(repairs()) {
             let id = id.replace('_', "-");
             assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
         }
@@ -189,6 +200,7 @@ fn no_entry_is_left_over() {
     }
     TOOL_CATEGORIES.split(' ').for_each(|category| both(format!("tool-{category}")));
     OWN.split_whitespace().for_each(|id| both(id.to_owned()));
+    known.extend(repairs());
     assert_eq!(entries(Lang::En).into_keys().collect::<BTreeSet<_>>(), known);
 }
 
@@ -197,7 +209,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason message said store address ago failed value places file default names";
+        origin host length reason message said store address ago failed value places file default names text";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
@@ -384,6 +396,18 @@ fn nothing_unhelpful_is_said() {
     ] {
         assert!(both(Lang::En, Kind::Timeout, Some(sub)).contains(en));
         assert!(both(Lang::Ja, Kind::Timeout, Some(sub)).contains(ja));
+    }
+}
+
+/// Of an answer that was not streamed, no part has arrived: a part is spoken of only where there is one.
+#[test]
+fn a_closed_connection_speaks_of_a_part_only_where_one_arrived() {
+    let phrases = phrases();
+    for (lang, condition) in
+        [(Lang::En, "If a part of the answer has arrived,"), (Lang::Ja, "応答の一部が届いている場合は、")]
+    {
+        let suggestion = phrases.suggestion(lang, Kind::ConnectionClosed, None);
+        assert!(suggestion.contains(condition), "{suggestion}");
     }
 }
 

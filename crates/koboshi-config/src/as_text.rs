@@ -1,0 +1,48 @@
+//! How to write a section that somebody wrote as a text.
+//!
+//! People write keys and passwords there, so the text itself is repeated only where it is surely the name of a file.
+
+use crate::mask;
+use crate::words::{Text, text, words};
+
+/// The right spelling of a section, where its keys alone would not say it.
+pub(crate) fn hint(path: &str, text: &str) -> Option<Text> {
+    Some(match path {
+        "keys" => words(
+            "write a name and the hash of the key, as in `keys: {alice: {sha256: 64-DIGITS}}`; `printf %s THE-KEY | sha256sum` prints it",
+            "`keys: {alice: {sha256: 64 桁の値}}` のように、名前とキーのハッシュを書いてください。ハッシュは `printf %s キー | sha256sum` で表示できます",
+        )
+        .into(),
+        "keys.*" | "admin" => words(
+            "write the hash of the key as `sha256`: `printf %s THE-KEY | sha256sum` prints it",
+            "キーのハッシュを `sha256` に書いてください。`printf %s キー | sha256sum` で表示できます",
+        )
+        .into(),
+        "providers.*" => words(
+            "write its keys below, as in `{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}`",
+            "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中にキーを書いてください",
+        )
+        .into(),
+        "store" => store(text),
+        _ => return None,
+    })
+}
+
+/// An address may hold a password, and what is no file may be one.
+fn store(text: &str) -> Text {
+    if mask::is_store_file(text) {
+        return text!("write `store: {{path: {text}}}`", "`store: {{path: {text}}}` と書いてください");
+    }
+    if text.contains("://") {
+        return words(
+            "write `store: {redis: \"${REDIS_URL}\"}`, with the address in an environment variable",
+            "アドレスを環境変数に入れて、`store: {redis: \"${REDIS_URL}\"}` と書いてください",
+        )
+        .into();
+    }
+    words(
+        "write `store: {path: FILE}` for a file, `store: {redis: ADDRESS}` for a Redis, or `store: memory`",
+        "ファイルなら `store: {path: ファイル名}`、Redis なら `store: {redis: アドレス}`、メモリなら `store: memory` と書いてください",
+    )
+    .into()
+}
