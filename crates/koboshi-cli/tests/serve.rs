@@ -200,7 +200,7 @@ fn it_says_in_the_readers_language_where_the_store_is() {
     for (store, en, ja) in [
         ("memory", "store         memory (a restart forgets it)", "メモリ（再起動すると消えます）"),
         (&file, &*format!("store         {file}"), &*format!("ストア        {file}")),
-        ("redis://127.0.0.1:1", "store         Redis at 127.0.0.1:1", "Redis（127.0.0.1:1）"),
+        ("redis://127.0.0.1:1", "store         Redis at 127.0.0.1:1", "Redis サーバー（127.0.0.1:1）"),
     ] {
         for (lang, words) in [("en", en), ("ja", ja)] {
             let (said, _, mut child) = started(folder.path(), &["--store", store, "--lang", lang], &[]);

@@ -469,7 +469,7 @@ time-no-length = `{ $text }` を時間の長さとして読み取れません。
 time-neither = `{ $text }` を時間の長さとしても時刻としても読み取れません。2h や、タイムゾーン付きの 2026-11-15T12:00:00Z のように書いてください。
 key-of-one-process = { $key } は 1 台のマシンのネットワークについてのキーです。そのマシンのプロセスだけが管理しているため、ここからは設定できません。
 store-memory = メモリ（再起動すると消えます）
-store-redis = Redis（{ $address }）
+store-redis = Redis サーバー（{ $address }）
 
 ## スーパーバイザーのログに残る理由
 
