@@ -81,6 +81,8 @@ pub struct ServeConfig {
     pub deadline: Duration,
     /// A client's own vendor key goes to that vendor, and to nobody else.
     pub passthrough: bool,
+    /// Metrics and the details of readiness are given to everybody who can reach the gateway.
+    pub public_metrics: bool,
     /// What keeps a silent stream open.
     pub keep_alive: KeepAlive,
     /// How often.
@@ -105,6 +107,7 @@ impl Default for ServeConfig {
             drain: Duration::from_secs(30),
             deadline: Duration::from_secs(600),
             passthrough: false,
+            public_metrics: false,
             keep_alive: KeepAlive::Comment,
             keep_alive_every: Duration::from_secs(5),
             hold: Duration::from_secs(10),

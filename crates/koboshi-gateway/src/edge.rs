@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use koboshi::gate::Tenant;
 use koboshi_wire::chat::models;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::{Dialect, gemini, messages};
 use serde_json::json;
 
-use crate::auth::Caller;
+use crate::auth::{Caller, borrowed_tenant};
 use crate::core::Core;
 use crate::count;
 use crate::degrade::Hints;
@@ -25,6 +25,7 @@ use crate::endpoints::Vendor;
 use crate::flow::Flow;
 use crate::h1::body::{self, Unread};
 use crate::h1::{Request, Response};
+use crate::locality;
 use crate::page;
 use crate::plan::{Backing, Plan};
 use crate::program::Program;
@@ -49,7 +50,7 @@ pub(crate) struct Taken {
 pub(crate) async fn take(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Taken {
     let plan = core.world.plan();
     let page = page::allowed(&plan, &request.head.fields);
-    let stranger = page::check(&plan, &request.head.fields, page.is_some());
+    let stranger = page::check(&plan, &request.head, page.is_some());
     let flow = answer(core, plan, peer, request, stranger).await;
     Taken { flow, page }
 }
@@ -75,7 +76,7 @@ async fn answer(
 ) -> Flow {
     let door = door(&request.head.method, request.head.path(), &request.head.fields);
     let mut story = story(core, &plan, &request.head.fields);
-    story.is_local = peer.ip().to_canonical().is_loopback();
+    story.is_local = locality::is_local(peer, &request.head.fields);
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
     story.dialect = match door {
         // In the envelope of the client that asks.
@@ -99,7 +100,13 @@ async fn answer(
     match door {
         Door::Root => root::answer(core, &story, &request.head.fields),
         Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
-        Door::Ready => ready(core, &story),
+        Door::Ready => {
+            let is_trusted = locality::may_see_metrics(&plan, peer, &request.head.fields);
+            ready(core, &story, is_trusted)
+        }
+        Door::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
+            say(Refusal::metrics().told(&core.world, &plan, &story))
+        }
         Door::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             let heading = reply::head(200, kind, &story, &Disclosure::default());
@@ -154,11 +161,18 @@ fn let_in(
         }
         Caller::Stranger if plan.config.serve.passthrough => {
             own_key = vendor_key(head);
-            story.tenant = Tenant::new("passthrough");
+            // A key that cannot stand in a header would leave the gateway's own to be used.
+            if own_key.is_none() {
+                return Err(refuse(story, Refusal::key_unknown()));
+            }
         }
         Caller::Nobody => return Err(refuse(story, Refusal::key_missing())),
         Caller::Stranger => return Err(refuse(story, Refusal::key_unknown())),
     }
+    if let Some((_, tenant)) = &own_key {
+        story.tenant = tenant.clone();
+    }
+    let own_key = own_key.map(|(key, _)| key);
     if let Door::Models(dialect) | Door::Model(dialect) = door {
         let one = matches!(door, Door::Model(_)).then(|| model_in(head.path())).flatten();
         return Err(match listed(plan, dialect, one.as_deref()) {
@@ -169,6 +183,9 @@ fn let_in(
     story.trace = core.world.trace(&head.fields, story, door.operation());
     if !is_json(&head.fields) {
         return Err(refuse(story, Refusal::content_type()));
+    }
+    if let Some(encoding) = content_encoding(&head.fields) {
+        return Err(refuse(story, Refusal::content_encoding(encoding)));
     }
     if client_deadline(&head.fields).is_err() {
         return Err(refuse(story, Refusal::deadline()));
@@ -252,13 +269,20 @@ pub(crate) fn is_json(headers: &Fields) -> bool {
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The client's own key, as its vendor wants it.
-fn vendor_key(head: &Head) -> Option<HeaderValue> {
+/// How the body is compressed, if it is.
+fn content_encoding(headers: &Fields) -> Option<&str> {
+    let encoding = headers.get(CONTENT_ENCODING)?;
+    let encoding = std::str::from_utf8(encoding).unwrap_or("?").trim();
+    Some(encoding).filter(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
+}
+
+/// The client's own key, as its vendor wants it, and the tenant that it makes of the client.
+fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
     let in_query = key_in_query(head);
     let key = crate::auth::presented(&head.fields).or(in_query.as_deref())?;
     let mut value = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
     value.set_sensitive(true);
-    Some(value)
+    Some((value, borrowed_tenant(key)))
 }
 
 /// The body of a request, if it is there in time and not larger than that.
@@ -266,8 +290,8 @@ pub(crate) async fn read_body(plan: &Plan, request: &Request, most: usize) -> Re
     body::read(&request.line, most, plan.config.serve.body_time).await
 }
 
-/// Whether requests can be answered, and if not why.
-fn ready(core: &Core, story: &Story) -> Flow {
+/// Whether requests can be answered; who is trusted is told more, and if not why.
+fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
     let health = core.world.ledger.health();
     let backing = core.world.plan().backing();
     let why = match backing {
@@ -275,6 +299,10 @@ fn ready(core: &Core, story: &Story) -> Flow {
         Backing::Nothing => Some("no-provider"),
         _ => None,
     };
+    let status = if why.is_none() { 200 } else { 503 };
+    if !is_trusted {
+        return say_json(story, status, &json!({"ready": why.is_none()}));
+    }
     let mut body = json!({
         "ready": why.is_none(),
         "store": {"connected": health.connected, "journal_dropped": health.journal_dropped},
@@ -287,7 +315,7 @@ fn ready(core: &Core, story: &Story) -> Flow {
         body.insert("message".to_owned(), text("message").into());
         body.insert("suggestion".to_owned(), text("suggestion").into());
     }
-    say_json(story, if why.is_none() { 200 } else { 503 }, &body)
+    say_json(story, status, &body)
 }
 
 /// An error that is there at once.

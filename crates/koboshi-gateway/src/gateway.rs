@@ -72,6 +72,11 @@ pub enum StartError {
         "{0} can be reached from other machines, and no keys are set: add `keys` to the config, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
+    /// A reload would let everybody in: a file that is being written looks like that too.
+    #[error(
+        "it has no `keys` any more, and every local program could call: restart the gateway if that is what you want"
+    )]
+    KeysLost,
     /// The config cannot be served.
     #[error("{0}")]
     Plan(String),
@@ -183,6 +188,11 @@ impl Gateway {
             setup.seed,
         ));
         world.trace_to().map_err(StartError::Plan)?;
+        if world.plan().keys.are_needed() && world.plan().config.admin.sha256.is_none() {
+            let text =
+                "the admin API is closed: clients need keys here, and no admin key is set (admin.sha256)";
+            world.log.line(Level::Info, text, &json!({}));
+        }
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
         let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
@@ -243,6 +253,9 @@ impl Gateway {
             return Err(StartError::Open(config.serve.listen));
         }
         let before = self.world.plan();
+        if before.keys.are_needed() && config.keys.is_empty() {
+            return Err(StartError::KeysLost);
+        }
         let plan = plan(config, &self.world.zones, &*self.lookup, before.demo, Some(&before))?;
         self.world.adopt(plan);
         if let Err(error) = self.world.trace_to() {

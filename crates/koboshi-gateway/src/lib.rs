@@ -42,6 +42,7 @@ mod journey;
 mod known;
 mod learn;
 mod line;
+mod locality;
 mod log;
 mod meters;
 mod names;

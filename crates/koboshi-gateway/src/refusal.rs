@@ -130,9 +130,29 @@ impl Refusal {
         Self::of(Kind::Unauthorized, 401, "key-unknown")
     }
 
-    /// The admin key is missing or wrong; or none is set and the caller is on another machine.
-    pub(crate) const fn admin(is_key_set: bool) -> Self {
-        Self::of(Kind::Unauthorized, 401, if is_key_set { "admin-key" } else { "admin-local" })
+    /// The admin key is missing or wrong; or none is set and the caller is on another machine, or clients need keys.
+    pub(crate) const fn admin(is_key_set: bool, do_clients_need_keys: bool) -> Self {
+        let reason = match (is_key_set, do_clients_need_keys) {
+            (true, _) => "admin-key",
+            (false, true) => "admin-unset",
+            (false, false) => "admin-local",
+        };
+        Self::of(Kind::Unauthorized, 401, reason)
+    }
+
+    /// Metrics are not for everybody.
+    pub(crate) const fn metrics() -> Self {
+        Self::of(Kind::Unauthorized, 401, "metrics")
+    }
+
+    /// The request does not name one host, or names two.
+    pub(crate) const fn host_count() -> Self {
+        Self::bad("host-count")
+    }
+
+    /// The body is compressed.
+    pub(crate) fn content_encoding(encoding: &str) -> Self {
+        Self::of(Kind::InvalidRequest, 415, "content-encoding").with("encoding", shown(encoding))
     }
 
     /// Web pages of this origin may not call.
@@ -354,8 +374,12 @@ mod tests {
             Refusal::key_missing(),
             Refusal::key_unknown(),
             Refusal::admin_path("GET", "/koboshi/ui"),
-            Refusal::admin(true),
-            Refusal::admin(false),
+            Refusal::admin(true, true),
+            Refusal::admin(false, true),
+            Refusal::admin(false, false),
+            Refusal::metrics(),
+            Refusal::host_count(),
+            Refusal::content_encoding("gzip"),
             Refusal::origin("https://evil.example"),
             Refusal::host("evil.example"),
             Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),

@@ -13,7 +13,7 @@ mod openapi;
 mod status;
 mod targets;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -24,12 +24,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::auth::{is_key, presented};
 use crate::core::Core;
 use crate::edge::{is_json, read_body, say, say_bytes};
 use crate::flow::Flow;
 use crate::h1::Request;
 use crate::h1::body::Unread;
+use crate::locality::is_operator;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::story::Story;
@@ -57,10 +57,10 @@ pub(crate) async fn handle(
     request: &Request,
 ) -> Flow {
     let desk = Desk { core, plan, story, peer };
-    let answered = if may(plan, peer, request) {
+    let answered = if is_operator(plan, peer, &request.head.fields) {
         answer(&desk, request).await
     } else {
-        Err(Refusal::admin(plan.config.admin.sha256.is_some()))
+        Err(Refusal::admin(plan.config.admin.sha256.is_some(), plan.keys.are_needed()))
     };
     answered.unwrap_or_else(|refusal| say(refusal.told(&core.world, plan, story)))
 }
@@ -101,15 +101,6 @@ async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
         | "/koboshi/config"
         | "/koboshi/openapi.json" => Err(Refusal::method(request.head.method.as_str(), &path, "GET, HEAD")),
         _ => Err(Refusal::admin_path(request.head.method.as_str(), request.head.path())),
-    }
-}
-
-/// Whoever has the key, or sits at this machine where none is set.
-fn may(plan: &Plan, peer: SocketAddr, request: &Request) -> bool {
-    let local = |address: IpAddr| address.to_canonical().is_loopback();
-    match &plan.config.admin.sha256 {
-        Some(hash) => presented(&request.head.fields).is_some_and(|key| is_key(hash, key)),
-        None => local(peer.ip()) && local(plan.config.serve.listen.ip()),
     }
 }
 

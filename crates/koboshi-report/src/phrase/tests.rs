@@ -73,7 +73,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
 
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
 const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
-    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-origin refused-host refused-model \
+    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-content-encoding refused-origin refused-host refused-model \
     refused-no-provider refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
     refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
     refused-field-missing refused-field-twice refused-field-type refused-field-unknown refused-item-type refused-order \
@@ -209,7 +209,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason message said store address ago failed value places file default names text";
+        origin host length reason message said store address ago failed value places file default names text encoding";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

@@ -19,6 +19,8 @@ pub struct Head {
     pub method: Method,
     /// 1.0 or 1.1.
     pub version: Version,
+    /// Host and port where the target is a whole address.
+    authority: Option<String>,
     /// The path, and behind it what follows the question mark.
     target: String,
     path: usize,
@@ -85,6 +87,7 @@ impl Head {
         };
         let version = if version == 1 { Version::HTTP_11 } else { Version::HTTP_10 };
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| bad("this method is none"))?;
+        let authority = authority_in(target).map(str::to_owned);
         let target = own_part(target).to_owned();
         let path = target.find('?').unwrap_or(target.len());
         let fields = Fields::found(text.get(..length).unwrap_or_default(), request.headers);
@@ -95,6 +98,7 @@ impl Head {
             stays: stays(&fields, version),
             method,
             version,
+            authority,
             target,
             path,
             fields,
@@ -106,6 +110,12 @@ impl Head {
     #[must_use]
     pub fn path(&self) -> &str {
         self.target.get(..self.path).unwrap_or_default()
+    }
+
+    /// Host and port, where the request was for a whole address and not for a path alone.
+    #[must_use]
+    pub fn authority(&self) -> Option<&str> {
+        self.authority.as_deref()
     }
 
     /// What follows the question mark.
@@ -122,6 +132,15 @@ fn own_part(target: &str) -> &str {
     }
     let rest = target.split_once("://").map_or("", |(_, rest)| rest);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+}
+
+/// Host and port of a whole address.
+fn authority_in(target: &str) -> Option<&str> {
+    if target.starts_with('/') {
+        return None;
+    }
+    let (_, rest) = target.split_once("://")?;
+    Some(rest.split(['/', '?', '#']).next().unwrap_or(rest))
 }
 
 /// How the body comes. Whatever could be read in two ways is refused.

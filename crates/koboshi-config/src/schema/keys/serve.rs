@@ -95,6 +95,11 @@ pub(super) fn serve() -> Vec<Key> {
             at!(serve.passthrough),
             "Whether a vendor key that a client sends is passed on, to that vendor only",
         ),
+        flag(
+            "serve.public_metrics",
+            at!(serve.public_metrics),
+            "Whether `/metrics` and the details of `/ready` are given to every caller, and not only to those on the loopback address and with the admin key",
+        ),
         section("serve.keep_alive", "Keep-alives for streams that are waiting for content"),
         word(
             "serve.keep_alive.style",
