@@ -3,6 +3,7 @@
 //! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -118,7 +119,11 @@ async fn answer(
             match let_in(core, &plan, &mut story, door, request) {
                 Ok(Admitted { own_key, hints, named }) => {
                     let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
-                    match read_body(&plan, request, most).await {
+                    let read = core.until_end(pin!(read_body(&plan, request, most))).await;
+                    let Some(read) = read else {
+                        return say(Refusal::stopping().told(&core.world, &plan, &story));
+                    };
+                    match read {
                         Ok(body) => {
                             let intake = Intake { story, plan, body, own_key, hints, named, _open: open };
                             serve(Rc::clone(core), intake, door)
@@ -201,10 +206,19 @@ fn let_in(
 /// What answers a request that was let in.
 fn serve(core: Rc<Core>, intake: Intake, door: Door) -> Flow {
     Flow::of(move |tap| async move {
-        match door {
-            Door::Embeddings => Box::pin(embeddings::serve(&core, &intake, &tap)).await,
-            Door::Count(_) => Box::pin(count::serve(&core, &intake, &tap)).await,
-            _ => talk::serve(&core, &intake, &tap).await,
+        let served = match door {
+            Door::Embeddings => {
+                core.until_end(Box::pin(embeddings::serve(&core, &intake, &tap)).as_mut()).await
+            }
+            Door::Count(_) => core.until_end(Box::pin(count::serve(&core, &intake, &tap)).as_mut()).await,
+            _ => {
+                talk::serve(&core, &intake, &tap).await;
+                Some(())
+            }
+        };
+        if served.is_none() && !tap.has_begun() {
+            let told = Refusal::stopping().told(&core.world, &intake.plan, &intake.story);
+            Box::pin(talk::send_error(&core, &tap, told)).await;
         }
         // A client that goes away never comes here.
         intake.story.trace.finish();

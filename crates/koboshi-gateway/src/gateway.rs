@@ -15,7 +15,6 @@ use koboshi_config::gateway::LogFormat;
 use koboshi_report::phrase::{PhraseError, Phrases};
 use koboshi_store::{Ledger, LedgerOptions, Node, Retention, Store, StoreError};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
@@ -24,7 +23,7 @@ use crate::known::Known;
 use crate::log::{Level, Log};
 use crate::plan::{Backing, Plan, PlanError};
 use crate::presence::Reports;
-use crate::server::{Cores, accept, keep_in_step};
+use crate::server::{Cores, listen_for};
 use crate::upstream::tls_config;
 use crate::world::World;
 
@@ -205,11 +204,8 @@ impl Gateway {
         let thread = std::thread::Builder::new()
             .name("koboshi-accept".to_owned())
             .spawn(move || {
-                runtime.block_on(async {
-                    let Ok(listener) = TcpListener::from_std(socket) else { return };
-                    let step = keep_in_step(Arc::clone(&serving), stopped.clone());
-                    tokio::join!(accept(serving, listener, &cores, stopped), step);
-                });
+                listen_for(&runtime, &serving, &socket, &cores, &stopped);
+                runtime.shutdown_background();
                 cores.join();
             })
             .map_err(StartError::Threads)?;

@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use http::header::ALLOW;
+use http::header::{ALLOW, RETRY_AFTER};
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_report::phrase::{Lang, Phrases};
@@ -38,6 +38,8 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<String>,
     /// The methods that a path takes, where another one was used.
     allow: Option<&'static str>,
+    /// Seconds after which it may be sent again.
+    retry_after: Option<&'static str>,
 }
 
 /// What a phrase fills in.
@@ -53,7 +55,7 @@ enum Fill {
 
 impl Refusal {
     const fn of(kind: Kind, status: u16, reason: &'static str) -> Self {
-        Self { kind, status, reason, fills: Vec::new(), param: None, allow: None }
+        Self { kind, status, reason, fills: Vec::new(), param: None, allow: None, retry_after: None }
     }
 
     const fn bad(reason: &'static str) -> Self {
@@ -291,6 +293,11 @@ impl Refusal {
         Self::of(Kind::Unavailable, 503, "store").with("why", shown(why))
     }
 
+    /// The gateway stops before the request could be answered.
+    pub(crate) fn stopping() -> Self {
+        Self { retry_after: Some("1"), ..Self::of(Kind::Unavailable, 503, "stopping") }
+    }
+
     /// Something of ours went wrong.
     pub(crate) const fn internal() -> Self {
         Self::of(Kind::Internal, 500, "internal")
@@ -303,6 +310,9 @@ impl Refusal {
         let mut told = reply::refusal(plan, story, self.kind, self.status, &message, &suggestion, param);
         if let Some(allow) = self.allow {
             told.heading.add(ALLOW, allow);
+        }
+        if let Some(seconds) = self.retry_after {
+            told.heading.add(RETRY_AFTER, seconds);
         }
         told
     }
@@ -378,6 +388,7 @@ mod tests {
             Refusal::admin(false, true),
             Refusal::admin(false, false),
             Refusal::metrics(),
+            Refusal::stopping(),
             Refusal::host_count(),
             Refusal::content_encoding("gzip"),
             Refusal::origin("https://evil.example"),

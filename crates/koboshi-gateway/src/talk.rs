@@ -4,13 +4,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use koboshi::fault::{Fault, Kind};
+use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi_wire::any::Request;
 use koboshi_wire::{Dialect, IntakeError};
 
@@ -32,6 +33,9 @@ use crate::simulated;
 use crate::story::Story;
 use crate::target::{Target, prefer};
 use crate::voice::{LateVoice, apart};
+
+/// When a client may ask again after the gateway has stopped: another one may be there at once.
+const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// A request that was let in.
 pub(crate) struct Intake {
@@ -122,15 +126,27 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
         return Box::pin(send_error(core, tap, told)).await;
     }
-    // Apart, so that neither carries the room for the other: a stream may be open for long.
-    let ended = if request.stream() {
-        Box::pin(streamed(&run, tap, &lesser)).await
-    } else {
-        Box::pin(whole(&run, tap, &lesser)).await
-    };
-    if let Err(ended) = ended {
-        Box::pin(spent(&run, tap, ended, &lesser)).await;
+    let served = pin!(async {
+        // Apart, so that neither carries the room for the other: a stream may be open for long.
+        let ended = if request.stream() {
+            Box::pin(streamed(&run, tap, &lesser)).await
+        } else {
+            Box::pin(whole(&run, tap, &lesser)).await
+        };
+        if let Err(ended) = ended {
+            Box::pin(spent(&run, tap, ended, &lesser)).await;
+        }
+    });
+    if core.until_end(served).await.is_none() {
+        Box::pin(tell_end(&run, tap, &stopping())).await;
     }
+}
+
+/// The gateway stops before the request has its answer.
+fn stopping() -> Ended {
+    let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
+    (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
+    Ended { fault, failed: Vec::new(), retry_after: Some(RETRY_ELSEWHERE), untried: true }
 }
 
 /// The body is no request. Says so, from the heap.
@@ -190,7 +206,6 @@ fn served(run: &Run<'_>, id: &str) {
 
 /// The chain is spent: something lesser, or the error.
 async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<'_>) {
-    let world = &run.core.world;
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
     // As the remedy has it: a lesser answer would hide what the client can change.
     let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
@@ -198,7 +213,13 @@ async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<
     if deserves && !own && lesser.give(run, tap, &ended).await {
         return;
     }
-    let told = reply::tell(world, run.plan, run.story, run.targets, &ended, &run.facts());
+    tell_end(run, tap, &ended).await;
+}
+
+/// Tells the error: in the stream where one has begun, else as an answer of its own.
+async fn tell_end(run: &Run<'_>, tap: &Tap, ended: &Ended) {
+    let world = &run.core.world;
+    let told = reply::tell(world, run.plan, run.story, run.targets, ended, &run.facts());
     if tap.has_begun() {
         world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
         let frame = run.voice.borrow_mut().error(&told.failure());
@@ -281,7 +302,7 @@ fn unable(lack: Option<Lack>) -> Box<Fault> {
         Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
         _ => {
             let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.preflight"));
-            fault.sub = Some(koboshi::fault::Sub::Capability);
+            fault.sub = Some(Sub::Capability);
             fault
         }
     }

@@ -4,7 +4,7 @@
 //! the real one in programs, one that stands still in tests. Waiting is not part of it: the thread waits for its bell.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use jiff::Timestamp;
 use koboshi::time::Moment;
@@ -25,7 +25,10 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        let now = SystemTime::now();
+        // A clock that is set to before the year -9999 or after 9999 must not end a thread.
+        let nearest = if now < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+        Timestamp::try_from(now).unwrap_or(nearest)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::http1::head::Coming;
@@ -25,6 +25,8 @@ pub(crate) struct Lines {
 /// What all lines of a core have in common.
 pub(super) struct Common {
     pub(super) stopping: Cell<bool>,
+    /// The drain time is over.
+    ending: Cell<bool>,
     /// Where it is read into, and where answers are put together. Taken while it is used.
     pub(super) inward: Cell<Vec<u8>>,
     pub(super) outward: Cell<Vec<u8>>,
@@ -36,6 +38,7 @@ impl Default for Common {
     fn default() -> Self {
         Self {
             stopping: Cell::new(false),
+            ending: Cell::new(false),
             inward: Cell::default(),
             outward: Cell::default(),
             date: RefCell::new(date()),
@@ -43,9 +46,11 @@ impl Default for Common {
     }
 }
 
-/// The time as a header says it.
+/// The time as a header says it. A clock that is set before 1970 or after 9999 has no such form, and must not end the thread.
 fn date() -> Rc<[u8]> {
-    httpdate::fmt_http_date(SystemTime::from(SystemClock.wall())).into_bytes().into()
+    let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+    let time = SystemTime::from(SystemClock.wall()).clamp(UNIX_EPOCH, last);
+    httpdate::fmt_http_date(time).into_bytes().into()
 }
 
 impl Lines {
@@ -85,6 +90,17 @@ impl Lines {
         for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
             line.wake();
         }
+    }
+
+    /// Whether requests are to end now, answered or not.
+    pub(crate) fn are_ending(&self) -> bool {
+        self.common.ending.get()
+    }
+
+    /// Every request ends now: whoever serves one looks at [`Lines::are_ending`] when it is woken.
+    pub(crate) fn end(&self) {
+        self.common.ending.set(true);
+        self.stop();
     }
 
     /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`LOOK`].

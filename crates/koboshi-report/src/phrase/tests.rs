@@ -14,7 +14,7 @@ const FINER: &[(Kind, &[Sub])] = &[
         &[Sub::Dns, Sub::Unreachable, Sub::Reset, Sub::Handshake, Sub::Certificate, Sub::Proxy],
     ),
     (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Deadline]),
-    (Kind::Unavailable, &[Sub::Loading, Sub::Locked]),
+    (Kind::Unavailable, &[Sub::Loading, Sub::Locked, Sub::Stopping]),
     (Kind::RateLimited, &[Sub::Concurrency]),
     (Kind::QuotaExceeded, &[Sub::Window, Sub::Day, Sub::Month, Sub::Plan, Sub::Billing]),
     (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
@@ -73,7 +73,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
 
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
 const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
-    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-content-encoding refused-origin refused-host refused-model \
+    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-stopping refused-content-encoding refused-origin refused-host refused-model \
     refused-no-provider refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
     refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
     refused-field-missing refused-field-twice refused-field-type refused-field-unknown refused-item-type refused-order \

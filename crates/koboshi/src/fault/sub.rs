@@ -44,6 +44,7 @@ subs! {
     Idle = "idle", "the stream sent nothing for longer than the idle timeout";
     Total = "total", "the timeout of the whole request passed";
     Deadline = "deadline", "the deadline that the client set for this request passed";
+    Stopping = "stopping", "the gateway is being stopped";
     Loading = "loading", "the model is still loading";
     Locked = "locked", "another request holds the conversation";
     Concurrency = "concurrency", "too many requests at the same time";
