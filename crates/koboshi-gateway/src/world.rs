@@ -29,10 +29,16 @@ use crate::story::Story;
 use crate::target::{Scopes, Targets, seed_of};
 use crate::trace::{Sink, Trace};
 use crate::transition;
+use crate::worker::{Bounds, Worker};
 use koboshi_wire::http1::Fields;
 
 /// Schemas of tools that are kept compiled.
 const MOST_SCHEMAS: usize = 2000;
+
+/// What may wait for the store's cache: more answers are not kept, more readers go without.
+const CACHE_CALLS: Bounds = Bounds { max_calls: 256, max_bytes: 16 << 20, max_asks: 64 };
+/// Operators who may wait for the store.
+const ADMIN_CALLS: Bounds = Bounds { max_calls: 0, max_bytes: 0, max_asks: 64 };
 
 /// What all cores share.
 pub(crate) struct World {
@@ -43,6 +49,10 @@ pub(crate) struct World {
     pub(crate) targets: Targets,
     pub(crate) affinity: Affinity,
     pub(crate) cache: Cache,
+    /// The way to the cache in the store.
+    pub(crate) cache_calls: Worker,
+    /// The way to the store for operators.
+    pub(crate) admin_calls: Worker,
     pub(crate) share: RetryShare,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
@@ -79,6 +89,8 @@ impl World {
             targets: Targets::default(),
             affinity: Affinity::default(),
             cache: Cache::default(),
+            cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
+            admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
             meters: Meters::new(),
             schemas: Schemas::new(MOST_SCHEMAS),
             log,

@@ -86,9 +86,18 @@ impl Served {
 
     /// Bytes of memory that it has now.
     pub(crate) fn memory(&self) -> u64 {
+        self.status("VmRSS:").trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// Threads that it has now.
+    pub(crate) fn threads(&self) -> u64 {
+        self.status("Threads:").parse().unwrap()
+    }
+
+    /// What the system says of the process.
+    fn status(&self, field: &str) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+        status.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned()
     }
 }
 

@@ -182,11 +182,12 @@ impl Keeper {
             }
             let known = |slot: &Slot| self.shared.copy.record(slot).map(|record| (slot.clone(), record));
             let changes: Vec<_> = slots.iter().filter_map(known).collect();
-            let merged = self
-                .shared
-                .store
-                .merge(&changes)
-                .inspect_err(|_| self.shared.outbox.put_back(slots.iter().cloned()))?;
+            let merged = self.shared.store.merge(&changes);
+            if merged.is_err() {
+                self.shared.outbox.put_back(slots);
+            }
+            self.shared.outbox.settle_changed();
+            let merged = merged?;
             for Unreadable { slot, why } in merged.set_aside {
                 self.unreadable.remove(&slot);
                 self.report(&slot, &format!("is damaged and was set aside: {why}"));

@@ -32,6 +32,9 @@ use copy::WorkingCopy;
 use keeper::Keeper;
 use outbox::Outbox;
 
+/// So long a ledger that goes waits for its store: longer than a server that is away takes to say so.
+const LONGEST_END: Duration = Duration::from_secs(5);
+
 /// How a ledger works.
 #[derive(Debug, Clone)]
 pub struct LedgerOptions {
@@ -159,10 +162,11 @@ impl Shared {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Dropping it writes what waits, as far as the store lets it, and ends the thread.
+/// Dropping it writes what waits, as far as the store lets it within a few seconds, and ends the thread.
 pub struct Ledger {
     shared: Arc<Shared>,
-    keeper: Option<JoinHandle<()>>,
+    /// None once somebody waited for its end.
+    keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Ledger {
@@ -201,7 +205,7 @@ impl Ledger {
             doing: "start the ledger's thread",
             why: error.to_string(),
         })?;
-        Ok(Self { shared, keeper: Some(keeper) })
+        Ok(Self { shared, keeper: Mutex::new(Some(keeper)) })
     }
 
     /// Waits until the store has been read, at most this long. Says whether it was; if not, the ledger works on with
@@ -335,24 +339,30 @@ impl Ledger {
         }
     }
 
-    /// Writes what waits, as far as the store lets it, ends the thread, and says how it went.
+    /// Writes what waits, as far as the store lets it within a few seconds, ends the thread, and says how it went.
     #[must_use]
-    pub fn close(mut self) -> Health {
-        self.end();
-        self.health()
+    pub fn close(self) -> Health {
+        self.finish(LONGEST_END)
     }
 
-    fn end(&mut self) {
+    /// Writes what waits, as far as the store lets it within this time, and says how it went. The thread ends; one whose store hangs is left
+    /// to itself and ends when the store answers. What changes after this is not written.
+    pub fn finish(&self, longest: Duration) -> Health {
         self.shared.outbox.close();
-        if let Some(keeper) = self.keeper.take() {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper
+            && self.shared.outbox.wait_gone(longest)
+        {
+            // It has nothing left to do: this is over at once.
             drop(keeper.join());
         }
+        self.health()
     }
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        self.end();
+        let _ = self.finish(LONGEST_END);
     }
 }
 
