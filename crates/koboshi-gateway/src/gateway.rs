@@ -165,14 +165,12 @@ impl Gateway {
         let tls = if tls { tls_config([]).ok() } else { None };
         let options = ledger_options(&plan.config, setup.node);
         let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
-        // The first request must find what was known before. A store that is away keeps nobody from starting.
-        if !ledger.wait_loaded(LONGEST_LOAD) {
-            let store = json!({"store": setup.store.place()});
-            log.line(
-                Level::Warn,
-                "the store cannot be read yet: it goes on without what was learned",
-                &store,
-            );
+        // The first request must find what was known before. A store that is away keeps nobody from starting; a damaged one does, because
+        // it would stay so.
+        if !ledger.wait_loaded(LONGEST_LOAD)
+            && let Some(damage) = ledger.health().trouble.filter(StoreError::is_damage)
+        {
+            return Err(StartError::Store(damage));
         }
         let world = Arc::new(World::new(
             plan,
@@ -184,6 +182,7 @@ impl Gateway {
             setup.zone,
             setup.seed,
         ));
+        world.tell_of_store();
         world.trace_to().map_err(StartError::Plan)?;
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;

@@ -82,6 +82,8 @@ pub(crate) struct Meters {
     pub(crate) connections: Gauge,
     /// Time that the gateway itself added before a request left it.
     pub(crate) added: Histogram,
+    /// Whether the last exchange with the store went well.
+    pub(crate) store_connected: Gauge,
     /// Answers that the store's cache did not get.
     pub(crate) cache_dropped: Counter,
     /// Spans that no collector got.
@@ -126,6 +128,7 @@ impl Meters {
             duration,
             first_content,
             added,
+            store_connected: Gauge::default(),
             cache_dropped: Counter::default(),
             spans_dropped: Counter::default(),
         };
@@ -172,6 +175,11 @@ impl Meters {
         );
         registry.register("koboshi_open_requests", "Requests that are being served", meters.open.clone());
         registry.register("koboshi_connections", "Connections of clients", meters.connections.clone());
+        registry.register(
+            "koboshi_store_connected",
+            "1 if the last exchange with the store went well, else 0",
+            meters.store_connected.clone(),
+        );
         registry.register(
             "koboshi_cache_dropped",
             "Answers that were not kept in the store: too many waited for it, or it failed",

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::hooked::Hooked;
@@ -11,8 +12,9 @@ use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::CacheMode;
 use koboshi_gateway::Gateway;
-use koboshi_store::Store;
-use koboshi_testkit::{Upstream, until};
+use koboshi_store::{RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, StoreError};
+use koboshi_testkit::{RedisServer, Upstream, until};
+use serde_json::{Value, json};
 
 /// A gateway before one provider; the route `m` leads over this chain.
 struct House {
@@ -38,6 +40,18 @@ impl House {
     fn get(&self, path: &str) -> Answer {
         let mut client = Client::to(self.gateway.address());
         client.send("GET", path, &[], b"");
+        client.read()
+    }
+
+    /// An operator's word about a key, for an hour.
+    fn order(&self, key: &str, action: &str) -> Answer {
+        let mut order = json!({"key": key, "action": action, "force": true});
+        if action == "cool" {
+            let until = jiff::Timestamp::from_second(jiff::Timestamp::MAX.as_second() / 2).unwrap();
+            order["until"] = until.to_string().into();
+        }
+        let mut client = Client::to(self.gateway.address());
+        client.send("POST", "/koboshi/cooldowns", &[], order.to_string().as_bytes());
         client.read()
     }
 
@@ -100,4 +114,116 @@ fn operators_are_answered_though_the_store_hangs_and_it_holds_one_thread() {
     assert!(trouble.as_str().is_some_and(|why| why.contains("did not answer")), "{trouble}");
     drop(hang);
     until("it is read again", || house.get("/koboshi/status").json()["trouble"].is_null().then_some(()));
+}
+
+/// What `/ready` says of the store.
+fn store_of(house: &House) -> Value {
+    house.get("/ready").json()["store"].clone()
+}
+
+fn connected(house: &House) -> Option<f64> {
+    gauge(&house.get("/metrics").text(), "koboshi_store_connected")
+}
+
+/// The store fails: it is told once, with its reason, in the log, in `/ready` and as a metric.
+fn is_told(house: &House, log: &Lines, why: &str) {
+    let lines =
+        until("the log tells it", || Some(log.like("the store fails")).filter(|lines| !lines.is_empty()));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["level"], "warn");
+    assert!(lines[0]["why"].as_str().unwrap().contains(why), "{lines:?}");
+    let store = store_of(house);
+    assert_eq!(store["connected"], false, "{store}");
+    assert!(store["error"].as_str().is_some_and(|error| error.contains(why)), "{store}");
+    assert_eq!(connected(house), Some(0.0));
+    assert_whole(&house.ask(), &chat(false));
+}
+
+/// It works again: that is told once too, and nobody speaks of the error any more.
+fn is_over(house: &House, log: &Lines) {
+    let lines = until("the log tells it", || {
+        Some(log.like("the store works again")).filter(|lines| !lines.is_empty())
+    });
+    assert_eq!((lines.len(), &lines[0]["level"]), (1, &json!("info")), "{lines:?}");
+    assert_eq!(log.like("the store fails").len(), 1);
+    let store = store_of(house);
+    assert_eq!((&store["connected"], store.get("error")), (&json!(true), None), "{store}");
+    assert_eq!(connected(house), Some(1.0));
+}
+
+#[test]
+fn a_store_that_fails_is_told_once_and_so_is_its_return() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let failing = Arc::clone(&fails);
+    let store = Hooked::new(move |_| match failing.load(Ordering::SeqCst) {
+        true => Err(StoreError::Failed {
+            place: "a hooked store".to_owned(),
+            doing: "do anything",
+            why: "the disk is full".to_owned(),
+        }),
+        false => Ok(()),
+    });
+    let log = Lines::default();
+    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    assert_eq!((connected(&house), store_of(&house).get("error")), (Some(1.0), None));
+    fails.store(true, Ordering::SeqCst);
+    is_told(&house, &log, "the disk is full");
+    fails.store(false, Ordering::SeqCst);
+    is_over(&house, &log);
+}
+
+#[test]
+fn a_redis_that_is_gone_is_told_without_its_password() {
+    let mut server = RedisServer::start_with(Some("correct-horse"));
+    let store = RedisStore::new(&server.url(), RedisPolicy::default()).unwrap();
+    let log = Lines::default();
+    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    server.kill();
+    is_told(&house, &log, "Redis at 127.0.0.1:");
+    assert!(server.restart());
+    is_over(&house, &log);
+    let said = format!("{:?} {}", log.all(), store_of(&house));
+    assert!(!said.contains("horse"), "{said}");
+}
+
+#[test]
+fn a_store_that_is_away_at_the_start_is_told_with_its_reason() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let store = RedisStore::new(&server.url(), RedisPolicy::default()).unwrap();
+    let log = Lines::default();
+    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    let ready = house.get("/ready");
+    assert_eq!((ready.status, &ready.json()["reason"]), (503, &json!("store")));
+    is_told(&house, &log, "Redis at 127.0.0.1:");
+    assert!(server.restart());
+    is_over(&house, &log);
+    assert_eq!(house.get("/ready").status, 200);
+}
+
+#[test]
+fn a_file_that_others_keep_locked_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let policy = SqlitePolicy { patience: ms(300), ..SqlitePolicy::default() };
+    let log = Lines::default();
+    let house = House::on(SqliteStore::open(&file, policy).unwrap(), &["one/ok"], Some(log.clone()), |_| {});
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.busy_timeout(koboshi_testkit::DEADLINE).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    // Something to write.
+    assert_eq!(house.order("account:other", "cool").status, 200);
+    is_told(&house, &log, "in use by others");
+    other.execute_batch("COMMIT").unwrap();
+    is_over(&house, &log);
+}
+
+#[test]
+fn a_damaged_file_ends_the_start() {
+    let store = Hooked::new(|call| match call {
+        "news" => Err(StoreError::Damaged { place: "the file".to_owned(), why: "malformed".to_owned() }),
+        _ => Ok(()),
+    });
+    let error = start_on(config(), store, None).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("the file") && error.contains("move it away"), "{error}");
 }

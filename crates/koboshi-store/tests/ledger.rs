@@ -350,6 +350,22 @@ fn nobody_waits_for_a_store_that_hangs_when_the_ledger_goes() {
 }
 
 #[test]
+fn a_store_that_hangs_is_told_as_one_that_is_away() {
+    let (store, clock) = (Flaky::default(), Arc::new(TestClock::default()));
+    let one = with_clock(&store, "n1", &clock);
+    assert!(one.wait_loaded(DEADLINE) && one.flush(DEADLINE));
+    let hang = store.hang.lock().unwrap();
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    until("the keeper has begun to write", || (store.merges.load(Ordering::SeqCst) > 0).then_some(()));
+    assert!(one.health().connected, "it may take its time");
+    clock.0.store(16, Ordering::SeqCst);
+    let health = one.health();
+    assert!(!health.connected && matches!(health.trouble, Some(StoreError::Away { .. })), "{health:?}");
+    drop(hang);
+    until("it is over", || one.health().connected.then_some(()));
+}
+
+#[test]
 fn old_things_are_forgotten_now_and_then() {
     let (store, clock) = (MemoryStore::default(), Arc::<TestClock>::default());
     let one = with_clock(&store, "n1", &clock);

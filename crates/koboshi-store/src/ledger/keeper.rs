@@ -71,6 +71,7 @@ impl Keeper {
         let mut answered = 0;
         let mut woken = Woken { asked: 0, closing: false };
         loop {
+            self.shared.begin_round();
             let done = self.guarded_round(woken.closing);
             match &done {
                 Ok(()) => {
@@ -80,7 +81,7 @@ impl Keeper {
                 Err(_) => pause = Some(pause.map_or(PAUSE.0, |pause| (pause * 2).min(PAUSE.1))),
             }
             answered = woken.asked.max(answered);
-            self.shared.set_trouble(done.err());
+            self.shared.end_round(done.err());
             if woken.closing {
                 break;
             }

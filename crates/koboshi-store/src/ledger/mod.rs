@@ -20,6 +20,7 @@ use koboshi::breaker::BreakerSnapshot;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
+use koboshi::time::Moment;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
@@ -32,6 +33,8 @@ use copy::WorkingCopy;
 use keeper::Keeper;
 use outbox::Outbox;
 
+/// A store that has not answered for so long hangs: longer than the limits that stores have themselves.
+const LONGEST_CALL: Duration = Duration::from_secs(15);
 /// So long a ledger that goes waits for its store: longer than a server that is away takes to say so.
 const LONGEST_END: Duration = Duration::from_secs(5);
 
@@ -102,6 +105,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     connected: bool,
+    /// When the keeper began the round that it is in.
+    began: Option<Moment>,
     trouble: Option<StoreError>,
     unreadable: usize,
 }
@@ -120,10 +125,28 @@ impl Shared {
         }
     }
 
-    fn set_trouble(&self, trouble: Option<StoreError>) {
+    fn begin_round(&self) {
+        let now = self.clock.moment();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).began = Some(now);
+    }
+
+    /// How the round went.
+    fn end_round(&self, trouble: Option<StoreError>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.began = None;
         state.connected = trouble.is_none();
         state.trouble = trouble;
+    }
+
+    /// What is wrong with the store: what it said last, or that it says nothing.
+    fn trouble(&self, state: &State) -> Option<StoreError> {
+        let hangs = state.began.is_some_and(|began| self.clock.moment().since(began) > LONGEST_CALL);
+        let away = || StoreError::Away {
+            place: self.store.place().to_owned(),
+            doing: "exchange what is known",
+            why: format!("no answer for {} s", LONGEST_CALL.as_secs()),
+        };
+        state.trouble.clone().or_else(|| hangs.then(away))
     }
 
     fn set_unreadable(&self, count: usize) {
@@ -327,11 +350,12 @@ impl Ledger {
     pub fn health(&self) -> Health {
         let (journal_waiting, journal_dropped) = self.shared.outbox.journal();
         let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = self.shared.trouble(&state);
         Health {
             place: self.shared.store.place().to_owned(),
-            connected: state.connected,
+            connected: state.connected && trouble.is_none(),
             loaded: self.shared.outbox.is_loaded(),
-            trouble: state.trouble.clone(),
+            trouble,
             pending: self.shared.outbox.pending(),
             journal_waiting,
             journal_dropped,
