@@ -222,6 +222,11 @@ impl Reporter {
             let oldest = nodes.len().saturating_sub(MOST_GATEWAYS);
             write(store, LIST, &nodes.get(oldest..).unwrap_or_default(), now)?;
         }
+        // A store that was emptied or replaced has lost the keys too.
+        let known_by = known_by(&self.presence.node);
+        if store.session_get(&known_by, now)?.is_none() {
+            write(store, &known_by, &self.known, now)?;
+        }
         write(store, &of(&self.presence.node), &self.presence, now)
     }
 

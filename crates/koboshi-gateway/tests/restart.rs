@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::hooked::Hooked;
@@ -27,7 +28,7 @@ fn a_breaker_that_was_open_is_open_for_the_first_request_after_a_restart() {
         }
         Ok(())
     });
-    let start = || start_on(config.clone(), store.clone(), None).unwrap();
+    let start = || start_on(config.clone(), Arc::new(store.clone()), None).unwrap();
     let ask = |gateway: &Gateway| {
         let mut client = Client::to(gateway.address());
         client.send("POST", "/v1/chat/completions", &[], chat(false).to_string().as_bytes());

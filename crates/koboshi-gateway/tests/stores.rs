@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +12,7 @@ use common::hooked::Hooked;
 use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::CacheMode;
-use koboshi_gateway::Gateway;
+use koboshi_gateway::{Gateway, known};
 use koboshi_store::{RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, StoreError};
 use koboshi_testkit::{RedisServer, Upstream, until};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ struct House {
 
 impl House {
     fn on(
-        store: impl Store + 'static,
+        store: Arc<dyn Store>,
         chain: &[&str],
         log: Option<Lines>,
         change: impl FnOnce(&mut Config),
@@ -78,8 +79,9 @@ fn hanging(calls: &'static [&'static str]) -> (Hooked, Arc<Mutex<()>>) {
 #[test]
 fn nobody_waits_for_a_cached_answer_of_a_store_that_hangs() {
     let (store, lock) = hanging(&["cache_get"]);
-    let house =
-        House::on(store, &["one/fail-503"], None, |config| config.degrade.cache = CacheMode::Fallback);
+    let house = House::on(Arc::new(store), &["one/fail-503"], None, |config| {
+        config.degrade.cache = CacheMode::Fallback;
+    });
     let hang = lock.lock().unwrap();
     for _ in 0..3 {
         assert_error(&house.ask(), 503, "unavailable");
@@ -91,7 +93,8 @@ fn nobody_waits_for_a_cached_answer_of_a_store_that_hangs() {
 fn a_gateway_stops_though_every_call_to_its_store_hangs() {
     let (store, lock) =
         hanging(&["merge", "append", "session_put", "session_get", "cache_put", "news", "query"]);
-    let house = House::on(store, &["one/ok"], None, |config| config.degrade.cache = CacheMode::Fallback);
+    let house =
+        House::on(Arc::new(store), &["one/ok"], None, |config| config.degrade.cache = CacheMode::Fallback);
     let hang = lock.lock().unwrap();
     assert_whole(&house.ask(), &chat(false));
     let (tell, told) = std::sync::mpsc::channel();
@@ -106,7 +109,7 @@ fn a_gateway_stops_though_every_call_to_its_store_hangs() {
 #[test]
 fn operators_are_answered_though_the_store_hangs_and_it_holds_one_thread() {
     let (store, lock) = hanging(&["load"]);
-    let house = House::on(store, &["one/ok"], None, |_| {});
+    let house = House::on(Arc::new(store), &["one/ok"], None, |_| {});
     let hang = lock.lock().unwrap();
     let status = house.get("/koboshi/status");
     assert_eq!(status.status, 200);
@@ -164,7 +167,7 @@ fn a_store_that_fails_is_told_once_and_so_is_its_return() {
         false => Ok(()),
     });
     let log = Lines::default();
-    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    let house = House::on(Arc::new(store), &["one/ok"], Some(log.clone()), |_| {});
     assert_eq!((connected(&house), store_of(&house).get("error")), (Some(1.0), None));
     fails.store(true, Ordering::SeqCst);
     is_told(&house, &log, "the disk is full");
@@ -177,7 +180,7 @@ fn a_redis_that_is_gone_is_told_without_its_password() {
     let mut server = RedisServer::start_with(Some("correct-horse"));
     let store = RedisStore::new(&server.url(), RedisPolicy::default()).unwrap();
     let log = Lines::default();
-    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    let house = House::on(Arc::new(store), &["one/ok"], Some(log.clone()), |_| {});
     server.kill();
     is_told(&house, &log, "Redis at 127.0.0.1:");
     assert!(server.restart());
@@ -192,7 +195,7 @@ fn a_store_that_is_away_at_the_start_is_told_with_its_reason() {
     server.kill();
     let store = RedisStore::new(&server.url(), RedisPolicy::default()).unwrap();
     let log = Lines::default();
-    let house = House::on(store, &["one/ok"], Some(log.clone()), |_| {});
+    let house = House::on(Arc::new(store), &["one/ok"], Some(log.clone()), |_| {});
     let ready = house.get("/ready");
     assert_eq!((ready.status, &ready.json()["reason"]), (503, &json!("store")));
     is_told(&house, &log, "Redis at 127.0.0.1:");
@@ -207,7 +210,12 @@ fn a_file_that_others_keep_locked_is_told() {
     let file = folder.path().join("store.db");
     let policy = SqlitePolicy { patience: ms(300), ..SqlitePolicy::default() };
     let log = Lines::default();
-    let house = House::on(SqliteStore::open(&file, policy).unwrap(), &["one/ok"], Some(log.clone()), |_| {});
+    let house = House::on(
+        Arc::new(SqliteStore::open(&file, policy).unwrap()),
+        &["one/ok"],
+        Some(log.clone()),
+        |_| {},
+    );
     let other = rusqlite::Connection::open(&file).unwrap();
     other.busy_timeout(koboshi_testkit::DEADLINE).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -224,6 +232,56 @@ fn a_damaged_file_ends_the_start() {
         "news" => Err(StoreError::Damaged { place: "the file".to_owned(), why: "malformed".to_owned() }),
         _ => Ok(()),
     });
-    let error = start_on(config(), store, None).map(|_| ()).unwrap_err().to_string();
+    let error = start_on(config(), Arc::new(store), None).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("the file") && error.contains("move it away"), "{error}");
+}
+
+/// Whoever starts now knows what the others knew before the store lost it.
+fn is_told_again(open: impl Fn() -> Arc<dyn Store>, lose: impl FnOnce()) {
+    let house = House::on(open(), &["one/ok"], None, |_| {});
+    assert_eq!(house.order("account:one", "cool").status, 200);
+    let kept = || !open().load().unwrap().records.is_empty();
+    until("it is kept", || kept().then_some(()));
+    lose();
+    until("it is kept again", || kept().then_some(()));
+    // What gateways report too: the command line knows their keys from it.
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    until("the keys are known again", || (!known(&*open(), now).unwrap().is_empty()).then_some(()));
+    let new = House::on(open(), &["one/ok"], None, |_| {});
+    assert_error(&new.ask(), 503, "cooling_down");
+}
+
+#[test]
+fn an_emptied_redis_is_told_again_what_all_nodes_know() {
+    let server = RedisServer::start();
+    let open = || Arc::new(RedisStore::new(&server.url(), RedisPolicy::default()).unwrap());
+    is_told_again(|| open(), || server.empty());
+}
+
+#[test]
+fn a_file_that_was_deleted_is_told_again_what_all_nodes_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    is_told_again(|| open_file(&file), || std::fs::remove_file(&file).unwrap());
+}
+
+#[test]
+fn a_file_that_was_replaced_is_told_again_what_all_nodes_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, other) = (folder.path().join("store.db"), folder.path().join("other.db"));
+    drop(open_file(&other));
+    is_told_again(
+        || open_file(&file),
+        || {
+            // As one puts a copy back: what belongs to the old file goes first.
+            for beside in ["store.db-wal", "store.db-shm"] {
+                std::fs::remove_file(file.with_file_name(beside)).unwrap();
+            }
+            std::fs::rename(&other, &file).unwrap();
+        },
+    );
+}
+
+fn open_file(file: &Path) -> Arc<dyn Store> {
+    Arc::new(SqliteStore::open(file, SqlitePolicy::default()).unwrap())
 }

@@ -107,6 +107,22 @@ impl RedisServer {
         }
     }
 
+    /// Empties it while everybody stays connected.
+    ///
+    /// # Panics
+    /// It cannot be told.
+    pub fn empty(&self) {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        if let Some(password) = self.password {
+            stream.write_all(format!("AUTH {password}\r\n").as_bytes()).unwrap();
+            stream.read_exact(&mut [0; 5]).unwrap();
+        }
+        stream.write_all(b"FLUSHALL\r\n").unwrap();
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"+OK\r\n");
+    }
+
     /// Lets it stand still: it accepts connections and says nothing.
     pub fn pause(&self) {
         self.signal("-STOP");

@@ -67,14 +67,10 @@ pub fn start_demo(config: Config, store: &MemoryStore) -> Result<Gateway, StartE
 }
 
 /// Starts a gateway on this store that writes its log there.
-pub fn start_on(
-    config: Config,
-    store: impl Store + 'static,
-    log: Option<Lines>,
-) -> Result<Gateway, StartError> {
+pub fn start_on(config: Config, store: Arc<dyn Store>, log: Option<Lines>) -> Result<Gateway, StartError> {
     Gateway::start(Setup {
         log: log.map(|log| Box::new(log) as Box<dyn Write + Send>),
-        ..setup(config, Arc::new(store))
+        ..setup(config, store)
     })
 }
 

@@ -71,7 +71,7 @@ impl Keeper {
         let mut answered = 0;
         let mut woken = Woken { asked: 0, closing: false };
         loop {
-            self.shared.begin_round();
+            self.shared.state().begin_round(self.shared.clock.moment());
             let done = self.guarded_round(woken.closing);
             match &done {
                 Ok(()) => {
@@ -81,7 +81,7 @@ impl Keeper {
                 Err(_) => pause = Some(pause.map_or(PAUSE.0, |pause| (pause * 2).min(PAUSE.1))),
             }
             answered = woken.asked.max(answered);
-            self.shared.end_round(done.err());
+            self.shared.state().end_round(done.err());
             if woken.closing {
                 break;
             }
@@ -171,7 +171,7 @@ impl Keeper {
             self.report(&slot, &format!("cannot be read here and was left as it is: {why}"));
             self.unreadable.insert(slot);
         }
-        self.shared.set_unreadable(self.unreadable.len());
+        self.shared.state().unreadable = self.unreadable.len();
     }
 
     fn write_changes(&mut self) -> Result<(), StoreError> {

@@ -8,11 +8,12 @@
 
 mod claim;
 mod copy;
+mod health;
 mod keeper;
 mod outbox;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,7 +21,6 @@ use koboshi::breaker::BreakerSnapshot;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
-use koboshi::time::Moment;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
@@ -30,11 +30,12 @@ use crate::store::Store;
 
 use claim::Claims;
 use copy::WorkingCopy;
+use health::State;
 use keeper::Keeper;
 use outbox::Outbox;
 
-/// A store that has not answered for so long hangs: longer than the limits that stores have themselves.
-const LONGEST_CALL: Duration = Duration::from_secs(15);
+pub use health::Health;
+
 /// So long a ledger that goes waits for its store: longer than a server that is away takes to say so.
 const LONGEST_END: Duration = Duration::from_secs(5);
 
@@ -67,27 +68,6 @@ impl LedgerOptions {
     }
 }
 
-/// How a ledger and its store are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
-    /// Which store.
-    pub place: String,
-    /// The last exchange with the store went well.
-    pub connected: bool,
-    /// The store has been read at least once.
-    pub loaded: bool,
-    /// What went wrong last, while it lasts.
-    pub trouble: Option<StoreError>,
-    /// Records that wait to be written.
-    pub pending: usize,
-    /// Entries of the journal that wait to be written.
-    pub journal_waiting: usize,
-    /// Entries of the journal that were dropped since the start.
-    pub journal_dropped: u64,
-    /// Things in the store that this program cannot read, at the last look.
-    pub unreadable: usize,
-}
-
 type Listener = Arc<dyn Fn(&Slot) + Send + Sync>;
 
 /// What callers and keeper share.
@@ -100,15 +80,6 @@ struct Shared {
     claims: Claims,
     listeners: RwLock<Vec<Listener>>,
     state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    connected: bool,
-    /// When the keeper began the round that it is in.
-    began: Option<Moment>,
-    trouble: Option<StoreError>,
-    unreadable: usize,
 }
 
 impl Shared {
@@ -125,32 +96,8 @@ impl Shared {
         }
     }
 
-    fn begin_round(&self) {
-        let now = self.clock.moment();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).began = Some(now);
-    }
-
-    /// How the round went.
-    fn end_round(&self, trouble: Option<StoreError>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.began = None;
-        state.connected = trouble.is_none();
-        state.trouble = trouble;
-    }
-
-    /// What is wrong with the store: what it said last, or that it says nothing.
-    fn trouble(&self, state: &State) -> Option<StoreError> {
-        let hangs = state.began.is_some_and(|began| self.clock.moment().since(began) > LONGEST_CALL);
-        let away = || StoreError::Away {
-            place: self.store.place().to_owned(),
-            doing: "exchange what is known",
-            why: format!("no answer for {} s", LONGEST_CALL.as_secs()),
-        };
-        state.trouble.clone().or_else(|| hangs.then(away))
-    }
-
-    fn set_unreadable(&self, count: usize) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).unreadable = count;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changed(&self, slot: Slot) {
@@ -348,15 +295,16 @@ impl Ledger {
     /// How the ledger and its store are.
     #[must_use]
     pub fn health(&self) -> Health {
-        let (journal_waiting, journal_dropped) = self.shared.outbox.journal();
-        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let trouble = self.shared.trouble(&state);
+        let shared = &self.shared;
+        let (journal_waiting, journal_dropped) = shared.outbox.journal();
+        let state = shared.state();
+        let trouble = state.trouble_at(shared.clock.moment(), shared.store.place());
         Health {
-            place: self.shared.store.place().to_owned(),
+            place: shared.store.place().to_owned(),
             connected: state.connected && trouble.is_none(),
-            loaded: self.shared.outbox.is_loaded(),
+            loaded: shared.outbox.is_loaded(),
             trouble,
-            pending: self.shared.outbox.pending(),
+            pending: shared.outbox.pending(),
             journal_waiting,
             journal_dropped,
             unreadable: state.unreadable,
