@@ -46,14 +46,10 @@ fn whole(value: f64) -> u64 {
     format!("{value:.0}").parse().unwrap()
 }
 
-#[test]
-fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is_killed() {
-    let requests: u64 = std::env::var("KOBOSHI_CHAOS").map_or(600, |count| count.parse().unwrap());
-    let (one, two) = (Upstream::start(), Upstream::start());
-    one.set("chaos", primary);
-    let folder = tempfile::tempdir().unwrap();
+/// The config of a gateway whose primary falls all the time.
+fn under_chaos(one: &Upstream, two: &Upstream) -> Value {
     let short = json!({"first": "500ms", "whole": "500ms", "idle": "500ms"});
-    let config = json!({
+    json!({
         "serve": {"threads": 2, "hold": "200ms", "keep_alive": {"every": "100ms"}},
         "providers": {
             "one": {"kind": "openai", "base_url": one.url(), "keys": ["sk-own"], "timeouts": short},
@@ -69,7 +65,16 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
         "request": {"quick_retry_delay": "2ms"},
         "retry_budget": {"min_per_second": 100},
         "breaker": {"open": {"initial": "100ms", "max": "300ms"}},
-    });
+    })
+}
+
+#[test]
+fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is_killed() {
+    let requests: u64 = std::env::var("KOBOSHI_CHAOS").map_or(600, |count| count.parse().unwrap());
+    let (one, two) = (Upstream::start(), Upstream::start());
+    one.set("chaos", primary);
+    let folder = tempfile::tempdir().unwrap();
+    let config = under_chaos(&one, &two);
     let path = folder.path().join("store.db");
     let served = Served::start(&write(folder.path(), &config), &path);
     let crowd = Crowd::before(served.address);
@@ -119,6 +124,49 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
     assert_eq!(ended.code(), Some(0));
     let told = known.load(Ordering::Relaxed) + whole(total(&metrics, "koboshi_faults_total"));
     assert_eq!(faults(&store), told, "the journal has every fault of both lives");
+    store.check().unwrap();
+}
+
+#[test]
+fn a_disk_that_is_full_is_noticed_by_nobody_and_gets_everything_when_there_is_room() {
+    let requests = std::env::var("KOBOSHI_CHAOS").map_or(100, |count| count.parse::<u64>().unwrap() / 10);
+    let (one, two) = (Upstream::start(), Upstream::start());
+    one.set("chaos", primary);
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = under_chaos(&one, &two);
+    config["degrade"] = json!({"cache": {"mode": "fallback"}});
+    let path = folder.path().join("store.db");
+    let mut served = Served::start_limited(&write(folder.path(), &config), &path);
+    let ask = |served: &Served| Crowd::before(served.address).ask(CLIENTS, requests, |_| {});
+    ask(&served);
+    served.limit_files("4096");
+    ask(&served);
+    let error = until("the store fails", || {
+        let store = served.get("/ready").json()["store"].clone();
+        store["error"].as_str().map(str::to_owned)
+    });
+    assert!(error.contains("store.db") && error.contains("could not write"), "{error}");
+    served.limit_files("unlimited");
+    ask(&served);
+    until("the store works again", || {
+        (served.get("/ready").json()["store"]["connected"] == true).then_some(())
+    });
+    let metrics = until("the gateway is quiet", || {
+        let text = served.get("/metrics").text();
+        (total(&text, "koboshi_open_requests") <= 1.0).then_some(text)
+    });
+    assert_eq!(whole(total(&metrics, "koboshi_answers_total")), 3 * requests, "{metrics}");
+    assert!(
+        metrics.contains(&format!("koboshi_answers_total{{kind=\"whole\"}} {}\n", 3 * requests)),
+        "{metrics}"
+    );
+    let told = whole(total(&metrics, "koboshi_faults_total"));
+    assert!(told > 0, "the primary falls");
+    signal(&served.child, "-TERM");
+    let ended = until("the gateway ends", || served.child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
+    let store = open(&path);
+    assert_eq!(faults(&store), told, "the journal has every fault");
     store.check().unwrap();
 }
 

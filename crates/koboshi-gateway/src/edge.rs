@@ -36,6 +36,7 @@ use crate::root;
 use crate::story::{RequestId, Story, client_deadline, language, own_id};
 use crate::talk::{self, Intake, Opened};
 use crate::trace::Trace;
+use crate::world::store_error;
 use koboshi_wire::http1::{Fields, Heading};
 
 /// What a request comes to: nothing of the request itself is needed any more.
@@ -323,6 +324,9 @@ fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
         "simulated": backing != Backing::Providers,
         "demo": backing == Backing::Demo,
     });
+    if let (Some(error), Some(store)) = (store_error(&health), body.pointer_mut("/store")) {
+        store["error"] = error.into();
+    }
     if let (Some(why), Some(body)) = (why, body.as_object_mut()) {
         let text = |part: &str| core.world.phrases.text(story.lang, &format!("ready-{why}.{part}"), &[]);
         body.insert("reason".to_owned(), why.replace('-', "_").into());

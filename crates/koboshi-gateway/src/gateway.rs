@@ -29,6 +29,8 @@ use crate::world::World;
 
 /// How long a stop waits for its last line to be written.
 const LONGEST_LAST_WORD: Duration = Duration::from_secs(1);
+/// How long a stop waits for the store, all writes together.
+const LONGEST_LAST_WRITE: Duration = Duration::from_millis(1500);
 /// How long a start waits for the store to tell what it knows.
 const LONGEST_LOAD: Duration = Duration::from_secs(1);
 
@@ -167,14 +169,12 @@ impl Gateway {
         let tls = if tls { tls_config([]).ok() } else { None };
         let options = ledger_options(&plan.config, setup.node);
         let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
-        // The first request must find what was known before. A store that is away keeps nobody from starting.
-        if !ledger.wait_loaded(LONGEST_LOAD) {
-            let store = json!({"store": setup.store.place()});
-            log.line(
-                Level::Warn,
-                "the store cannot be read yet: it goes on without what was learned",
-                &store,
-            );
+        // The first request must find what was known before. A store that is away keeps nobody from starting; a damaged one does, because
+        // it would stay so.
+        if !ledger.wait_loaded(LONGEST_LOAD)
+            && let Some(damage) = ledger.health().trouble.filter(StoreError::is_damage)
+        {
+            return Err(StartError::Store(damage));
         }
         let world = Arc::new(World::new(
             plan,
@@ -186,6 +186,7 @@ impl Gateway {
             setup.zone,
             setup.seed,
         ));
+        world.tell_of_store();
         world.trace_to().map_err(StartError::Plan)?;
         if world.plan().keys.are_needed() && world.plan().config.admin.sha256.is_none() {
             let text =
@@ -289,7 +290,7 @@ impl Gateway {
         let _ = self.stop.send(true);
         let _ = thread.join();
         world.end_traces();
-        self.reports.end();
+        write_last(world, &mut self.reports);
         let took = world.now().since(began).as_secs_f64();
         world.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
         world.log.flush(LONGEST_LAST_WORD);
@@ -299,6 +300,29 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Writes what waits for the store. Each has a thread of its own, so they write at the same time; a store that hangs is not waited for.
+fn write_last(world: &World, reports: &mut Reports) {
+    let until = world.now().after(LONGEST_LAST_WRITE);
+    let left = || until.since(world.now());
+    reports.close();
+    world.cache_calls.close();
+    world.admin_calls.close();
+    let health = world.ledger.finish(left());
+    reports.finish(left());
+    let answers = world.cache_calls.finish(left());
+    let (records, entries) = (health.pending, health.journal_waiting);
+    if records + entries + answers > 0 {
+        let facts = json!({
+            "store": health.place,
+            "why": health.trouble.map_or_else(|| "no answer in time".to_owned(), |error| error.to_string()),
+            "records": records,
+            "journal_entries": entries,
+            "cached_answers": answers,
+        });
+        world.log.line(Level::Warn, "the store did not take everything before the stop", &facts);
     }
 }
 

@@ -78,6 +78,7 @@ mod unavailable;
 mod upstream;
 mod voice;
 mod well_known;
+mod worker;
 mod world;
 
 pub use gateway::{Gateway, Lookup, Setup, StartError, known_to, retention};

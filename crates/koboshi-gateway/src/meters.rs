@@ -82,6 +82,10 @@ pub(crate) struct Meters {
     pub(crate) connections: Gauge,
     /// Time that the gateway itself added before a request left it.
     pub(crate) added: Histogram,
+    /// Whether the last exchange with the store went well.
+    pub(crate) store_connected: Gauge,
+    /// Answers that the store's cache did not get.
+    pub(crate) cache_dropped: Counter,
     /// Spans that no collector got.
     pub(crate) spans_dropped: Counter,
 }
@@ -124,6 +128,8 @@ impl Meters {
             duration,
             first_content,
             added,
+            store_connected: Gauge::default(),
+            cache_dropped: Counter::default(),
             spans_dropped: Counter::default(),
         };
         let seconds = || Unit::Seconds;
@@ -169,6 +175,16 @@ impl Meters {
         );
         registry.register("koboshi_open_requests", "Requests that are being served", meters.open.clone());
         registry.register("koboshi_connections", "Connections of clients", meters.connections.clone());
+        registry.register(
+            "koboshi_store_connected",
+            "1 if the last exchange with the store went well, else 0",
+            meters.store_connected.clone(),
+        );
+        registry.register(
+            "koboshi_cache_dropped",
+            "Answers that were not kept in the store: too many waited for it, or it failed",
+            meters.cache_dropped.clone(),
+        );
         registry.register(
             "koboshi_trace_spans_dropped",
             "Spans that no collector got: the queue was full or the collector away",

@@ -2,12 +2,11 @@
 //!
 //! The command line works on the store, perhaps without the gateway's config and environment. What it needs of the gateway is kept as sessions of
 //! the store, which end by themselves: `gateways` lists the nodes, `gateway:NODE` is one of them, `gateway-known:NODE` its keys. A thread of
-//! its own writes them, because a store may block; nothing depends on it but what people are told. A start of two gateways at the same moment may
+//! its own writes them, because a store may block; nothing depends on it but what people are told, and nobody waits long for its end. A start of two gateways at the same moment may
 //! lose one name of the list until its next report.
 
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -112,7 +111,8 @@ fn write(store: &dyn Store, id: &str, what: &impl Serialize, now: Timestamp) -> 
 /// Reports for as long as it is there.
 pub(crate) struct Reports {
     stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Hears when the last report is made.
+    ended: Mutex<Receiver<()>>,
 }
 
 impl Reports {
@@ -120,8 +120,9 @@ impl Reports {
     pub(crate) fn start(world: &Arc<World>, address: String) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(1);
         let (first, reported) = sync_channel::<()>(1);
+        let (end, ended) = sync_channel::<()>(1);
         let mut reporter = Reporter::new(Arc::clone(world), address);
-        let thread = std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
+        std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
             reporter.look();
             // Nobody waits any more if the start was given up.
             let _ = first.try_send(());
@@ -129,17 +130,24 @@ impl Reports {
                 reporter.look();
             }
             reporter.end();
+            // What it holds goes first: whoever waited may want the store for themselves.
+            drop(reporter);
+            let _ = end.try_send(());
         })?;
         let _ = reported.recv_timeout(FIRST);
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self { stop: Some(stop), ended: Mutex::new(ended) })
     }
 
-    /// Says in the store that the gateway has stopped.
-    pub(crate) fn end(&mut self) {
+    /// Begins to say in the store that the gateway has stopped.
+    pub(crate) fn close(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    }
+
+    /// Waits at most this long until that is said. A store that hangs is not waited for.
+    pub(crate) fn finish(&mut self, longest: Duration) {
+        self.close();
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(longest);
     }
 }
 
@@ -213,6 +221,11 @@ impl Reporter {
             nodes.push(self.presence.node.clone());
             let oldest = nodes.len().saturating_sub(MOST_GATEWAYS);
             write(store, LIST, &nodes.get(oldest..).unwrap_or_default(), now)?;
+        }
+        // A store that was emptied or replaced has lost the keys too.
+        let known_by = known_by(&self.presence.node);
+        if store.session_get(&known_by, now)?.is_none() {
+            write(store, &known_by, &self.known, now)?;
         }
         write(store, &of(&self.presence.node), &self.presence, now)
     }

@@ -4,7 +4,7 @@
 //! core's lock-free ones, and the ledger's working copy is memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -17,22 +17,29 @@ use koboshi::gate::Gate;
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 use koboshi_report::phrase::Phrases;
-use koboshi_store::{Clock, Entry, Ledger, Store, SystemClock, What};
+use koboshi_store::{Clock, Entry, Health, Ledger, Store, SystemClock, What};
 use serde_json::json;
 
 use crate::affinity::Affinity;
 use crate::degrade::Cache;
 use crate::feed::Feed;
+use crate::log::Level;
 use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::story::Story;
 use crate::target::{Scopes, Targets, seed_of};
 use crate::trace::{Sink, Trace};
 use crate::transition;
+use crate::worker::{Bounds, Worker};
 use koboshi_wire::http1::Fields;
 
 /// Schemas of tools that are kept compiled.
 const MOST_SCHEMAS: usize = 2000;
+
+/// What may wait for the store's cache: more answers are not kept, more readers go without.
+const CACHE_CALLS: Bounds = Bounds { max_calls: 256, max_bytes: 16 << 20, max_asks: 64 };
+/// Operators who may wait for the store.
+const ADMIN_CALLS: Bounds = Bounds { max_calls: 0, max_bytes: 0, max_asks: 64 };
 
 /// What all cores share.
 pub(crate) struct World {
@@ -43,6 +50,10 @@ pub(crate) struct World {
     pub(crate) targets: Targets,
     pub(crate) affinity: Affinity,
     pub(crate) cache: Cache,
+    /// The way to the cache in the store.
+    pub(crate) cache_calls: Worker,
+    /// The way to the store for operators.
+    pub(crate) admin_calls: Worker,
     pub(crate) share: RetryShare,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
@@ -55,6 +66,8 @@ pub(crate) struct World {
     clock: SystemClock,
     chance: AtomicU64,
     turns: AtomicUsize,
+    /// The log tells that the store fails.
+    store_fails: AtomicBool,
 }
 
 impl World {
@@ -79,6 +92,8 @@ impl World {
             targets: Targets::default(),
             affinity: Affinity::default(),
             cache: Cache::default(),
+            cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
+            admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
             meters: Meters::new(),
             schemas: Schemas::new(MOST_SCHEMAS),
             log,
@@ -89,6 +104,7 @@ impl World {
             clock,
             chance: AtomicU64::new(seed),
             turns: AtomicUsize::new(0),
+            store_fails: AtomicBool::new(false),
         }
     }
 
@@ -248,11 +264,30 @@ impl World {
             (&target.meters, state)
         });
         self.meters.show_breakers(states);
+        self.meters.store_connected.set(i64::from(self.ledger.health().connected));
         self.meters.text()
+    }
+
+    /// Says in the log when the store begins to fail and when it works again, once each.
+    pub(crate) fn tell_of_store(&self) {
+        let health = self.ledger.health();
+        let why = store_error(&health);
+        if self.store_fails.swap(why.is_some(), Ordering::Relaxed) == why.is_some() {
+            return;
+        }
+        let facts = json!({"store": health.place, "why": why});
+        match why {
+            Some(_) => {
+                let message = "the store fails: what is learned is kept in memory until it works again";
+                self.log.line(Level::Warn, message, &facts);
+            }
+            None => self.log.line(Level::Info, "the store works again: it gets what was learned", &facts),
+        }
     }
 
     /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
     pub(crate) fn keep_in_step(&self) {
+        self.tell_of_store();
         let (now, wall) = (self.now(), self.wall());
         for target in self.targets.all() {
             if let Some(holds) = target.scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {
@@ -267,6 +302,12 @@ impl World {
             }
         }
     }
+}
+
+/// Why the store cannot be used now.
+pub(crate) fn store_error(health: &Health) -> Option<String> {
+    let unread = || format!("{} has not answered yet", health.place);
+    health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(unread))
 }
 
 /// Whether two snapshots of a breaker show the same. Their instants were read from two clocks, so they differ by a little.

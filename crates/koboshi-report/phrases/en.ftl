@@ -814,7 +814,7 @@ ready-no-provider =
     .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, write a koboshi.yaml with koboshi init, or start koboshi serve --demo.
 ready-store =
     .message = The store has not been read yet.
-    .suggestion = Wait a moment. If it stays so, check that the store can be reached.
+    .suggestion = Wait a moment. If it stays so, store.error in this answer says why.
 
 ## GET /
 

@@ -814,7 +814,7 @@ ready-no-provider =
     .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi init で koboshi.yaml を作成するか、koboshi serve --demo で起動してください。
 ready-store =
     .message = ストアの読み込みがまだ終わっていません。
-    .suggestion = しばらくお待ちください。この状態が続く場合は、ストアに接続できるか確認してください。
+    .suggestion = しばらくお待ちください。この状態が続く場合は、この応答の store.error で原因を確認してください。
 
 ## GET /
 

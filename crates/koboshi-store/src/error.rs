@@ -82,6 +82,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether it stays so until a person does something about the file: no ledger can begin with it.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Newer { .. })
+    }
+
     /// Whether the same call may succeed later without anybody's help.
     #[must_use]
     pub const fn is_passing(&self) -> bool {

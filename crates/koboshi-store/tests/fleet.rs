@@ -297,18 +297,57 @@ fn fences_grow_even_after_the_server_forgot_them() {
     }
 }
 
+/// The connections stay: nothing but the marker tells the ledgers that it happened. Full looks by the clock are off.
 #[test]
-fn a_server_that_was_flushed_is_told_everything_at_the_next_full_look() {
+fn a_server_that_was_emptied_is_told_everything_by_every_node() {
     let server = RedisServer::start();
-    let policy = RedisPolicy { resync_every: Duration::from_millis(100), ..RedisPolicy::default() };
-    let watched = RedisStore::new(&server.url(), policy).unwrap();
-    let here = Ledger::open(Arc::new(watched), LedgerOptions::new(node("n1"))).unwrap();
-    here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
-    assert!(here.flush(DEADLINE));
-    // The connections stay: nothing tells the ledger that it happened.
-    raw(&server, &["FLUSHALL"]);
-    let plain = store(&server.url());
-    until("it knows again", || (plain.load().unwrap().records.len() == 1).then_some(()));
+    let policy = RedisPolicy { resync_every: Duration::MAX, ..RedisPolicy::default() };
+    let open = |name: &str| {
+        let watched = RedisStore::new(&server.url(), policy.clone()).unwrap();
+        let ledger = Ledger::open(Arc::new(watched), LedgerOptions::new(node(name))).unwrap();
+        assert!(ledger.wait_loaded(DEADLINE));
+        ledger
+    };
+    let (one, two) = (open("n1"), open("n2"));
+    for round in 0..2 {
+        let account = key(&format!("account:{round}"));
+        one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+        two.update_holds(&account, |holds| holds.hold(Limit::Quota, at(500)));
+        for ledger in [&one, &two] {
+            ledger.show_breaker(&key("target:a"), &snapshot(5 + round, Mode::Open));
+            assert!(ledger.flush(DEADLINE));
+        }
+        server.empty();
+        let slots = until("the server knows all of it again", || {
+            let records = store(&server.url()).load().unwrap().records;
+            let slots: Vec<String> = records.iter().map(|(slot, _)| slot.to_string()).collect();
+            let breakers = ["breaker n1 target:a", "breaker n2 target:a"];
+            let facts = [format!("cooldown {account}"), format!("holds {account}")];
+            let told = breakers.iter().all(|name| slots.iter().any(|slot| slot == name))
+                && facts.iter().all(|name| slots.contains(name));
+            told.then_some(slots)
+        });
+        assert_eq!(slots.len(), 2 * usize::try_from(round + 1).unwrap() + 2, "{slots:?}");
+        let new = open("n3");
+        assert!(new.cooldown(&account).is_some() && new.holds(&account).is_some(), "a new node knows it");
+    }
+}
+
+/// Whoever looks at an empty server first leaves a new mark; the others must not take it for the old one.
+#[test]
+fn an_emptied_server_is_noticed_by_a_node_that_looks_last() {
+    let server = RedisServer::start();
+    let watch = || store(&server.url()).watch(Arc::new(|| {})).unwrap();
+    let (mut first, mut last) = (watch(), watch());
+    for watch in [&mut first, &mut last] {
+        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet);
+    }
+    server.empty();
+    for watch in [&mut first, &mut last] {
+        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)), "it was emptied");
+        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet, "that is known now");
+    }
 }
 
 fn raw(server: &RedisServer, words: &[&str]) -> redis::Value {

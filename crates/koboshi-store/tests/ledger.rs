@@ -333,6 +333,39 @@ fn what_waits_is_written_when_the_ledger_goes() {
 }
 
 #[test]
+fn nobody_waits_for_a_store_that_hangs_when_the_ledger_goes() {
+    let store = Flaky::default();
+    let one = ledger(&store, "n1");
+    assert!(one.wait_loaded(DEADLINE) && one.flush(DEADLINE));
+    let hang = store.hang.lock().unwrap();
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(one.finish(Duration::from_millis(50)).pending).unwrap());
+    let pending = told.recv_timeout(DEADLINE).expect("it must not wait for the store");
+    assert_eq!(pending, 1, "it says what was not written");
+    drop(hang);
+    until("it is written when the store answers", || {
+        (store.load().unwrap().records.len() == 1).then_some(())
+    });
+}
+
+#[test]
+fn a_store_that_hangs_is_told_as_one_that_is_away() {
+    let (store, clock) = (Flaky::default(), Arc::new(TestClock::default()));
+    let one = with_clock(&store, "n1", &clock);
+    assert!(one.wait_loaded(DEADLINE) && one.flush(DEADLINE));
+    let hang = store.hang.lock().unwrap();
+    one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    until("the keeper has begun to write", || (store.merges.load(Ordering::SeqCst) > 0).then_some(()));
+    assert!(one.health().connected, "it may take its time");
+    clock.0.store(16, Ordering::SeqCst);
+    let health = one.health();
+    assert!(!health.connected && matches!(health.trouble, Some(StoreError::Away { .. })), "{health:?}");
+    drop(hang);
+    until("it is over", || one.health().connected.then_some(()));
+}
+
+#[test]
 fn old_things_are_forgotten_now_and_then() {
     let (store, clock) = (MemoryStore::default(), Arc::<TestClock>::default());
     let one = with_clock(&store, "n1", &clock);
@@ -423,6 +456,8 @@ struct Flaky {
     fail: Arc<AtomicBool>,
     read_only: Arc<AtomicBool>,
     panic: Arc<AtomicBool>,
+    /// Whoever has this keeps every write waiting.
+    hang: Arc<Mutex<()>>,
     forgotten: Arc<AtomicUsize>,
     merges: Arc<AtomicUsize>,
     merged: Arc<AtomicUsize>,
@@ -476,6 +511,7 @@ impl Store for Flaky {
 
     fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
         self.merges.fetch_add(1, Ordering::SeqCst);
+        drop(self.hang.lock());
         // What fails in the middle of a merge may have happened all the same.
         let merged = self.try_now()?.merge(if self.read_only.load(Ordering::SeqCst) { &[] } else { changes });
         self.try_now()?;

@@ -107,6 +107,34 @@ impl RedisServer {
         }
     }
 
+    /// Empties it while everybody stays connected.
+    ///
+    /// # Panics
+    /// It cannot be told.
+    pub fn empty(&self) {
+        self.order("FLUSHALL");
+    }
+
+    /// Lets it refuse everything that needs memory, or no longer.
+    ///
+    /// # Panics
+    /// It cannot be told.
+    pub fn fill(&self, full: bool) {
+        self.order(if full { "CONFIG SET maxmemory 1" } else { "CONFIG SET maxmemory 0" });
+    }
+
+    fn order(&self, words: &str) {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        if let Some(password) = self.password {
+            stream.write_all(format!("AUTH {password}\r\n").as_bytes()).unwrap();
+            stream.read_exact(&mut [0; 5]).unwrap();
+        }
+        stream.write_all(format!("{words}\r\n").as_bytes()).unwrap();
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"+OK\r\n", "{words}");
+    }
+
     /// Lets it stand still: it accepts connections and says nothing.
     pub fn pause(&self) {
         self.signal("-STOP");

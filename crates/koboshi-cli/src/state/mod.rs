@@ -109,11 +109,18 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
         return Ok(Arc::new(MemoryStore::new(MemoryPolicy::default())));
     }
     let place = find(asked, &config.store.place).map_err(|Failure(why)| Failure(why + GATEWAY_HINT))?;
-    let store = open(&place, &config.store).map_err(|error| match (&error, &place) {
+    open_whole(&place, &config.store).map_err(|error| match (&error, &place) {
         (StoreError::Failed { .. }, Where::File(_)) => Failure::new(format!("{error}{GATEWAY_HINT}")),
         _ => error.into(),
-    })?;
-    Ok(Arc::from(store))
+    })
+}
+
+/// Opens a store for long. A file is looked through first: damage that is met later would be nobody's to mend while it runs.
+fn open_whole(place: &Where, config: &StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
+    let Where::File(path) = place else { return Ok(Arc::from(open(place, config)?)) };
+    let store = open_file(path, config)?;
+    store.check()?;
+    Ok(Arc::new(store))
 }
 
 /// The name of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
@@ -176,13 +183,15 @@ fn usual_file() -> Result<PathBuf, Failure> {
     Ok(state.join("koboshi").join("koboshi.db"))
 }
 
+fn open_file(path: &Path, config: &StoreConfig) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(path, SqlitePolicy { cache_bytes: config.cache.most_bytes, ..SqlitePolicy::default() })
+}
+
 fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, StoreError> {
-    let cache_bytes = config.cache.most_bytes;
     Ok(match place {
-        Where::File(path) => {
-            Box::new(SqliteStore::open(path, SqlitePolicy { cache_bytes, ..SqlitePolicy::default() })?)
-        }
+        Where::File(path) => Box::new(open_file(path, config)?),
         Where::Redis { url, prefix } => {
+            let cache_bytes = config.cache.most_bytes;
             let policy = RedisPolicy { prefix: prefix.clone(), cache_bytes, ..RedisPolicy::default() };
             Box::new(RedisStore::new(url, policy)?)
         }

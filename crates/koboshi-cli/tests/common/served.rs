@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use koboshi_testkit::{Answer, Client};
 use serde_json::Value;
@@ -20,7 +20,11 @@ pub(crate) struct Served {
     config: PathBuf,
     store: PathBuf,
     environment: Vec<(String, String)>,
+    shell: Option<&'static str>,
 }
+
+/// A file that must not grow is then an error of the write, as a full disk is, and no signal.
+const WITHOUT_SIGNAL: &str = "trap '' XFSZ; exec \"$@\"";
 
 impl Served {
     /// Starts one with this config and this store.
@@ -28,12 +32,26 @@ impl Served {
         Self::start_with(config, store, &[])
     }
 
+    /// Starts one that a [`Served::limit_files`] does not end.
+    pub(crate) fn start_limited(config: &Path, store: &Path) -> Self {
+        Self::start_by(Some(WITHOUT_SIGNAL), config, store, &[])
+    }
+
     /// The same, with more variables.
     pub(crate) fn start_with(config: &Path, store: &Path, environment: &[(&str, &str)]) -> Self {
+        Self::start_by(None, config, store, environment)
+    }
+
+    fn start_by(
+        shell: Option<&'static str>,
+        config: &Path,
+        store: &Path,
+        environment: &[(&str, &str)],
+    ) -> Self {
         // A port of its own, so that it can be had again; somebody else may take it before the gateway does: then another.
         for _ in 0..20 {
             let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-            if let Some(child) = spawn(address, config, store, environment) {
+            if let Some(child) = spawn(shell, address, config, store, environment) {
                 let environment =
                     environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
                 return Self {
@@ -42,6 +60,7 @@ impl Served {
                     config: config.to_owned(),
                     store: store.to_owned(),
                     environment: environment.collect(),
+                    shell,
                 };
             }
         }
@@ -58,7 +77,7 @@ impl Served {
     pub(crate) fn start_again(&mut self) {
         let environment: Vec<_> =
             self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        self.child = spawn(self.address, &self.config, &self.store, &environment).unwrap();
+        self.child = spawn(self.shell, self.address, &self.config, &self.store, &environment).unwrap();
     }
 
     pub(crate) fn post(&self, body: &Value, headers: &[(&str, &str)]) -> Answer {
@@ -84,23 +103,60 @@ impl Served {
         self.get("/koboshi/targets").json()["targets"].as_array().unwrap().clone()
     }
 
+    /// Lets its files not grow beyond this, such as `4096` or `unlimited`: a full disk, for this process.
+    pub(crate) fn limit_files(&self, bytes: &str) {
+        let id = self.child.id().to_string();
+        let set =
+            Command::new("prlimit").args(["--pid", &id, &format!("--fsize={bytes}:")]).status().unwrap();
+        assert!(set.success());
+    }
+
     /// Bytes of memory that it has now.
     pub(crate) fn memory(&self) -> u64 {
+        self.status("VmRSS:").trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// Threads that it has now.
+    pub(crate) fn threads(&self) -> u64 {
+        self.status("Threads:").parse().unwrap()
+    }
+
+    /// What the system says of the process.
+    fn status(&self, field: &str) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+        status.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned()
     }
 }
 
+/// The same command, started by a shell.
+fn by_shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 /// A process that serves; none if the port is taken.
-fn spawn(address: SocketAddr, config: &Path, store: &Path, environment: &[(&str, &str)]) -> Option<Child> {
-    let (config, store) = (config.display().to_string(), store.display().to_string());
-    let mut child =
-        koboshi(&["serve", "--listen", &address.to_string(), "--config", &config, "--store", &store])
-            .envs(environment.iter().copied())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+fn spawn(
+    shell: Option<&str>,
+    address: SocketAddr,
+    config: &Path,
+    store: &Path,
+    environment: &[(&str, &str)],
+) -> Option<Child> {
+    let (address, config, store) =
+        (address.to_string(), config.display().to_string(), store.display().to_string());
+    let args = ["serve", "--listen", &address, "--config", &config, "--store", &store];
+    let mut command = koboshi(&args);
+    if let Some(shell) = shell {
+        command = by_shell(shell, &command);
+    }
+    let mut child = command.envs(environment.iter().copied()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     if !first.contains("http://") {

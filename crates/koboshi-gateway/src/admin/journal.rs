@@ -1,9 +1,8 @@
 //! What happened: questions to the journal in the store.
 //!
-//! A store blocks, so it is asked on a thread for that. What this process has noted and not yet written is written first, so that
+//! A store blocks, so it is asked on the thread that there is for that. What this process has noted and not yet written is written first, so that
 //! an operator finds what was just seen.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -63,17 +62,12 @@ pub(super) struct EntryView {
 pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusal> {
     let world = &desk.core.world;
     let query = parse(query, world.wall())?;
-    let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
-    let asked = tokio::task::spawn_blocking(move || {
+    let entries = desk.ask_store(move |ledger, store| {
         // A store that is away says so in its own answer.
         let _ = ledger.flush(PATIENCE);
         store.query(&query)
     });
-    match asked.await {
-        Ok(Ok(entries)) => Ok(Journal { entries }),
-        Ok(Err(error)) => Err(Refusal::store(&error.to_string())),
-        Err(_) => Err(Refusal::internal()),
-    }
+    Ok(Journal { entries: entries.await? })
 }
 
 /// What is to happen to the journal.
@@ -105,16 +99,11 @@ pub(super) struct Pruned {
 pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
     let world = &desk.core.world;
     let (keep, now) = (retention(&desk.plan.config.store), world.wall());
-    let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
-    let pruned = tokio::task::spawn_blocking(move || {
+    let forgotten = desk.ask_store(move |ledger, store| {
         let _ = ledger.flush(PATIENCE);
         store.prune(&keep, now)
     });
-    match pruned.await {
-        Ok(Ok(forgotten)) => Ok(Pruned { forgotten }),
-        Ok(Err(error)) => Err(Refusal::store(&error.to_string())),
-        Err(_) => Err(Refusal::internal()),
-    }
+    Ok(Pruned { forgotten: forgotten.await? })
 }
 
 /// A question as it stands in an address.

@@ -14,12 +14,14 @@ mod status;
 mod targets;
 
 use std::net::SocketAddr;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
 use koboshi::redact::Redactor;
 use koboshi_config::schema::in_effect;
+use koboshi_store::{Ledger, Store, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,6 +38,9 @@ use crate::story::Story;
 
 /// No order of an operator is longer.
 const LONGEST_ORDER: usize = 64 * 1024;
+
+/// So long an operator waits for the store: longer than a server that is away takes to say so.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// Compiled once: it holds no state.
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
@@ -104,7 +109,25 @@ async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
     }
 }
 
+/// What is said where the store did not answer in time.
+fn no_answer(store: &dyn Store) -> String {
+    format!("{} did not answer within {} s", store.place(), LONGEST_CALL.as_secs())
+}
+
 impl Desk<'_> {
+    /// Asks the store, beside the way of requests.
+    async fn ask_store<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Ledger, &dyn Store) -> Result<R, StoreError> + Send + 'static,
+    ) -> Result<R, Refusal> {
+        let world = &self.core.world;
+        let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
+        match world.admin_calls.ask(LONGEST_CALL, move || call(&ledger, &*store)).await {
+            Some(answered) => answered.map_err(|error| Refusal::store(&error.to_string())),
+            None => Err(Refusal::store(&no_answer(&*world.store))),
+        }
+    }
+
     /// Answers with JSON.
     fn say(&self, what: &impl Serialize) -> Result<Flow, Refusal> {
         let body = serde_json::to_vec(what).map_err(|_| Refusal::internal())?;

@@ -3,15 +3,14 @@
 //! The rows are those of the store, as the command line reads them from a file. If the store is away, they are those that this process knows,
 //! and the answer says so.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi_store::{Ledger, Loaded, Named, Record, Row, Slot, Store, standing};
+use koboshi_store::{Ledger, Named, Record, Row, Slot, Store, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Desk;
+use super::{Desk, no_answer};
 use crate::known::Known;
 use crate::presence::{self, Presence};
 use crate::refusal::Refusal;
@@ -88,29 +87,26 @@ pub(super) struct GatewayView {
 pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
     let world = &desk.core.world;
     world.keep_in_step();
-    let (ledger, store, now) = (Arc::clone(&world.ledger), Arc::clone(&world.store), world.wall());
-    let read = tokio::task::spawn_blocking(move || look(&ledger, &*store, now));
-    read.await.map_err(|_| Refusal::internal())
+    let now = world.wall();
+    match desk.ask_store(move |ledger, store| Ok(look(ledger, store, now))).await {
+        Ok(status) => Ok(status),
+        Err(_) => Ok(Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now)),
+    }
 }
 
 fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {
     // A store that is away says so in its own answer.
     let _ = ledger.flush(PATIENCE);
-    let (loaded, mut trouble) = match store.load() {
-        Ok(loaded) => (loaded, None),
-        Err(error) => {
-            (Loaded { records: in_memory(ledger), unreadable: Vec::new() }, Some(error.to_string()))
-        }
+    let loaded = match store.load() {
+        Ok(loaded) => loaded,
+        Err(error) => return Status::from_memory(ledger, store, error.to_string(), now),
     };
     let mut rows = standing::rows(&loaded.records, now);
-    let mut gateways = Vec::new();
-    if trouble.is_none() {
-        let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
-        match more {
-            Ok(found) => gateways = found,
-            Err(error) => trouble = Some(error.to_string()),
-        }
-    }
+    let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
+    let (gateways, trouble) = match more {
+        Ok(found) => (found, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     let unreadable = loaded.unreadable.into_iter();
     Status {
         store: store.place().to_owned(),
@@ -120,6 +116,21 @@ fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {
         unreadable: unreadable.map(|one| UnreadableView { slot: one.slot, why: one.why }).collect(),
         gateways,
         trouble,
+    }
+}
+
+impl Status {
+    /// What this process knows, where its store cannot be read.
+    fn from_memory(ledger: &Ledger, store: &dyn Store, trouble: String, now: Timestamp) -> Self {
+        Self {
+            store: store.place().to_owned(),
+            now,
+            node: ledger.node().to_string(),
+            rows: standing::rows(&in_memory(ledger), now),
+            unreadable: Vec::new(),
+            gateways: Vec::new(),
+            trouble: Some(trouble),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod cache;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
@@ -38,6 +39,8 @@ pub(crate) use cache::{Cache, Kept};
 
 /// Characters of a client's mode or screen that are written down.
 const MAX_NAME: usize = 100;
+/// So long a request waits for the store's cache when nobody else can answer.
+const LONGEST_READ: Duration = Duration::from_millis(250);
 
 /// What is left for one request when the chain is spent.
 pub(crate) struct Lesser<'l> {
@@ -239,7 +242,7 @@ impl<'l> Lesser<'l> {
         world.note(What::Remedy, "degrade", None, text, data);
     }
 
-    /// A kept answer that may still serve. The store is asked only here, where nobody else can answer.
+    /// A kept answer that may still serve. The store is asked only here, where nobody else can answer, and only for a moment.
     async fn stale(&self, core: &Core) -> Option<Kept> {
         let key = self.key.clone()?;
         let config = &self.plan.config.degrade;
@@ -249,7 +252,8 @@ impl<'l> Lesser<'l> {
             return Some(kept);
         }
         let (store, wall, now) = (Arc::clone(&core.world.store), core.world.wall(), core.world.now());
-        let found = tokio::task::spawn_blocking(move || store.cache_get(&key, wall)).await.ok()?.ok()??;
+        let asked = core.world.cache_calls.ask(LONGEST_READ, move || store.cache_get(&key, wall));
+        let found = asked.await?.ok()??;
         Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_give(kept))
     }
 
@@ -282,9 +286,17 @@ impl<'l> Lesser<'l> {
         world.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
         let config = &run.plan.config.degrade;
         let ttl = config.cache_ttl.saturating_add(config.cache_stale);
-        let (store, wall) = (Arc::clone(&world.store), world.wall());
+        let (store, wall, dropped) =
+            (Arc::clone(&world.store), world.wall(), world.meters.cache_dropped.clone());
         // Written behind the answer; a cache that could not be written is a smaller cache.
-        tokio::task::spawn_blocking(move || drop(store.cache_put(&key, &bytes, ttl, wall)));
+        let queued = world.cache_calls.push(key.len() + bytes.len(), move || {
+            if store.cache_put(&key, &bytes, ttl, wall).is_err() {
+                dropped.inc();
+            }
+        });
+        if !queued {
+            world.meters.cache_dropped.inc();
+        }
     }
 }
 

@@ -6,7 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of gauges")]
 
-use std::sync::Arc;
+pub mod hooked;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -63,10 +66,22 @@ pub fn start_demo(config: Config, store: &MemoryStore) -> Result<Gateway, StartE
     start_as(config, store, true)
 }
 
-fn start_as(config: Config, store: &MemoryStore, demo: bool) -> Result<Gateway, StartError> {
+/// Starts a gateway on this store that writes its log there.
+pub fn start_on(config: Config, store: Arc<dyn Store>, log: Option<Lines>) -> Result<Gateway, StartError> {
     Gateway::start(Setup {
+        log: log.map(|log| Box::new(log) as Box<dyn Write + Send>),
+        ..setup(config, store)
+    })
+}
+
+fn start_as(config: Config, store: &MemoryStore, demo: bool) -> Result<Gateway, StartError> {
+    Gateway::start(Setup { demo, ..setup(config, Arc::new(store.clone())) })
+}
+
+fn setup(config: Config, store: Arc<dyn Store>) -> Setup {
+    Setup {
         config,
-        store: Arc::new(store.clone()),
+        store,
         node: "test".parse().unwrap(),
         lookup: Arc::new(|_: &str| None),
         zones: TimeZoneDatabase::none(),
@@ -74,8 +89,40 @@ fn start_as(config: Config, store: &MemoryStore, demo: bool) -> Result<Gateway, 
         log: None,
         log_format: LogFormat::Json,
         seed: 7,
-        demo,
-    })
+        demo: false,
+    }
+}
+
+/// Where a log is written and read.
+#[derive(Clone, Default)]
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    /// The lines so far.
+    pub fn all(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = String::from_utf8(bytes).unwrap();
+        // The last one may be half written.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Those that say this.
+    pub fn like(&self, text: &str) -> Vec<Value> {
+        let says = |line: &Value| line["message"].as_str().is_some_and(|message| message.contains(text));
+        self.all().into_iter().filter(says).collect()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A gateway before two providers, `one` and `two`; the route `m` leads over the chain of the test.

@@ -71,6 +71,7 @@ impl Keeper {
         let mut answered = 0;
         let mut woken = Woken { asked: 0, closing: false };
         loop {
+            self.shared.state().begin_round(self.shared.clock.moment());
             let done = self.guarded_round(woken.closing);
             match &done {
                 Ok(()) => {
@@ -80,7 +81,7 @@ impl Keeper {
                 Err(_) => pause = Some(pause.map_or(PAUSE.0, |pause| (pause * 2).min(PAUSE.1))),
             }
             answered = woken.asked.max(answered);
-            self.shared.set_trouble(done.err());
+            self.shared.state().end_round(done.err());
             if woken.closing {
                 break;
             }
@@ -170,7 +171,7 @@ impl Keeper {
             self.report(&slot, &format!("cannot be read here and was left as it is: {why}"));
             self.unreadable.insert(slot);
         }
-        self.shared.set_unreadable(self.unreadable.len());
+        self.shared.state().unreadable = self.unreadable.len();
     }
 
     fn write_changes(&mut self) -> Result<(), StoreError> {
@@ -182,11 +183,12 @@ impl Keeper {
             }
             let known = |slot: &Slot| self.shared.copy.record(slot).map(|record| (slot.clone(), record));
             let changes: Vec<_> = slots.iter().filter_map(known).collect();
-            let merged = self
-                .shared
-                .store
-                .merge(&changes)
-                .inspect_err(|_| self.shared.outbox.put_back(slots.iter().cloned()))?;
+            let merged = self.shared.store.merge(&changes);
+            if merged.is_err() {
+                self.shared.outbox.put_back(slots);
+            }
+            self.shared.outbox.settle_changed();
+            let merged = merged?;
             for Unreadable { slot, why } in merged.set_aside {
                 self.unreadable.remove(&slot);
                 self.report(&slot, &format!("is damaged and was set aside: {why}"));

@@ -8,11 +8,12 @@
 
 mod claim;
 mod copy;
+mod health;
 mod keeper;
 mod outbox;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -29,8 +30,14 @@ use crate::store::Store;
 
 use claim::Claims;
 use copy::WorkingCopy;
+use health::State;
 use keeper::Keeper;
 use outbox::Outbox;
+
+pub use health::Health;
+
+/// So long a ledger that goes waits for its store: longer than a server that is away takes to say so.
+const LONGEST_END: Duration = Duration::from_secs(5);
 
 /// How a ledger works.
 #[derive(Debug, Clone)]
@@ -61,27 +68,6 @@ impl LedgerOptions {
     }
 }
 
-/// How a ledger and its store are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
-    /// Which store.
-    pub place: String,
-    /// The last exchange with the store went well.
-    pub connected: bool,
-    /// The store has been read at least once.
-    pub loaded: bool,
-    /// What went wrong last, while it lasts.
-    pub trouble: Option<StoreError>,
-    /// Records that wait to be written.
-    pub pending: usize,
-    /// Entries of the journal that wait to be written.
-    pub journal_waiting: usize,
-    /// Entries of the journal that were dropped since the start.
-    pub journal_dropped: u64,
-    /// Things in the store that this program cannot read, at the last look.
-    pub unreadable: usize,
-}
-
 type Listener = Arc<dyn Fn(&Slot) + Send + Sync>;
 
 /// What callers and keeper share.
@@ -94,13 +80,6 @@ struct Shared {
     claims: Claims,
     listeners: RwLock<Vec<Listener>>,
     state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    connected: bool,
-    trouble: Option<StoreError>,
-    unreadable: usize,
 }
 
 impl Shared {
@@ -117,14 +96,8 @@ impl Shared {
         }
     }
 
-    fn set_trouble(&self, trouble: Option<StoreError>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.connected = trouble.is_none();
-        state.trouble = trouble;
-    }
-
-    fn set_unreadable(&self, count: usize) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).unreadable = count;
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changed(&self, slot: Slot) {
@@ -159,10 +132,11 @@ impl Shared {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Dropping it writes what waits, as far as the store lets it, and ends the thread.
+/// Dropping it writes what waits, as far as the store lets it within a few seconds, and ends the thread.
 pub struct Ledger {
     shared: Arc<Shared>,
-    keeper: Option<JoinHandle<()>>,
+    /// None once somebody waited for its end.
+    keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Ledger {
@@ -201,7 +175,7 @@ impl Ledger {
             doing: "start the ledger's thread",
             why: error.to_string(),
         })?;
-        Ok(Self { shared, keeper: Some(keeper) })
+        Ok(Self { shared, keeper: Mutex::new(Some(keeper)) })
     }
 
     /// Waits until the store has been read, at most this long. Says whether it was; if not, the ledger works on with
@@ -321,38 +295,46 @@ impl Ledger {
     /// How the ledger and its store are.
     #[must_use]
     pub fn health(&self) -> Health {
-        let (journal_waiting, journal_dropped) = self.shared.outbox.journal();
-        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = &self.shared;
+        let (journal_waiting, journal_dropped) = shared.outbox.journal();
+        let state = shared.state();
+        let trouble = state.trouble_at(shared.clock.moment(), shared.store.place());
         Health {
-            place: self.shared.store.place().to_owned(),
-            connected: state.connected,
-            loaded: self.shared.outbox.is_loaded(),
-            trouble: state.trouble.clone(),
-            pending: self.shared.outbox.pending(),
+            place: shared.store.place().to_owned(),
+            connected: state.connected && trouble.is_none(),
+            loaded: shared.outbox.is_loaded(),
+            trouble,
+            pending: shared.outbox.pending(),
             journal_waiting,
             journal_dropped,
             unreadable: state.unreadable,
         }
     }
 
-    /// Writes what waits, as far as the store lets it, ends the thread, and says how it went.
+    /// Writes what waits, as far as the store lets it within a few seconds, ends the thread, and says how it went.
     #[must_use]
-    pub fn close(mut self) -> Health {
-        self.end();
-        self.health()
+    pub fn close(self) -> Health {
+        self.finish(LONGEST_END)
     }
 
-    fn end(&mut self) {
+    /// Writes what waits, as far as the store lets it within this time, and says how it went. The thread ends; one whose store hangs is left
+    /// to itself and ends when the store answers. What changes after this is not written.
+    pub fn finish(&self, longest: Duration) -> Health {
         self.shared.outbox.close();
-        if let Some(keeper) = self.keeper.take() {
+        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(keeper) = keeper
+            && self.shared.outbox.wait_gone(longest)
+        {
+            // It has nothing left to do: this is over at once.
             drop(keeper.join());
         }
+        self.health()
     }
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        self.end();
+        let _ = self.finish(LONGEST_END);
     }
 }
 

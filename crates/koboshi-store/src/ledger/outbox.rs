@@ -24,6 +24,8 @@ pub(super) struct Woken {
 #[derive(Default)]
 struct Desk {
     changed: HashSet<Slot>,
+    /// Taken by the keeper and not yet written.
+    taken: usize,
     rung: bool,
     closing: bool,
     asked: u64,
@@ -121,6 +123,11 @@ impl Outbox {
         self.wait_for(lock(&self.desk), patience, |desk| desk.loaded)
     }
 
+    /// Waits until the keeper is gone. Says whether it is.
+    pub(super) fn wait_gone(&self, patience: Duration) -> bool {
+        self.wait_for(lock(&self.desk), patience, |desk| desk.gone)
+    }
+
     fn wait_for(
         &self,
         desk: MutexGuard<'_, Desk>,
@@ -139,9 +146,10 @@ impl Outbox {
         self.bell.notify_one();
     }
 
-    /// Slots that wait.
+    /// Slots that wait, and those that are being written.
     pub(super) fn pending(&self) -> usize {
-        lock(&self.desk).changed.len()
+        let desk = lock(&self.desk);
+        desk.changed.len() + desk.taken
     }
 
     /// Entries that wait, and those that were dropped.
@@ -191,6 +199,7 @@ impl Outbox {
     /// Takes up to so many slots to be written.
     pub(super) fn take_changed(&self, most: usize) -> Vec<Slot> {
         let mut desk = lock(&self.desk);
+        desk.taken = desk.changed.len().min(most);
         if desk.changed.len() <= most {
             return mem::take(&mut desk.changed).into_iter().collect();
         }
@@ -199,6 +208,11 @@ impl Outbox {
             desk.changed.remove(slot);
         }
         some
+    }
+
+    /// The slots that were taken have been written, or put back.
+    pub(super) fn settle_changed(&self) {
+        lock(&self.desk).taken = 0;
     }
 
     /// Puts slots back, without ringing: they are the keeper's own work.
@@ -254,7 +268,9 @@ mod tests {
             outbox.changed(slot.clone());
         }
         assert_eq!(outbox.take_changed(10), std::slice::from_ref(&slot));
+        assert_eq!(outbox.pending(), 1, "it is not written yet");
         outbox.put_back([slot]);
+        outbox.settle_changed();
         assert_eq!(outbox.pending(), 1);
     }
 
@@ -266,6 +282,7 @@ mod tests {
         let mut taken = Vec::new();
         while outbox.pending() > 0 {
             taken.extend(outbox.take_changed(3));
+            outbox.settle_changed();
             assert!(taken.len() <= 10, "some were taken twice");
         }
         assert_eq!(taken.into_iter().collect::<HashSet<_>>(), all);

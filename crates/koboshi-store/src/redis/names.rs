@@ -9,6 +9,7 @@ pub(super) struct Names {
     pub(super) cache_until: String,
     pub(super) cache_bytes: String,
     pub(super) fence: String,
+    pub(super) mark: String,
     prefix: String,
 }
 
@@ -24,6 +25,7 @@ impl Names {
             cache_until: name("cache-until"),
             cache_bytes: name("cache-bytes"),
             fence: name("fence"),
+            mark: name("mark"),
             prefix: prefix.to_owned(),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A thread listens on a connection of its own and notes which slots were announced; the ledger's thread fetches them.
 //! Announcements are hints, not the truth: after every new subscription, after a failed look, and now and then for good
-//! measure, everything is read once more. A silent server is pinged, so that a dead one is noticed.
+//! measure, everything is read once more. A silent server is pinged, so that a dead one is noticed. A server that was
+//! emptied (`FLUSHALL`) announces nothing and keeps its connections: the mark that is left on it is gone then.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use koboshi::time::Moment;
-use redis::RedisResult;
+use redis::{RedisResult, Script};
 
 use crate::error::StoreError;
 use crate::store::{News, Wake, Watch};
@@ -51,6 +52,9 @@ pub(super) struct RedisWatch {
     shared: Arc<Shared>,
     ear: Arc<Ear>,
     next_resync: Moment,
+    make_mark: Script,
+    /// The mark on the server at the last look.
+    mark: Option<String>,
 }
 
 impl RedisWatch {
@@ -65,7 +69,8 @@ impl RedisWatch {
             doing: "start a thread",
             why: error.to_string(),
         })?;
-        let watch = Self { shared, ear, next_resync: Moment::START };
+        let make_mark = Script::new(include_str!("lua/mark.lua"));
+        let watch = Self { shared, ear, next_resync: Moment::START, make_mark, mark: None };
         let waiting = |inbox: &mut Inbox| !inbox.subscribed && inbox.trouble.is_none();
         let inbox = watch.ear.changed.wait_while(watch.ear.inbox(), waiting);
         let trouble = inbox.unwrap_or_else(PoisonError::into_inner).trouble.take();
@@ -75,28 +80,57 @@ impl RedisWatch {
         }
     }
 
-    /// What was announced since the last look: everything, or some slots.
-    fn announced(&self, now: Moment) -> Result<Option<Vec<String>>, StoreError> {
-        let mut inbox = self.ear.inbox();
-        if !inbox.subscribed {
-            let place = self.shared.link.place().to_owned();
-            let why = "the connection was lost".to_owned();
-            return Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }));
+    fn look(&mut self, now: Moment) -> Result<News, StoreError> {
+        // Without a subscription the server is away: it is not asked, and nobody waits for it.
+        self.check_subscription()?;
+        // Before anything is read: what is emptied after this is noticed by the next look.
+        let was_emptied = self.was_emptied()?;
+        let announced = self.announced(now);
+        let (link, names) = (&self.shared.link, &self.shared.names);
+        match announced.filter(|_| !was_emptied) {
+            None => load(link, names).map(News::All),
+            Some(slots) if slots.is_empty() => Ok(News::Quiet),
+            Some(slots) => load_some(link, names, &slots).map(News::Changed),
         }
+    }
+
+    /// Whether the server was emptied since the last look. It is marked, so that this can be told the next time.
+    fn was_emptied(&mut self) -> Result<bool, StoreError> {
+        let (link, names) = (&self.shared.link, &self.shared.names);
+        let mut mark: Option<String> =
+            link.run("look for changes", |connection| redis::cmd("GET").arg(&names.mark).query(connection))?;
+        if mark.is_none() {
+            let make = self.make_mark.key(&names.mark);
+            // One that cannot be written now can still be read.
+            mark = link.run("look for changes", |connection| make.invoke(connection)).ok();
+        }
+        let other = self.mark.is_some() && mark != self.mark;
+        self.mark = mark;
+        Ok(other)
+    }
+
+    fn check_subscription(&self) -> Result<(), StoreError> {
+        let inbox = self.ear.inbox();
+        if inbox.subscribed {
+            return Ok(());
+        }
+        let place = self.shared.link.place().to_owned();
+        let why = "the connection was lost".to_owned();
+        Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }))
+    }
+
+    /// What was announced since the last look: everything, or some slots.
+    fn announced(&self, now: Moment) -> Option<Vec<String>> {
+        let mut inbox = self.ear.inbox();
         let slots = mem::take(&mut inbox.slots);
         let all = mem::take(&mut inbox.all) || now >= self.next_resync;
-        Ok(if all { None } else { Some(slots.into_iter().collect()) })
+        (!all).then(|| slots.into_iter().collect())
     }
 }
 
 impl Watch for RedisWatch {
     fn news(&mut self, now: Moment) -> Result<News, StoreError> {
-        let (link, names) = (&self.shared.link, &self.shared.names);
-        let news = match self.announced(now)? {
-            None => load(link, names).map(News::All),
-            Some(slots) if slots.is_empty() => return Ok(News::Quiet),
-            Some(slots) => load_some(link, names, &slots).map(News::Changed),
-        };
+        let news = self.look(now);
         match &news {
             Ok(News::All(_)) => {
                 self.next_resync = now.after(self.shared.policy.resync_every);

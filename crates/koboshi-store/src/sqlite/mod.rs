@@ -136,10 +136,15 @@ impl SqliteStore {
     /// It is damaged, or cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
         let said: String = self.read("check the file", |reader| {
-            reader.pragma_query_value(None, "integrity_check", |row| row.get(0))
+            reader.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         })?;
-        let place = self.file.place.clone();
-        if said == "ok" { Ok(()) } else { Err(StoreError::Damaged { place, why: said }) }
+        if said == "ok" {
+            return Ok(());
+        }
+        // In the words that SQLite has for it where it meets the damage, and what was seen, in one line.
+        let seen = said.split_whitespace().filter(|word| *word != "***").collect::<Vec<_>>().join(" ");
+        let why = format!("database disk image is malformed: {seen}");
+        Err(StoreError::Damaged { place: self.file.place.clone(), why })
     }
 
     fn read<R>(
