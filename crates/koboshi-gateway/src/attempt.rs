@@ -90,6 +90,7 @@ impl Journey<'_> {
         }
         self.attempts += 1;
         target.meters.attempts.inc();
+        target.is_used(began);
         let start = Instant::now();
         let left = self.story.deadline.since(began);
         let total = start + target.timers.total.min(left);

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi::fault::{Fault, Kind};
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::unstreamed;
 use koboshi_wire::dialect::finish;
@@ -195,6 +195,10 @@ impl Stream<'_, '_> {
     /// The next block within its time. None when the answer has ended, or has said everything and stays silent.
     async fn read(&mut self, open: &mut Open, answer: &mut Followed) -> Result<Option<Bytes>, Stop> {
         let over = answer.is_whole();
+        // Where data is always at hand, no timer is ever looked at.
+        if !over && Instant::now() >= open.limits.total {
+            return Err(Stop::Fault(timed_out(Sub::Total)));
+        }
         let (limit, sub) = answer.limit(&open.limits);
         let run = self.run;
         let head = || stream_head(run.story, &run.facts());

@@ -187,6 +187,7 @@ impl Gateway {
             setup.seed,
         ));
         world.tell_of_store();
+        world.know_fixed_targets();
         world.trace_to().map_err(StartError::Plan)?;
         if world.plan().keys.are_needed() && world.plan().config.admin.sha256.is_none() {
             let text =

@@ -293,8 +293,18 @@ impl<'j> Journey<'j> {
         self.call.failures().last().map(|failed| failed.fault.kind.name())
     }
 
+    /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
+    fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
+        let is_deadline = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        if is_deadline {
+            fault.sub = Some(self.story.deadline_sub());
+        }
+        is_deadline
+    }
+
     /// No more attempts: what to tell.
-    pub(crate) fn give_up(&mut self, fault: Box<Fault>) -> Ended {
+    pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
+        self.name_deadline(&mut fault, self.core.world.now());
         let failed = self.call.failures().to_vec();
         Ended { retry_after: fault.wait.map(|wait| wait.after), fault, failed, untried: false }
     }
@@ -357,10 +367,7 @@ impl<'j> Journey<'j> {
         let now = world.now();
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
-        let impatient = fault.kind == Kind::Timeout && now >= self.story.deadline;
-        if impatient {
-            fault.sub = Some(self.story.deadline_sub());
-        }
+        let impatient = self.name_deadline(&mut fault, now);
         let told = fault.clone();
         if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
             fault.advice.health = false;

@@ -245,6 +245,11 @@ impl Plan {
         links.chain(&self.config.degrade.simple).filter(|link| !link.contains("{model}"))
     }
 
+    /// Whether the config names this model of this provider.
+    pub(crate) fn names(&self, provider: &str, model: &str) -> bool {
+        self.fixed_links().any(|link| link.split_once('/') == Some((provider, model)))
+    }
+
     /// A link of a chain, with the client's model filled in.
     pub(crate) fn link(&self, link: &str, model: &str) -> Option<(Arc<Provider>, String)> {
         let (provider, wanted) = link.split_once('/')?;

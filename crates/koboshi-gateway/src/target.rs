@@ -32,8 +32,10 @@ use crate::world::World;
 
 /// How often limits are learned from headers.
 const LEARN_EVERY: Duration = Duration::from_millis(20);
-/// Targets that are remembered.
-const MOST_TARGETS: usize = 4096;
+/// Targets that are remembered besides those that the config names.
+const MAX_TARGETS: usize = 4096;
+/// So many make room for others at a time: finding the least used ones means looking at all of them.
+const EVICTED_AT_ONCE: usize = 256;
 
 /// What one target is and how it fares.
 pub(crate) struct Target {
@@ -48,6 +50,10 @@ pub(crate) struct Target {
     best: Option<Dialect>,
     /// The key is the client's own: nothing that is learned with it is filed under ours.
     pub(crate) is_borrowed: bool,
+    /// The config names it: it is never forgotten while the config holds.
+    is_fixed: bool,
+    /// When it was asked last, as nanoseconds of the monotonic clock.
+    last_used: AtomicU64,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) can: Capability,
@@ -210,9 +216,15 @@ impl Target {
         self.provider.origin.is_none() || self.paths.path(Interface::Embeddings, false).is_some()
     }
 
-    /// The provider has no such model: not asked again for a while.
+    /// It is asked now.
+    pub(crate) fn is_used(&self, now: Moment) {
+        self.last_used.store(now.nanos(), Ordering::Relaxed);
+    }
+
+    /// The provider has no such model: not asked again for a while, and the first to be forgotten.
     pub(crate) fn is_absent_until(&self, until: Moment) {
         self.absent_until.store(until.nanos(), Ordering::Relaxed);
+        self.last_used.store(0, Ordering::Relaxed);
     }
 
     /// It may be asked again at once.
@@ -332,10 +344,30 @@ impl Targets {
         let scopes = Scopes::of_target(provider, model, key);
         let made = make(world, plan, provider, model, key.credential.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
-        if known.len() < MOST_TARGETS || before.is_some() {
-            known.insert(id, Arc::clone(&target));
+        known.insert(id, Arc::clone(&target));
+        if before.is_none()
+            && !target.is_fixed
+            && known.values().filter(|one| !one.is_fixed).count() > MAX_TARGETS
+        {
+            evict(&mut known);
+            // Cores must not go on with targets that others make anew.
+            self.generation.fetch_add(1, Ordering::Release);
         }
         target
+    }
+}
+
+/// Forgets the targets that no config names and that were not asked for longest.
+fn evict(known: &mut HashMap<Id, Arc<Target>>) {
+    let used = |target: &Target| target.last_used.load(Ordering::Relaxed);
+    let mut oldest: Vec<(u64, Id)> = known
+        .iter()
+        .filter(|(_, target)| !target.is_fixed)
+        .map(|(id, target)| (used(target), id.clone()))
+        .collect();
+    oldest.sort_unstable();
+    for (_, id) in oldest.into_iter().take(EVICTED_AT_ONCE) {
+        known.remove(&id);
     }
 }
 
@@ -364,6 +396,8 @@ fn make(
         paths: provider.paths(model),
         best: provider.speaks_best(model),
         is_borrowed: false,
+        is_fixed: plan.names(&provider.name, model),
+        last_used: AtomicU64::new(world.now().nanos()),
         breaker,
         gate,
         can,

@@ -51,6 +51,10 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
         };
         let Some(block) = block else { break };
         let block = block?;
+        // Where data is always at hand, no timer is ever looked at. The first block comes before any limit can be over.
+        if read > 0 && Instant::now() >= limits.total {
+            return Err(timed_out(Sub::Total));
+        }
         read += block.len();
         stake.saw_part(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));

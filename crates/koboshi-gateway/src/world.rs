@@ -122,6 +122,17 @@ impl World {
         if !same {
             self.targets.clear();
         }
+        self.know_fixed_targets();
+    }
+
+    /// Makes the targets that the config names, so that they have their metrics and are listed before anybody asks for them.
+    pub(crate) fn know_fixed_targets(&self) {
+        let plan = self.plan();
+        for link in plan.fixed_links() {
+            if let Some((provider, model)) = plan.link(link, "") {
+                drop(self.targets.of(self, &plan, &provider, &model));
+            }
+        }
     }
 
     pub(crate) fn now(&self) -> Moment {

@@ -144,13 +144,7 @@ pub(super) fn list(desk: &Desk<'_>) -> TargetList {
 
 /// Every target that was asked or that a route names.
 pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
-    let (world, plan) = (&desk.core.world, desk.plan);
-    for link in plan.fixed_links() {
-        if let Some((provider, model)) = plan.link(link, "") {
-            drop(world.targets.of(world, plan, &provider, &model));
-        }
-    }
-    world.targets.all()
+    desk.core.world.targets.all()
 }
 
 /// A target as operators see it.

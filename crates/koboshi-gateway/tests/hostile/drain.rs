@@ -1,12 +1,8 @@
 //! The end of the drain time: nobody is cut off without a word.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
-
-mod common;
-
 use std::io::Write;
 
-use common::*;
+use crate::common::*;
 use koboshi_testkit::until;
 use serde_json::json;
 

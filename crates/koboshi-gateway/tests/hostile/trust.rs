@@ -1,12 +1,8 @@
 //! Who is who: what a client, a stranger, a proxy's client and an operator may see and do.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
-
-mod common;
-
 use std::io::{Read, Write};
 
-use common::*;
+use crate::common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, ClientKey, RouteConfig};
 use koboshi_testkit::Client;

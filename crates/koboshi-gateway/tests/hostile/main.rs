@@ -1,0 +1,11 @@
+//! A hostile day: clients, upstreams, proxies, stores and the machine itself at their worst, over real sockets.
+//!
+//! Each test is something that once broke, or that somebody will try. What takes longer than seconds is in the long tier.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod bounds;
+#[path = "../common/mod.rs"]
+mod common;
+mod drain;
+mod trust;
