@@ -9,6 +9,7 @@ mod errand;
 mod link;
 mod once;
 mod origin;
+mod peek;
 mod pool;
 mod shared;
 pub(crate) mod sim;

@@ -3,18 +3,16 @@
 //! One pool per core needs no lock, and a request never changes the core. HTTP/1.1 connections are taken and given back when
 //! the answer was read to its end; an HTTP/2 connection is shared until its streams are used up, then the next one is opened,
 //! because long streams would queue behind each other. Of many requests that come at once to a server that may speak HTTP/2,
-//! one opens the connection and the others wait for it.
+//! one opens the connection and the others wait for it. A provider that says something unasked loses all its idle connections.
 //!
 //! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is
 //! nobody's fault: such a request is sent again on a new connection, once, and no attempt is counted for it.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,6 +31,7 @@ use super::body::Body;
 use super::connect::{Connected, Connector, Via};
 use super::link::{Letter, Link, Room, Unanswered};
 use super::origin::Origin;
+use super::peek::Idle;
 use super::shared::{Shared, Stream, Turn};
 use super::trouble::{Stage, fault_of, timed_out};
 use super::{Answered, Writer};
@@ -43,6 +42,10 @@ use koboshi_wire::http1::out::content_length;
 const MOST_IDLE: usize = 512;
 /// An older idle connection is not trusted.
 pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
+/// Connections to a provider that spoke unasked serve one request each for this long.
+const DISTRUST: Duration = Duration::from_secs(60);
+/// How often all idle connections are looked at.
+const SWEEP: Duration = Duration::from_secs(1);
 pub(super) type Payload = Full<Bytes>;
 
 #[derive(Default)]
@@ -55,6 +58,48 @@ struct Shelf {
     shares: Option<bool>,
     /// Held by whoever opens a connection that others may share, until it is known how many may.
     door: Arc<Mutex<()>>,
+    /// Until then no connection is kept: the provider spoke unasked, and what it says next may be the answer to somebody else.
+    distrusted_until: Option<Instant>,
+}
+
+impl Shelf {
+    /// The provider spoke unasked on a connection: it may do so on all of them.
+    fn distrust(&mut self) {
+        self.idle.clear();
+        self.distrusted_until = Some(Instant::now() + DISTRUST);
+    }
+
+    fn may_keep(&self, now: Instant) -> bool {
+        self.idle.len() < MOST_IDLE && self.distrusted_until.is_none_or(|until| until <= now)
+    }
+
+    /// Lets go of connections that are too old, have ended, or on which the provider spoke.
+    fn sweep(&mut self) {
+        let mut spoke = false;
+        self.idle.retain_mut(|idle| {
+            let found = if idle.is_old() { Idle::Ended } else { idle.link.peek() };
+            spoke |= found == Idle::Spoke;
+            found == Idle::Quiet
+        });
+        if spoke {
+            self.distrust();
+        }
+    }
+
+    /// The connection that was used last and can be used now.
+    fn take_idle(&mut self) -> Option<Box<Home>> {
+        while let Some(mut home) = self.idle.pop() {
+            if home.is_old() {
+                continue;
+            }
+            match home.link.peek() {
+                Idle::Quiet => return Some(home),
+                Idle::Ended => {}
+                Idle::Spoke => self.distrust(),
+            }
+        }
+        None
+    }
 }
 
 /// The connections of one core.
@@ -65,6 +110,8 @@ pub(crate) struct Pool {
     room: Room,
     /// Where heads are written.
     desk: Cell<Vec<u8>>,
+    /// When all idle connections were looked at last.
+    swept: Cell<Instant>,
 }
 
 /// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
@@ -97,12 +144,20 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    fn is_old(&self) -> bool {
+        self.since.elapsed() >= OLDEST_IDLE
+    }
+
     /// The answer was read to its end.
     pub(super) fn give_back(mut self: Box<Self>) {
-        let Some(pool) = self.pool.take().filter(|_| self.link.is_reusable()) else { return };
-        self.since = Instant::now();
+        let Some(pool) = self.pool.take() else { return };
         let mut shelves = pool.shelves.borrow_mut();
-        if let Some(shelf) = shelves.of(&self.origin).filter(|shelf| shelf.idle.len() < MOST_IDLE) {
+        let Some(shelf) = shelves.of(&self.origin) else { return };
+        if self.link.has_unasked() {
+            return shelf.distrust();
+        }
+        self.since = Instant::now();
+        if self.link.is_reusable() && shelf.may_keep(self.since) {
             shelf.idle.push(self);
         }
     }
@@ -175,23 +230,22 @@ enum Sent {
 
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Rc<Self> {
-        Rc::new(Self { connector, shelves: RefCell::default(), room: Room::default(), desk: Cell::default() })
+        let (shelves, room, desk) = (RefCell::default(), Room::default(), Cell::default());
+        Rc::new(Self { connector, shelves, room, desk, swept: Cell::new(Instant::now()) })
     }
 
-    /// Lets go of connections that nobody has used for long.
+    /// Lets go of connections that can no longer be used. It may be called often.
     pub(crate) fn tidy(&self) {
-        for (_, shelf) in &mut self.shelves.borrow_mut().0 {
-            if shelf.idle.first().is_some_and(|oldest| oldest.since.elapsed() >= OLDEST_IDLE) {
-                shelf.idle.retain(|idle| idle.since.elapsed() < OLDEST_IDLE);
-            }
+        if self.swept.get().elapsed() >= SWEEP {
+            self.swept.set(Instant::now());
+            self.shelves.borrow_mut().0.iter_mut().for_each(|(_, shelf)| shelf.sweep());
         }
     }
 
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(self: &Rc<Self>, ask: &Ask<'_>) -> Result<Answered, Box<Fault>> {
         // One that was idle may be dead; a second such try would be an attempt that nobody counts.
-        let ready = poll_fn(|context| Poll::Ready(self.ready_line(ask.origin, context))).await;
-        if let Some(line) = ready {
+        if let Some(line) = self.ready_line(ask.origin) {
             match self.send_on(line, ask, true).await {
                 Sent::Answer(answer) => return Ok(answer),
                 Sent::Stale => {}
@@ -207,18 +261,11 @@ impl Pool {
         }
     }
 
-    fn ready_line(&self, origin: &Origin, context: &mut Context<'_>) -> Option<Line> {
+    fn ready_line(&self, origin: &Origin) -> Option<Line> {
         if let Some(line) = self.shared_line(origin) {
             return Some(line);
         }
-        let mut shelves = self.shelves.borrow_mut();
-        let idle = &mut shelves.find(origin)?.idle;
-        while let Some(mut home) = idle.pop() {
-            if home.since.elapsed() < OLDEST_IDLE && home.link.is_ready(context) {
-                return Some(Line::Http1(home));
-            }
-        }
-        None
+        self.shelves.borrow_mut().find(origin)?.take_idle().map(Line::Http1)
     }
 
     fn shared_line(&self, origin: &Origin) -> Option<Line> {
@@ -358,3 +405,6 @@ fn beneath<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,3 +14,4 @@ mod refusals;
 mod streams;
 mod tools;
 mod transient;
+mod unasked;
