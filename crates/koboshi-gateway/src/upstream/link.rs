@@ -261,6 +261,16 @@ impl<'d> Letter<'d> {
         Self { desk, head, body: if is_small { &[] } else { body }, sent: 0, is_out: false }
     }
 
+    /// Whether all of it left.
+    pub(super) fn is_out(&self) -> bool {
+        self.is_out
+    }
+
+    /// Whether any of it left.
+    pub(super) fn has_begun(&self) -> bool {
+        self.sent > 0
+    }
+
     fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.is_out {
             return Poll::Ready(Ok(()));

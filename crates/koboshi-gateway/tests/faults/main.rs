@@ -11,6 +11,7 @@ mod clients;
 mod keys;
 mod limits;
 mod refusals;
+mod resends;
 mod streams;
 mod tools;
 mod transient;

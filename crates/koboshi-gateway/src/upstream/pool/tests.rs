@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper_util::client::proxy::matcher::Matcher;
 use koboshi_testkit::{Authority, Speaks, Upstream};
 
 use super::*;
+use crate::upstream::sends::Sends;
 use crate::upstream::trust::Trust;
 
 const UNASKED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nunasked!";
@@ -28,7 +30,16 @@ async fn ask(pool: &Rc<Pool>, origin: &Origin) -> String {
     let body = Bytes::from(r#"{"model": "ok", "messages": [{"role": "user", "content": "hello"}]}"#);
     let path = origin.path("/chat/completions").unwrap();
     let connect_limit = Duration::from_secs(10);
-    let ask = Ask { origin, path: &path, headers: &|_| {}, body: &body, connect_limit };
+    let sends = Sends::default();
+    let ask = Ask {
+        origin,
+        path: &path,
+        headers: &|_| {},
+        body: &body,
+        connect_limit,
+        sends: &sends,
+        on_resend: &|| {},
+    };
     let mut answer = pool.send(&ask).await.unwrap();
     let mut text = Vec::new();
     while let Some(block) = answer.body.next().await {
