@@ -19,6 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::origin::Origin;
+use super::race::race;
 use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
 use super::trust::tls_config;
 
@@ -133,26 +134,16 @@ fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
     }
 }
 
-/// Every address of the host in turn.
+/// A connection to whichever address of the host answers first.
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
-    let addresses = tokio::net::lookup_host((host, port)).await.map_err(|error| unresolved(&error))?;
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // Without it small frames wait for acknowledgements; a connection that refuses still works.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => last = Some(error),
-        }
-    }
-    let error = last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-    Err(if error.kind() == io::ErrorKind::NotFound {
-        unresolved(&error)
-    } else {
-        fault_of(&error, Stage::Connect)
-    })
+    let found = tokio::net::lookup_host((host, port)).await.map_err(|error| unresolved(&error))?;
+    let stream = race(found.collect(), TcpStream::connect).await.map_err(|error| {
+        let is_unresolved = error.kind() == io::ErrorKind::NotFound;
+        if is_unresolved { unresolved(&error) } else { fault_of(&error, Stage::Connect) }
+    })?;
+    // Without it small frames wait for acknowledgements; a connection that refuses still works.
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
 }
 
 /// Asks a proxy for a tunnel.

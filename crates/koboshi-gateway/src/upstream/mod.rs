@@ -12,6 +12,7 @@ mod once;
 mod origin;
 mod peek;
 mod pool;
+mod race;
 mod sends;
 mod shared;
 pub(crate) mod sim;
