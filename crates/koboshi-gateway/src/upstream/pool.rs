@@ -27,7 +27,7 @@ use super::origin::Origin;
 use super::peek::Idle;
 use super::shared::{Shared, Stream, Turn};
 use super::stale::{is_stale_link, is_stale_stream};
-use super::trouble::{Stage, cut, fault_of, timed_out};
+use super::trouble::{Stage, cut, fault_of, is_own_lack, timed_out};
 use koboshi_wire::http1::Fields;
 
 /// Idle connections that are kept to one provider.
@@ -188,6 +188,13 @@ impl Pool {
         }
     }
 
+    /// Closes all connections that nobody uses: somebody needs their descriptors. Says whether there were any.
+    fn close_idle(&self) -> bool {
+        let mut shelves = self.shelves.borrow_mut();
+        let idle: Vec<_> = shelves.0.iter_mut().flat_map(|(_, shelf)| shelf.idle.drain(..)).collect();
+        !idle.is_empty()
+    }
+
     /// Sends a request and waits for the head of the answer.
     pub(crate) async fn send(self: &Rc<Self>, ask: &Ask<'_>) -> Result<Answered, Box<Fault>> {
         let may_resend = ask.sends.may_resend();
@@ -263,7 +270,13 @@ impl Pool {
 
     /// A new connection. The turn to open one is over when others can share it.
     async fn open(&self, origin: &Origin, limit: Duration, turn: Option<Turn>) -> Result<Line, Box<Fault>> {
-        let Connected { wire, http2, via } = self.connector.connect(origin, limit).await?;
+        let connected = match self.connector.connect(origin, limit).await {
+            Err(fault) if is_own_lack(&fault) && self.close_idle() => {
+                self.connector.connect(origin, limit).await
+            }
+            connected => connected,
+        };
+        let Connected { wire, http2, via } = connected?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
             self.on_shelf(origin, |shelf| shelf.shares = Some(http2));

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::trouble::tells_own_lack;
+
 /// How long one address is waited for before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
 
@@ -66,10 +68,12 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-/// That there is no route to an address of one family says little where the other family has one.
+/// Which of two errors is told. What this machine lacks is more than what became of an address, and that there is no route to an address of
+/// one family says little where the other family has one.
 fn more_telling(known: Option<io::Error>, new: io::Error) -> io::Error {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
     match known {
+        Some(known) if tells_own_lack(&known) => known,
         Some(known) if matches!(new.kind(), HostUnreachable | NetworkUnreachable | AddrNotAvailable) => known,
         _ => new,
     }
