@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Wire;
@@ -119,7 +120,12 @@ impl Link {
                     let Some(error) = broken else { return Poll::Pending };
                     return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
                 }
-                Poll::Ready(Ok(head)) if head.is_first_of_two() => {}
+                Poll::Ready(Ok(head)) if head.is_interim() => {}
+                Poll::Ready(Ok(head)) if head.status == StatusCode::SWITCHING_PROTOCOLS => {
+                    let error =
+                        io::Error::new(ErrorKind::InvalidData, "the provider switched protocols (101)");
+                    return Poll::Ready(Err(Unanswered { error, is_silent: false }));
+                }
                 Poll::Ready(Ok(head)) => return Poll::Ready(Ok(head)),
                 Poll::Ready(Err(error)) => {
                     let error = broken.unwrap_or(error);

@@ -156,6 +156,8 @@ fn of_io(kind: io::ErrorKind, stage: Stage) -> Box<Fault> {
         (Io::HostUnreachable | Io::NetworkUnreachable | Io::AddrNotAvailable, _) => {
             with(Kind::ConnectionFailed, Sub::Unreachable, "transport.unreachable")
         }
+        // It came in time, and is no answer of HTTP, or none that can be used.
+        (Io::InvalidData, Stage::Waiting) => boxed(Kind::ResponseInvalid, "transport.no_answer"),
         (Io::TimedOut, Stage::Connect) => timed_out(Sub::Connect),
         (Io::TimedOut, _) => timed_out(Sub::Idle),
         (_, stage) => of_stage(stage),
@@ -211,6 +213,8 @@ mod tests {
         assert_eq!(refused.kind, Kind::ConnectionRefused);
         let reset = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Waiting);
         assert_eq!((reset.kind, reset.sub), (Kind::ConnectionFailed, Some(Sub::Reset)));
+        let no_answer = fault_of(&io(io::ErrorKind::InvalidData), Stage::Waiting);
+        assert_eq!(no_answer.kind, Kind::ResponseInvalid);
         let cut = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Answer);
         assert_eq!(cut.kind, Kind::ConnectionClosed);
         let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);

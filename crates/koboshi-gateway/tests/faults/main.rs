@@ -8,6 +8,7 @@ mod common;
 
 mod breakers;
 mod clients;
+mod framing;
 mod keys;
 mod limits;
 mod refusals;
