@@ -114,6 +114,11 @@ impl Journey<'_> {
             headers: &|tell| headers(target, interface, shape, token.as_deref(), self.story, tell),
             body,
             connect_limit: target.timers.connect,
+            sends: &self.story.sends,
+            on_resend: &|| {
+                target.meters.resends.inc();
+                self.story.trace.resent();
+            },
         };
         stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&post)).await {

@@ -246,6 +246,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         is_local: false,
         list: false,
         betas: crate::story::betas(headers),
+        sends: crate::upstream::Sends::default(),
     }
 }
 

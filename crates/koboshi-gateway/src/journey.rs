@@ -31,6 +31,7 @@ use crate::story::Story;
 use crate::target::Target;
 use crate::transition;
 use crate::unavailable::Unavailable;
+use crate::upstream::trouble::is_own_lack;
 use crate::upstream::{Answered, Body};
 use koboshi_wire::http1::Fields;
 
@@ -379,7 +380,9 @@ impl<'j> Journey<'j> {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);
-        if self.blames {
+        if is_own_lack(&told) {
+            learn::own_lack(world, self.plan, &told, remedy, &self.story.id);
+        } else if self.blames {
             learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
         } else {
             learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);

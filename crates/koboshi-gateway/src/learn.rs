@@ -105,6 +105,25 @@ pub(crate) fn own_fault(world: &World, plan: &Plan, kind: Kind, text: &str, requ
     world.log.line(Level::Warn, text, &facts);
 }
 
+/// This machine lacked what an attempt needs. It is told without a target: none is to blame.
+pub(crate) fn own_lack(world: &World, plan: &Plan, fault: &Fault, remedy: Remedy, request_id: &str) {
+    world.meters.remedy(remedy_name(remedy));
+    let code = fault.kind.code(&plan.config.code_prefix);
+    let data = json!({
+        "code": code,
+        "sub": fault.sub.map(|sub| sub.name()),
+        "origin": fault.origin.name(),
+        "scope": fault.scope.name(),
+        "rule": &*fault.evidence.rule,
+        "remedy": remedy_name(remedy),
+        "request": request_id,
+    });
+    let text = format!("no connection could be opened: {}", fault.detail);
+    let facts = json!({"errorType": fault.kind.name(), "errorCode": code, "request": request_id});
+    world.log.line(Level::Warn, &text, &facts);
+    world.note(What::Fault, fault.kind.name(), None, text, data);
+}
+
 fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
     let (now, wall) = (world.now(), world.wall());
     // What a client's own key may not do says nothing about ours.

@@ -63,6 +63,7 @@ pub(crate) struct Meters {
     registry: Registry,
     named: Mutex<HashSet<(String, String)>>,
     attempts: Family<TargetLabels, Counter>,
+    resends: Family<TargetLabels, Counter>,
     faults: Family<FaultLabels, Counter>,
     duration: Family<TargetLabels, Histogram>,
     first_content: Family<TargetLabels, Histogram>,
@@ -94,6 +95,7 @@ pub(crate) struct Meters {
 #[derive(Clone)]
 pub(crate) struct TargetMeters {
     pub(crate) attempts: Counter,
+    pub(crate) resends: Counter,
     pub(crate) duration: Histogram,
     pub(crate) first_content: Histogram,
     pub(crate) input: Counter,
@@ -111,6 +113,7 @@ impl Meters {
         let added = Histogram::new(ADDED);
         let meters = Self {
             attempts: Family::default(),
+            resends: Family::default(),
             faults: Family::default(),
             tokens: Family::default(),
             breaker: Family::default(),
@@ -153,6 +156,11 @@ impl Meters {
         );
         registry.register("gen_ai_client_token_usage", "Tokens", meters.tokens.clone());
         registry.register("koboshi_attempts", "Attempts on targets", meters.attempts.clone());
+        registry.register(
+            "koboshi_resends",
+            "Requests that met a dead connection and were sent again within their attempt",
+            meters.resends.clone(),
+        );
         registry.register("koboshi_faults", "Faults of targets", meters.faults.clone());
         registry.register("koboshi_breaker_state", "0 closed, 1 probing, 2 open", meters.breaker.clone());
         registry.register("koboshi_remedies", "What was done about faults", meters.remedies.clone());
@@ -203,6 +211,7 @@ impl Meters {
         };
         TargetMeters {
             attempts: self.attempts.get_or_create_owned(&labels),
+            resends: self.resends.get_or_create_owned(&labels),
             duration: self.duration.get_or_create_owned(&labels),
             first_content: self.first_content.get_or_create_owned(&labels),
             input: self.tokens.get_or_create_owned(&token("input")),

@@ -21,6 +21,7 @@ pub(crate) static MODE: HeaderName = HeaderName::from_static("x-koboshi-mode");
 pub(crate) static REASK: HeaderName = HeaderName::from_static("x-koboshi-reask");
 pub(crate) static REPAIRED: HeaderName = HeaderName::from_static("x-koboshi-repaired");
 pub(crate) static SCREEN: HeaderName = HeaderName::from_static("x-koboshi-screen");
+pub(crate) static SENDS: HeaderName = HeaderName::from_static("x-koboshi-sends");
 pub(crate) static SIMULATED: HeaderName = HeaderName::from_static("x-koboshi-simulated");
 pub(crate) static TARGET: HeaderName = HeaderName::from_static("x-koboshi-target");
 pub(crate) static TRIMMED: HeaderName = HeaderName::from_static("x-koboshi-trimmed");

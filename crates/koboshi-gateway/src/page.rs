@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 
 /// What a page may read of an answer besides its body.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
-                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-simulated, x-koboshi-translated, x-koboshi-trimmed, request-id";
+                        x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-sends, x-koboshi-simulated, x-koboshi-translated, x-koboshi-trimmed, request-id";
 
 /// What is wrong with the page or name that a request comes from, if anything.
 pub(crate) fn check(plan: &Plan, head: &Head, is_allowed: bool) -> Option<Refusal> {

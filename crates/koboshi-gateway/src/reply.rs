@@ -125,6 +125,9 @@ pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure
     }
     heading.lines.extend(&facts.limits);
     count(&mut heading, &names::ATTEMPTS, facts.attempts);
+    if story.sends.count() != facts.attempts {
+        count(&mut heading, &names::SENDS, story.sends.count());
+    }
     let mut text = |name: &HeaderName, value: Option<&str>| {
         if let Some(value) = value {
             heading.add(name, value);

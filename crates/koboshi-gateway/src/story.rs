@@ -20,6 +20,7 @@ use koboshi_store::{Clock, SystemClock};
 use crate::names;
 use crate::program::Program;
 use crate::trace::Trace;
+use crate::upstream::Sends;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
 use koboshi_wire::http1::out::hex;
@@ -52,6 +53,8 @@ pub(crate) struct Story {
     pub(crate) list: bool,
     /// What a client that speaks Anthropic's dialect wants of its newer parts: without it they are refused there.
     pub(crate) betas: Option<HeaderValue>,
+    /// How often it was really sent.
+    pub(crate) sends: Sends,
 }
 
 impl Story {

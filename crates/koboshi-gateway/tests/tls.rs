@@ -171,6 +171,8 @@ fn connections_that_went_stale_are_replaced_unseen() {
             assert_whole(&answer, &chat(round == 1));
             assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "{speaks:?} {round}: {answer:?}");
             assert_eq!(stage.calls(), (1, 0), "{speaks:?} {round}");
+            let sends = (round > 0).then_some(2);
+            assert_eq!(answer.number("x-koboshi-sends"), sends, "{speaks:?} {round}: {answer:?}");
         }
     }
 }

@@ -271,3 +271,23 @@ fn a_collector_that_is_away_costs_spans_and_nothing_else() {
     });
     assert_eq!(chat(at, "talk").status, 200);
 }
+
+#[test]
+fn a_request_that_met_a_dead_connection_says_that_it_was_sent_again() {
+    let (collector, upstream) = (Collector::start(), Upstream::start());
+    let gateway = start(config(&format!(
+        "providers: {{one: {{kind: openai, base_url: '{}', keys: [sk-own]}}}}\nroutes: {{first: [one/ok], second: [one/ok]}}\ntrace: {{otlp: 'http://127.0.0.1:{}'}}\n",
+        upstream.url(),
+        collector.port
+    )));
+    assert_eq!(chat(address(&gateway), "first").status, 200);
+    until("its connection waits", || (upstream.idle_connections() == 1).then_some(()));
+    upstream.stale_on_use();
+    assert_eq!(chat(address(&gateway), "second").status, 200);
+    gateway.stop();
+    let spans = collector.spans();
+    let told = |name: &str, key: &str| said(&spans[name].attributes, key);
+    assert_eq!(told("chat first", "koboshi.resends"), None);
+    assert_eq!(told("chat second", "koboshi.attempts").as_deref(), Some("1"));
+    assert_eq!(told("chat second", "koboshi.resends").as_deref(), Some("1"));
+}

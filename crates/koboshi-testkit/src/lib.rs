@@ -10,6 +10,7 @@
 pub mod chaos;
 mod client;
 mod proxy;
+mod raw;
 mod redis;
 pub mod talk;
 pub mod tongue;
@@ -18,6 +19,7 @@ mod wait;
 
 pub use client::{Answer, Client};
 pub use proxy::Proxy;
+pub use raw::{RawReply, RawUpstream};
 pub use redis::RedisServer;
 pub use upstream::{Authority, Seen, Speaks, Upstream};
 pub use wait::{DEADLINE, breathe, signal, until};

@@ -66,6 +66,8 @@ struct Root {
 struct Seen {
     model: String,
     attempts: u32,
+    /// Sent again within an attempt.
+    resends: u32,
     served_by: Option<(Arc<str>, Arc<str>)>,
     usage: Option<Usage>,
     status: Option<u16>,
@@ -100,6 +102,11 @@ impl Trace {
         if let Some(root) = &self.0 {
             change(&mut root.seen.borrow_mut());
         }
+    }
+
+    /// A request met a dead connection and was sent again.
+    pub(crate) fn resent(&self) {
+        self.see(|seen| seen.resends = seen.resends.saturating_add(1));
     }
 
     /// The model that the client wants.
@@ -200,6 +207,9 @@ impl Root {
             KeyValue::new("koboshi.tenant", self.tenant.clone()),
             KeyValue::new("koboshi.request.id", self.request.clone()),
         ];
+        if seen.resends > 0 {
+            attributes.push(KeyValue::new("koboshi.resends", i64::from(seen.resends)));
+        }
         if !seen.model.is_empty() {
             attributes.push(KeyValue::new("gen_ai.request.model", seen.model.clone()));
         }

@@ -1,6 +1,7 @@
 //! A new connection to a provider: straight or through a proxy, plain or with TLS.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -19,7 +20,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::origin::Origin;
-use super::trouble::{Stage, fault_of, proxy_refused, timed_out, unresolved};
+use super::race::race;
+use super::trouble::{NoLocalPort, Stage, fault_of, proxy_refused, tells_own_lack, timed_out, unresolved};
 use super::trust::tls_config;
 
 /// A proxy's answer to CONNECT is short.
@@ -133,26 +135,43 @@ fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
     }
 }
 
-/// Every address of the host in turn.
+/// A connection to whichever address of the host answers first.
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
-    let addresses = tokio::net::lookup_host((host, port)).await.map_err(|error| unresolved(&error))?;
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // Without it small frames wait for acknowledgements; a connection that refuses still works.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => last = Some(error),
+    let found = tokio::net::lookup_host((host, port)).await.map_err(|error| match own_lack() {
+        Some(lack) => fault_of(&lack, Stage::Connect),
+        None => unresolved(&error),
+    })?;
+    let stream = race(found.collect(), dial).await.map_err(|error| {
+        let is_unresolved = error.kind() == io::ErrorKind::NotFound;
+        if is_unresolved { unresolved(&error) } else { fault_of(&error, Stage::Connect) }
+    })?;
+    // Without it small frames wait for acknowledgements; a connection that refuses still works.
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
+}
+
+async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
+    TcpStream::connect(address).await.map_err(|cause| match cause.kind() {
+        // That this machine has no address of the family is said in the same way.
+        io::ErrorKind::AddrNotAvailable if has_route(address) => {
+            io::Error::other(NoLocalPort { to: address, cause })
         }
-    }
-    let error = last.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
-    Err(if error.kind() == io::ErrorKind::NotFound {
-        unresolved(&error)
-    } else {
-        fault_of(&error, Stage::Connect)
+        _ => cause,
     })
+}
+
+/// Whether this machine has an address from which that one can be reached. Nothing is sent.
+fn has_route(address: SocketAddr) -> bool {
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    UdpSocket::bind((any, 0)).is_ok_and(|socket| socket.connect(address).is_ok())
+}
+
+/// Why this machine can open no socket now: a resolver needs one too, and does not say so.
+fn own_lack() -> Option<io::Error> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err().filter(tells_own_lack)
 }
 
 /// Asks a proxy for a tunnel.
@@ -235,6 +254,14 @@ impl AsyncWrite for Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_port_is_told_from_a_missing_route() {
+        assert!(has_route("127.0.0.1:9".parse().unwrap()));
+        // To all machines at once, which no socket may by itself.
+        assert!(!has_route("255.255.255.255:9".parse().unwrap()));
+        assert!(own_lack().is_none());
+    }
 
     #[test]
     fn a_proxy_that_cannot_be_spoken_to_is_said() {

@@ -9,8 +9,10 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, StatusCode};
 use koboshi::fault::Fault;
 
+use super::ask::Ask;
 use super::origin::Origin;
-use super::pool::{Ask, Pool};
+use super::pool::Pool;
+use super::sends::Sends;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -43,6 +45,8 @@ impl Errand {
             },
             body: &form,
             connect_limit: CONNECT,
+            sends: &Sends::default(),
+            on_resend: &|| {},
         };
         let mut answer = self.pool.send(&ask).await?;
         let mut body = Vec::new();

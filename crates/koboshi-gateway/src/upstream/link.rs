@@ -2,7 +2,8 @@
 //!
 //! One request at a time, and nobody else touches it: so sending and reading are plain functions that the request polls, without a task or a
 //! channel between them. Everything that a read brings is handed on as one block, because passing on one costs less than passing on
-//! many. While nobody uses it a connection is not polled: that its server has closed it is seen when it is used next, before anything is sent.
+//! many. While nobody uses it a connection is not polled: what its server did meanwhile is seen when it is used next, before anything is sent
+//! ([`peek`](super::peek)).
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -12,9 +13,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Wire;
+use super::peek::Idle;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 
@@ -37,6 +40,8 @@ pub(crate) struct Link {
     left: Left,
     /// Another request may follow when this one is answered.
     stays: bool,
+    /// Something came behind an answer, and nobody had asked for it.
+    has_unasked: bool,
 }
 
 /// What is left of an answer's body.
@@ -68,22 +73,22 @@ pub(super) struct Letter<'d> {
 
 impl Link {
     pub(super) fn new(wire: Wire, room: Room) -> Self {
-        Self { wire, room, inbox: BytesMut::new(), left: Left::Nothing, stays: true }
+        Self { wire, room, inbox: BytesMut::new(), left: Left::Nothing, stays: true, has_unasked: false }
     }
 
-    /// Whether the other side is still there, as far as is known. Whatever it says unasked is a farewell.
-    pub(super) fn is_ready(&mut self, context: &mut Context<'_>) -> bool {
-        let read = self.poll_read(context);
-        let is_ready = read.is_pending();
-        if let Poll::Ready(Ok((room, _))) = read {
-            self.room.set(room);
-        }
-        is_ready
+    /// What the other side did while nobody used the connection.
+    pub(super) fn peek(&mut self) -> Idle {
+        self.wire.peek()
     }
 
     /// Whether all was read, and another request may follow.
     pub(super) fn is_reusable(&self) -> bool {
-        self.stays && self.inbox.is_empty() && matches!(self.left, Left::Nothing)
+        self.stays && !self.has_unasked() && matches!(self.left, Left::Nothing)
+    }
+
+    /// Whether something came behind the answer that was read to its end.
+    pub(super) fn has_unasked(&self) -> bool {
+        self.has_unasked || (matches!(self.left, Left::Nothing) && !self.inbox.is_empty())
     }
 
     /// Sends, and waits for the head of the answer.
@@ -115,7 +120,12 @@ impl Link {
                     let Some(error) = broken else { return Poll::Pending };
                     return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
                 }
-                Poll::Ready(Ok(head)) if head.is_first_of_two() => {}
+                Poll::Ready(Ok(head)) if head.is_interim() => {}
+                Poll::Ready(Ok(head)) if head.status == StatusCode::SWITCHING_PROTOCOLS => {
+                    let error =
+                        io::Error::new(ErrorKind::InvalidData, "the provider switched protocols (101)");
+                    return Poll::Ready(Err(Unanswered { error, is_silent: false }));
+                }
                 Poll::Ready(Ok(head)) => return Poll::Ready(Ok(head)),
                 Poll::Ready(Err(error)) => {
                     let error = broken.unwrap_or(error);
@@ -201,7 +211,7 @@ impl Link {
             Left::Length(length) => {
                 let most = usize::try_from(*length).unwrap_or(usize::MAX).min(bytes.len());
                 *length -= most as u64;
-                self.stays &= most == bytes.len();
+                self.has_unasked |= most < bytes.len();
                 if *length == 0 {
                     self.left = Left::Nothing;
                 }
@@ -213,7 +223,7 @@ impl Link {
                     io::Error::new(ErrorKind::InvalidData, "the chunks of the answer are broken")
                 })?;
                 if chunks.is_done() {
-                    self.stays &= taken == bytes.len();
+                    self.has_unasked |= taken < bytes.len();
                     self.left = Left::Nothing;
                 }
                 return Ok(content.freeze());
@@ -255,6 +265,16 @@ impl<'d> Letter<'d> {
             head.extend_from_slice(body);
         }
         Self { desk, head, body: if is_small { &[] } else { body }, sent: 0, is_out: false }
+    }
+
+    /// Whether all of it left.
+    pub(super) fn is_out(&self) -> bool {
+        self.is_out
+    }
+
+    /// Whether any of it left.
+    pub(super) fn has_begun(&self) -> bool {
+        self.sent > 0
     }
 
     fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -330,10 +350,6 @@ mod tests {
         link.send(&mut Letter::new(desk, body, |out| out.extend_from_slice(head))).await
     }
 
-    async fn is_ready(link: &mut Link) -> bool {
-        poll_fn(|context| Poll::Ready(link.is_ready(context))).await
-    }
-
     async fn body(link: &mut Link) -> io::Result<String> {
         let mut all = Vec::new();
         while let Some(block) = poll_fn(|context| link.poll_block(context)).await {
@@ -358,7 +374,7 @@ mod tests {
                 assert_eq!(reply.unwrap().status, 200, "{text}");
                 assert!(!link.is_reusable(), "its body is not read");
                 assert_eq!(body(&mut link).await.unwrap(), "hello", "{text}");
-                assert!(link.is_reusable() && is_ready(&mut link).await, "{text}");
+                assert!(link.is_reusable() && link.peek() == Idle::Quiet, "{text}");
             }
         }
     }
@@ -368,7 +384,7 @@ mod tests {
         let (mut link, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
         assert_eq!(reply.unwrap().status, 200);
         assert_eq!(body(&mut link).await.unwrap(), "hello");
-        assert!(!link.is_reusable() && !is_ready(&mut link).await);
+        assert!(!link.is_reusable() && link.peek() == Idle::Ended);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -393,7 +409,7 @@ mod tests {
         ] {
             let (mut link, _, _far) = asked(vec![text.as_bytes().to_vec()], false).await;
             assert_eq!(body(&mut link).await.unwrap(), "hello");
-            assert!(!link.is_reusable(), "{text}");
+            assert!(link.has_unasked() && !link.is_reusable(), "{text}");
         }
     }
 

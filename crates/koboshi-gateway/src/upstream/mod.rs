@@ -3,15 +3,20 @@
 //! It knows sockets, TLS, proxies and the built-in provider, and nothing of faults beyond the way itself: what an answer
 //! means is the classifier's business, what to do about it the attempt's.
 
+mod ask;
 mod body;
 mod connect;
 mod errand;
 mod link;
 mod once;
 mod origin;
+mod peek;
 mod pool;
+mod race;
+mod sends;
 mod shared;
 pub(crate) mod sim;
+mod stale;
 pub(crate) mod trouble;
 mod trust;
 
@@ -30,10 +35,12 @@ pub(crate) use body::Body;
 pub(crate) use errand::Errand;
 pub(crate) use once::Once;
 pub(crate) use origin::{Origin, OriginError};
+pub(crate) use sends::Sends;
 pub(crate) use trust::{Trust, tls_config};
 
+use ask::Ask;
 pub(crate) use connect::Connector;
-use pool::{Ask, Pool};
+use pool::Pool;
 
 use crate::interface::Interface;
 use koboshi_wire::http1::Fields;
@@ -75,6 +82,10 @@ pub(crate) struct Post<'a> {
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
+    /// Counts it, for the client's request that it belongs to.
+    pub(crate) sends: &'a Sends,
+    /// Told when it is sent again, because its connection was dead.
+    pub(crate) on_resend: &'a dyn Fn(),
 }
 
 /// The way to the providers, from one core.
@@ -106,11 +117,12 @@ impl Upstream {
         let (origin, path) = match post.way {
             Way::Server(origin, path) => (origin, path),
             Way::Sim { model, stands_in, interface, streams } => {
+                post.sends.begin();
                 // On the heap: every other request would carry the room for it.
                 return Box::pin(self.sim.play(model, stands_in, interface, streams, post.body)).await;
             }
         };
-        let &Post { headers, body, connect_limit, .. } = post;
-        self.pool.send(&Ask { origin, path, headers, body, connect_limit }).await
+        let &Post { headers, body, connect_limit, sends, on_resend, .. } = post;
+        self.pool.send(&Ask { origin, path, headers, body, connect_limit, sends, on_resend }).await
     }
 }

@@ -15,8 +15,9 @@ use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
+use super::ask::Payload;
 use super::connect::Wire;
-use super::pool::{OLDEST_IDLE, Payload};
+use super::pool::OLDEST_IDLE;
 
 /// Streams on one connection, if the other side allows more.
 const MOST_STREAMS: u32 = 100;

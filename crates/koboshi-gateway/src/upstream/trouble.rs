@@ -1,12 +1,14 @@
 //! What went wrong on the way to a provider, as a Fault.
 //!
 //! Only this file knows the errors of sockets, TLS and HTTP. Whatever was not recognised is a connection that broke:
-//! before the answer began, or in its middle.
+//! before the answer began, or in its middle. What this machine lacks for a connection is no fault of the provider's.
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Advice, Fault, Kind, Origin, Scope, Sub};
+use rustix::io::Errno;
 
 /// When it went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +21,31 @@ pub(crate) enum Stage {
     Answer,
 }
 
+/// The rule of faults that this machine has by itself.
+const OWN_LACK: &str = "gateway.resources";
+
+/// All local ports towards an address are in use.
+#[derive(Debug, thiserror::Error)]
+#[error("no local port is free for a connection to {to}: {cause}")]
+pub(crate) struct NoLocalPort {
+    pub(crate) to: SocketAddr,
+    pub(crate) cause: io::Error,
+}
+
+/// What this machine lacks for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    /// Descriptors or memory, for whatever connection.
+    Process,
+    /// Ports, towards one address.
+    Ports,
+}
+
 /// A fault of the way to the provider.
 pub(crate) fn fault_of(error: &(dyn Error + 'static), stage: Stage) -> Box<Fault> {
     let mut fault = match cause_of(error) {
+        Some(Cause::Lack(lack)) if stage == Stage::Connect => lacking(lack),
+        Some(Cause::Lack(_)) => of_stage(stage),
         Some(Cause::Certificate) => with(Kind::ConnectionFailed, Sub::Certificate, "transport.certificate"),
         Some(Cause::Handshake) => with(Kind::ConnectionFailed, Sub::Handshake, "transport.handshake"),
         Some(Cause::Io(kind)) => of_io(kind, stage),
@@ -65,7 +89,36 @@ pub(crate) fn not_served() -> Box<Fault> {
     fault
 }
 
+/// Whether this machine lacked what a connection needs: no provider is to blame for that.
+pub(crate) fn is_own_lack(fault: &Fault) -> bool {
+    &*fault.evidence.rule == OWN_LACK
+}
+
+/// Whether an error says so.
+pub(crate) fn tells_own_lack(error: &io::Error) -> bool {
+    lack_of(error).is_some()
+}
+
+fn lack_of(error: &io::Error) -> Option<Lack> {
+    if error.get_ref().is_some_and(|inner| inner.is::<NoLocalPort>()) {
+        return Some(Lack::Ports);
+    }
+    match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Some(Lack::Process),
+        _ => None,
+    }
+}
+
+fn lacking(lack: Lack) -> Box<Fault> {
+    let mut fault = with(Kind::Unavailable, Sub::Resources, OWN_LACK);
+    (fault.origin, fault.scope) = (Origin::Koboshi, Scope::Network);
+    // A moment later some may be free. What the process lacks it lacks for every target; ports are short only towards this one.
+    fault.advice = Advice { same: true, other: lack == Lack::Ports, later: true, health: false };
+    fault
+}
+
 enum Cause {
+    Lack(Lack),
     Certificate,
     Handshake,
     Io(io::ErrorKind),
@@ -83,6 +136,9 @@ fn cause_of(error: &(dyn Error + 'static)) -> Option<Cause> {
             });
         }
         if let Some(io) = error.downcast_ref::<io::Error>() {
+            if let Some(lack) = lack_of(io) {
+                return Some(Cause::Lack(lack));
+            }
             found = Some(Cause::Io(io.kind()));
             // An io error hides what it wraps from `source`.
             next = io.get_ref().map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
@@ -100,6 +156,8 @@ fn of_io(kind: io::ErrorKind, stage: Stage) -> Box<Fault> {
         (Io::HostUnreachable | Io::NetworkUnreachable | Io::AddrNotAvailable, _) => {
             with(Kind::ConnectionFailed, Sub::Unreachable, "transport.unreachable")
         }
+        // It came in time, and is no answer of HTTP, or none that can be used.
+        (Io::InvalidData, Stage::Waiting) => boxed(Kind::ResponseInvalid, "transport.no_answer"),
         (Io::TimedOut, Stage::Connect) => timed_out(Sub::Connect),
         (Io::TimedOut, _) => timed_out(Sub::Idle),
         (_, stage) => of_stage(stage),
@@ -155,6 +213,8 @@ mod tests {
         assert_eq!(refused.kind, Kind::ConnectionRefused);
         let reset = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Waiting);
         assert_eq!((reset.kind, reset.sub), (Kind::ConnectionFailed, Some(Sub::Reset)));
+        let no_answer = fault_of(&io(io::ErrorKind::InvalidData), Stage::Waiting);
+        assert_eq!(no_answer.kind, Kind::ResponseInvalid);
         let cut = fault_of(&io(io::ErrorKind::ConnectionReset), Stage::Answer);
         assert_eq!(cut.kind, Kind::ConnectionClosed);
         let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
@@ -162,5 +222,20 @@ mod tests {
         let certificate = fault_of(&wrapped, Stage::Connect);
         assert_eq!(certificate.sub, Some(Sub::Certificate));
         assert!(!certificate.advice.same && certificate.advice.other, "only another target can help");
+    }
+
+    #[test]
+    fn what_this_machine_lacks_is_nobody_elses_fault() {
+        let limits = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].map(io::Error::from);
+        let to = "192.0.2.1:443".parse().unwrap();
+        let port = io::Error::other(NoLocalPort { to, cause: Errno::ADDRNOTAVAIL.into() });
+        for (error, other) in limits.into_iter().map(|error| (error, false)).chain([(port, true)]) {
+            let fault = fault_of(&error, Stage::Connect);
+            assert_eq!((fault.kind, fault.sub), (Kind::Unavailable, Some(Sub::Resources)), "{error}");
+            assert_eq!((fault.origin, fault.scope), (Origin::Koboshi, Scope::Network), "{error}");
+            assert_eq!(fault.advice, Advice { same: true, other, later: true, health: false }, "{error}");
+            assert!(is_own_lack(&fault) && !fault.detail.is_empty(), "{error}");
+            assert!(!is_own_lack(&fault_of(&error, Stage::Answer)), "then a connection there was: {error}");
+        }
     }
 }

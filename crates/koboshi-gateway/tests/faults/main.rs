@@ -8,9 +8,12 @@ mod common;
 
 mod breakers;
 mod clients;
+mod framing;
 mod keys;
 mod limits;
 mod refusals;
+mod resends;
 mod streams;
 mod tools;
 mod transient;
+mod unasked;

@@ -160,6 +160,7 @@ fn a_port_that_refuses_counts_as_attempts() {
         assert_eq!(stage.calls(), (0, 1));
         assert_eq!(answer.number("x-koboshi-attempts"), Some(3));
         assert_eq!(answer.header("x-koboshi-fault"), Some("connection_refused"));
+        assert_eq!(answer.number("x-koboshi-sends"), Some(1), "two of them had no connection");
         let stage = Stage::of(&["one/ok"]);
         stage.one.stop_listening();
         let answer = stage.ask(&body);
@@ -179,6 +180,7 @@ fn a_pooled_connection_that_went_stale_is_nobodys_attempt() {
         assert_whole(&answer, &body);
         assert_eq!(answer.number("x-koboshi-attempts"), Some(1));
         assert_eq!(answer.header("x-koboshi-fault"), None, "nothing happened");
+        assert_eq!(answer.number("x-koboshi-sends"), Some(2), "but it was sent twice");
         stage.one.stale();
         assert_whole(&stage.ask(&body), &body);
         assert_eq!(stage.calls(), (3, 0));

@@ -14,7 +14,7 @@ const FINER: &[(Kind, &[Sub])] = &[
         &[Sub::Dns, Sub::Unreachable, Sub::Reset, Sub::Handshake, Sub::Certificate, Sub::Proxy],
     ),
     (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Deadline]),
-    (Kind::Unavailable, &[Sub::Loading, Sub::Locked, Sub::Stopping]),
+    (Kind::Unavailable, &[Sub::Loading, Sub::Locked, Sub::Stopping, Sub::Resources]),
     (Kind::RateLimited, &[Sub::Concurrency]),
     (Kind::QuotaExceeded, &[Sub::Window, Sub::Day, Sub::Month, Sub::Plan, Sub::Billing]),
     (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),

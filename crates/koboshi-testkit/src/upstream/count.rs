@@ -64,6 +64,8 @@ pub(super) struct Counts {
     idle: BTreeSet<u64>,
     /// Those of them that are reset when one arrives.
     doomed: BTreeSet<u64>,
+    /// Connections that were to say something unasked and have.
+    spoke: BTreeSet<u64>,
 }
 
 /// Shared by the upstream's thread and the test.
@@ -154,6 +156,19 @@ impl Shared {
         self.lock().idle.clone()
     }
 
+    /// The connections that are to say something unasked.
+    pub(super) fn begin_to_speak(&self) -> BTreeSet<u64> {
+        let mut counts = self.lock();
+        counts.spoke.clear();
+        counts.idle.clone()
+    }
+
+    /// Whether one of them has not, and still waits for a request.
+    pub(super) fn still_to_speak(&self, waiting: &BTreeSet<u64>) -> bool {
+        let counts = self.lock();
+        waiting.iter().any(|id| counts.idle.contains(id) && !counts.spoke.contains(id))
+    }
+
     pub(super) fn doom(&self) {
         let mut counts = self.lock();
         let idle = counts.idle.clone();
@@ -181,6 +196,11 @@ impl Connection {
     /// It waits for a request.
     pub(super) fn rests(&self) {
         self.shared.lock().idle.insert(self.id);
+    }
+
+    /// It has said something unasked.
+    pub(super) fn spoke(&self) {
+        self.shared.lock().spoke.insert(self.id);
     }
 
     /// Something came. Says whether it may live on.

@@ -14,6 +14,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use bytes::Bytes;
 use koboshi_sim::{Ask, Play};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -113,6 +114,12 @@ impl Upstream {
         self.shared.open()
     }
 
+    /// How many connections wait for a request.
+    #[must_use]
+    pub fn idle_connections(&self) -> u64 {
+        self.shared.idle().len() as u64
+    }
+
     /// How many plays the client left before their end; one that has no end is always left.
     #[must_use]
     pub fn cancelled(&self) -> u64 {
@@ -151,6 +158,13 @@ impl Upstream {
         self.tell(Command::StaleOnUse);
     }
 
+    /// Sends these bytes on every connection that waits for a request, though nobody asked for them: what an evil or a
+    /// confused server does. They have arrived when this returns. HTTP/2 knows no such thing.
+    pub fn speak_unasked(&self, bytes: &str) {
+        let bytes = Bytes::copy_from_slice(bytes.as_bytes());
+        self.tell(|done| Command::SpeakUnasked(bytes, done));
+    }
+
     /// Takes its leave of every HTTP/2 connection (GOAWAY): no new streams, those that run may end.
     pub fn go_away(&self) {
         self.tell(|done| Command::Leave(Leave::Gently, done));
@@ -162,7 +176,7 @@ impl Upstream {
     }
 
     /// Gives a command and waits until it is done.
-    fn tell(&self, command: fn(mpsc::Sender<()>) -> Command) {
+    fn tell(&self, command: impl FnOnce(mpsc::Sender<()>) -> Command) {
         let (done, heard) = mpsc::channel();
         assert!(self.commands.send(command(done)).is_ok(), "the upstream's thread has died");
         heard.recv().expect("the upstream's thread has died");

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use bytes::Bytes;
 use koboshi_sim::{Ask, Beat, End, Head, Play, What, count, door, embed, names, play};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +23,7 @@ pub(super) enum Command {
     ListenAgain(mpsc::Sender<()>),
     Stale(mpsc::Sender<()>),
     StaleOnUse(mpsc::Sender<()>),
+    SpeakUnasked(Bytes, mpsc::Sender<()>),
     Leave(Leave, mpsc::Sender<()>),
     End,
 }
@@ -37,11 +39,13 @@ pub(super) async fn serve(
     let mut listener = Some(TcpListener::from_std(listener).unwrap());
     let (stale, _) = watch::channel(());
     let (leave, _) = watch::channel(Leave::Gently);
+    let (speak, _) = watch::channel(Bytes::new());
     loop {
         let command = tokio::select! {
             command = commands.recv() => command,
             accepted = accept(listener.as_ref()) => {
-                let ears = Ears { stale: stale.subscribe(), leave: leave.subscribe() };
+                let (stale, leave, speak) = (stale.subscribe(), leave.subscribe(), speak.subscribe());
+                let ears = Ears { stale, leave, speak };
                 tokio::spawn(greet(accepted, tls.clone(), Arc::clone(&shared), ears));
                 continue;
             }
@@ -60,6 +64,14 @@ pub(super) async fn serve(
             }
             Some(Command::StaleOnUse(done)) => {
                 shared.doom();
+                done
+            }
+            Some(Command::SpeakUnasked(bytes, done)) => {
+                let waiting = shared.begin_to_speak();
+                let _ = speak.send(bytes);
+                while shared.still_to_speak(&waiting) {
+                    tokio::task::yield_now().await;
+                }
                 done
             }
             Some(Command::Leave(how, done)) => {
@@ -97,24 +109,33 @@ async fn greet(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, ears: E
     // A frame must leave when it is written. It fails only where the client is gone already.
     let _ = tcp.set_nodelay(true);
     let Some(Secure { tls, streams: most }) = tls else {
-        return connection(Wire::new(Stream::Plain(tcp)), shared, ears.stale).await;
+        return connection(Wire::new(Stream::Plain(tcp)), shared, ears).await;
     };
     let Ok(secure) = TlsAcceptor::from(tls).accept(tcp).await else { return };
     if secure.get_ref().1.alpn_protocol() == Some(b"h2") {
         return streams::connection(secure, most, shared, ears).await;
     }
-    connection(Wire::new(Stream::Secure(Box::new(secure))), shared, ears.stale).await;
+    connection(Wire::new(Stream::Secure(Box::new(secure))), shared, ears).await;
 }
 
-async fn connection(mut wire: Wire, shared: Arc<Shared>, mut stale: watch::Receiver<()>) {
+async fn connection(mut wire: Wire, shared: Arc<Shared>, mut ears: Ears) {
     let guard = shared.begin();
     loop {
         // What was said while it was busy did not concern it.
-        stale.mark_unchanged();
+        ears.stale.mark_unchanged();
+        ears.speak.mark_unchanged();
         guard.rests();
-        let awake = tokio::select! {
-            awake = wire.wakes() => awake,
-            _ = stale.changed() => false,
+        let awake = loop {
+            tokio::select! {
+                awake = wire.wakes() => break awake,
+                _ = ears.stale.changed() => break false,
+                Ok(()) = ears.speak.changed() => {
+                    let bytes = ears.speak.borrow_and_update().clone();
+                    // A client that is gone hears nothing.
+                    let _ = wire.write(&bytes).await;
+                    guard.spoke();
+                }
+            }
         };
         let may_live = guard.wakes();
         if !awake {

@@ -35,6 +35,7 @@ pub(super) enum Leave {
 pub(super) struct Ears {
     pub(super) stale: watch::Receiver<()>,
     pub(super) leave: watch::Receiver<Leave>,
+    pub(super) speak: watch::Receiver<Bytes>,
 }
 
 pub(super) async fn connection(wire: TlsStream<TcpStream>, most: u32, shared: Arc<Shared>, mut ears: Ears) {

@@ -60,14 +60,16 @@ impl ReplyHead {
         let version = if reply.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let fields = Fields::found(text.get(..length).unwrap_or_default(), reply.headers);
         let body = body(&fields, status)?;
-        let stays = body != ReplyBody::UntilEnd && stays(&fields, version);
+        // Of two lengths somebody on the way may have believed the other one; RFC 9112, 6.3 wants the connection closed.
+        let has_two_lengths = body == ReplyBody::Chunked && fields.has("content-length");
+        let stays = body != ReplyBody::UntilEnd && !has_two_lengths && stays(&fields, version);
         Ok(Some((Self { status, stays, body, fields }, length)))
     }
 
-    /// Whether it only announces another one.
+    /// Whether it only announces another one. 101 does not: after it the connection speaks something else.
     #[must_use]
-    pub fn is_first_of_two(&self) -> bool {
-        self.status.is_informational()
+    pub fn is_interim(&self) -> bool {
+        self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
     }
 }
 
@@ -110,7 +112,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
                 200,
                 ReplyBody::Chunked,
-                true,
+                false,
             ),
             ("HTTP/1.1 200 OK\r\n\r\n", 200, ReplyBody::UntilEnd, false),
             ("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", 200, ReplyBody::Length(5), false),
@@ -125,7 +127,8 @@ mod tests {
             let head = head(text).unwrap();
             assert_eq!((head.status.as_u16(), head.body, head.stays), (status, body, stays), "{text}");
         }
-        assert!(head("HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").unwrap().is_first_of_two());
+        assert!(head("HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n").unwrap().is_interim());
+        assert!(!head("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n").unwrap().is_interim());
     }
 
     #[test]

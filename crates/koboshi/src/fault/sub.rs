@@ -64,6 +64,7 @@ subs! {
     Memory = "memory", "out of memory";
     Signal = "signal", "ended by a signal";
     Turns = "turns", "the turn limit of the agent";
+    Resources = "resources", "the gateway's own machine is out of file descriptors, ports or memory";
     Operator = "operator", "an operator decided it";
 }
 

@@ -1,0 +1,72 @@
+//! A request to a provider, as HTTP/1.1 and HTTP/2 want it written.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Method, Request, Version};
+use http_body_util::Full;
+use koboshi_wire::http1::out::content_length;
+
+use super::Writer;
+use super::connect::Via;
+use super::origin::Origin;
+use super::sends::Sends;
+
+pub(super) type Payload = Full<Bytes>;
+
+/// A request.
+pub(crate) struct Ask<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) path: &'a PathAndQuery,
+    /// Tells the headers to whoever writes them down; one that meets a dead connection is told twice.
+    pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
+    pub(crate) body: &'a Bytes,
+    pub(crate) connect_limit: Duration,
+    /// Counts it, for the client's request that it belongs to.
+    pub(crate) sends: &'a Sends,
+    /// Told when it is sent again.
+    pub(crate) on_resend: &'a dyn Fn(),
+}
+
+impl Ask<'_> {
+    /// As text. A proxy wants the whole address, and may want to know who asks.
+    pub(super) fn write(&self, out: &mut Vec<u8>, via: Option<&Via>) {
+        out.extend_from_slice(b"POST ");
+        let whole = via.and_then(|_| self.origin.absolute(self.path));
+        match whole {
+            Some(address) => out.extend_from_slice(address.to_string().as_bytes()),
+            None => out.extend_from_slice(self.path.as_str().as_bytes()),
+        }
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        let mut put = |name: &HeaderName, value: &HeaderValue| {
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        };
+        put(&HOST, self.origin.authority());
+        (self.headers)(&mut put);
+        if let Some(auth) = via.and_then(Via::auth) {
+            put(&PROXY_AUTHORIZATION, auth);
+        }
+        content_length(out, self.body.len() as u64);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// As HTTP/2 takes it: the address says who is meant.
+    pub(super) fn message(&self) -> Request<Payload> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.version_mut() = Version::HTTP_2;
+        if let Some(address) = self.origin.absolute(self.path) {
+            *request.uri_mut() = address;
+        }
+        let headers = request.headers_mut();
+        (self.headers)(&mut |name, value| {
+            headers.insert(name, value.clone());
+        });
+        request
+    }
+}
