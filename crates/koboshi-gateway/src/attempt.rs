@@ -88,8 +88,6 @@ impl Journey<'_> {
         if self.attempts == 0 {
             world.meters.added.observe(began.since(self.story.began).as_secs_f64());
         }
-        self.attempts += 1;
-        target.meters.attempts.inc();
         target.is_used(began);
         let start = Instant::now();
         let left = self.story.deadline.since(began);
@@ -105,7 +103,7 @@ impl Journey<'_> {
                 Way::Sim { model: &target.model, stands_in, interface, streams }
             }
         };
-        let token = match self.token(target, &limits).await {
+        let token = match self.token(target, &limits, shape).await {
             Ok(token) => token,
             Err(fault) => return Err((fault, wall)),
         };
@@ -120,16 +118,23 @@ impl Journey<'_> {
                 self.story.trace.resent();
             },
         };
+        self.attempts += 1;
+        target.meters.attempts.inc();
         stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&post)).await {
             Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
-            Err(_) => Err((timed_out(too_late(&limits)), wall)),
+            Err(_) => Err((timed_out(too_late(&limits, shape)), wall)),
         }
     }
 
     /// The token that a target wants, if it wants one. Nearly always it is there.
-    async fn token(&self, target: &Target, limits: &Limits) -> Result<Option<Arc<Issued>>, Box<Fault>> {
+    async fn token(
+        &self,
+        target: &Target,
+        limits: &Limits,
+        shape: &Shape,
+    ) -> Result<Option<Arc<Issued>>, Box<Fault>> {
         let Credential::Token(token) = &target.credential else { return Ok(None) };
         if let Some(ready) = token.ready() {
             return Ok(Some(ready));
@@ -137,7 +142,7 @@ impl Journey<'_> {
         let (errand, log) = (self.core.upstream.errand(), &self.core.world.log);
         match timeout_at(limits.first, Box::pin(token.get(errand, log))).await {
             Ok(fetched) => fetched.map(Some),
-            Err(_) => Err(timed_out(too_late(limits))),
+            Err(_) => Err(timed_out(too_late(limits, shape))),
         }
     }
 
@@ -192,8 +197,12 @@ fn is_of_error(said: &str) -> bool {
 }
 
 /// Which limit it is that passes first.
-fn too_late(limits: &Limits) -> Sub {
-    if limits.first >= limits.total { Sub::Total } else { Sub::FirstContent }
+fn too_late(limits: &Limits, shape: &Shape) -> Sub {
+    match shape.streams {
+        _ if limits.first >= limits.total => Sub::Total,
+        true => Sub::FirstContent,
+        false => Sub::Unary,
+    }
 }
 
 /// The beginning of a body that is no answer. Whether it comes to its end does not matter.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use koboshi::fault::{Fault, Kind};
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::embeddings;
@@ -11,7 +11,7 @@ use crate::attempt::Shape;
 use crate::core::Core;
 use crate::flow::Tap;
 use crate::interface::Interface;
-use crate::journey::Journey;
+use crate::journey::{Ended, Journey};
 use crate::refusal::Refusal;
 use crate::reply::{self, Disclosure};
 use crate::simulated;
@@ -38,9 +38,13 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
-    // Some vendors have none; if nobody has, the first one says so.
-    if targets.iter().any(|target| target.embeds()) {
-        targets.retain(|target| target.embeds());
+    targets.retain(|target| target.embeds());
+    if targets.is_empty() {
+        let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
+        fault.sub = Some(Sub::Capability);
+        let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+        let told = reply::tell(world, plan, story, &targets, &ended, &Disclosure::default());
+        return send_error(core, tap, told).await;
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };

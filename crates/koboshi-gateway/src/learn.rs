@@ -11,6 +11,7 @@ use koboshi::fault::{Fault, Kind, Scope};
 use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
+use koboshi_report::phrase::Lang;
 use koboshi_store::What;
 use memchr::memmem;
 use serde_json::json;
@@ -91,9 +92,12 @@ pub(crate) fn tell_fault(
         "remedy": remedy_name(remedy),
         "request": request_id,
     });
-    let text = format!("{}: {}", target.name, fault.detail);
+    // A timeout has no words of the other side: ours say what happened.
+    let own = fault.detail.is_empty().then(|| world.phrases.message(Lang::En, fault.kind, fault.sub));
+    let said = own.as_deref().unwrap_or(&fault.detail);
+    let text = format!("{}: {said}", target.name);
     world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    world.log.fault(&target.name, fault, remedy_name(remedy), request_id, &code);
+    world.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.

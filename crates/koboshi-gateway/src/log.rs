@@ -114,7 +114,15 @@ impl Log {
     }
 
     /// A fault of a target, with the fields that operators search for.
-    pub(crate) fn fault(&self, target: &str, fault: &Fault, remedy: &str, request: &str, code: &str) {
+    pub(crate) fn fault(
+        &self,
+        target: &str,
+        fault: &Fault,
+        said: &str,
+        remedy: &str,
+        request: &str,
+        code: &str,
+    ) {
         if !self.tells(Level::Warn) {
             return;
         }
@@ -128,7 +136,7 @@ impl Log {
             "remedy": remedy,
             "request": request,
         });
-        self.line(Level::Warn, &fault.detail, &facts);
+        self.line(Level::Warn, said, &facts);
     }
 
     fn render(&self, level: Level, message: &str, facts: &Value) -> String {

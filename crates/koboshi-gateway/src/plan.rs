@@ -166,7 +166,10 @@ impl Plan {
             self.routes.iter().filter(|(pattern, _)| !pattern.contains('*')).map(|(name, _)| name.clone());
         let chains = self.config.routes.values().flat_map(|route| route.chain.iter());
         let targets = chains.filter(|link| !link.contains("{model}")).cloned();
-        let sim = koboshi_sim::names().iter().map(|name| format!("sim/{}", name.name));
+        // Beside real providers the simulated ones would only be in the way, and a name with a blank to fill in is none.
+        let has_sim = self.backing() != Backing::Providers;
+        let sim = koboshi_sim::names().iter().filter(|_| has_sim).map(|name| format!("sim/{}", name.name));
+        let sim = sim.filter(|name| !name.contains(|letter: char| letter.is_ascii_uppercase()));
         let mut all: Vec<String> = routes.chain(targets).chain(sim).collect();
         all.sort();
         all.dedup();

@@ -254,7 +254,6 @@ pub(crate) fn tell(
     };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
-    facts.attempts = facts.attempts.max(u32::try_from(ended.failed.len()).unwrap_or(u32::MAX));
     let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
     write(plan, story, &outcome, &words, &facts)
 }

@@ -4,7 +4,7 @@
 //! two would contradict each other. Where the reader must change something first, no time is named, because it would promise too much.
 
 use jiff::Timestamp;
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
 use koboshi_report::when::try_again;
@@ -43,9 +43,21 @@ pub(crate) fn sentences(
         Kind::Unauthorized if status == 502 => {
             (say("gateway-key-refused.message", &[]), say("gateway-key-refused.suggestion", &[]))
         }
+        Kind::Internal if fault.origin == Origin::Provider => {
+            (say("provider-internal.message", &[]), say("provider-internal.suggestion", &[]))
+        }
         _ => (phrases.message(lang, fault.kind, fault.sub), phrases.suggestion(lang, fault.kind, fault.sub)),
     };
     let detail = detail(plan, story, fault);
+    let when = until
+        .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
+        .filter(|when| !when.is_empty());
+    let passes = passes_by_itself(fault.kind);
+    // "In a few minutes" beside a time would contradict it.
+    let suggestion = match (&when, &passes) {
+        (Some(when), Passes::Alone) => when.clone(),
+        _ => suggestion,
+    };
     let whole = match detail {
         Some(said) if is_mended_by_client(fault.kind) => match lang {
             Lang::En => said.to_owned(),
@@ -55,16 +67,11 @@ pub(crate) fn sentences(
             let reason = detail
                 .map(|said| say("operator-reason", &[("reason", said.trim_end_matches(['.', '。']))]))
                 .unwrap_or_default();
-            let when = until
-                .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
-                .unwrap_or_default();
-            let (what_to_do, when) = match passes_by_itself(fault.kind) {
-                _ if when.is_empty() => (suggestion.as_str(), ""),
-                Passes::Alone => ("", when.as_str()),
-                Passes::Meanwhile => (suggestion.as_str(), when.as_str()),
-                Passes::Mended => (suggestion.as_str(), ""),
+            let when = match passes {
+                Passes::Meanwhile => when.as_deref().unwrap_or_default(),
+                Passes::Alone | Passes::Mended => "",
             };
-            joined(lang, [&message, &reason, what_to_do, when])
+            joined(lang, [&message, &reason, suggestion.as_str(), when])
         }
     };
     let user = (status == 429 || status >= 500)

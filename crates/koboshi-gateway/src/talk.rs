@@ -87,7 +87,8 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         Ok(asked) => asked,
         Err(fault) => {
             let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
-            let told = reply::tell(&core.world, plan, story, &[], &ended, &Disclosure::default());
+            let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
+            let told = reply::tell(&core.world, plan, story, &[], &ended, &facts);
             return Box::pin(send_error(core, tap, told)).await;
         }
     };
@@ -294,6 +295,17 @@ fn able(
         }
     }
     Ok((Asked::of(targets), false))
+}
+
+/// What keeps a request from every target because only a provider of its dialect could hold it.
+fn pinned_lacks(core: &Core, chain: &Chain, request: &Request<'_>) -> Vec<reply::Lack> {
+    let Some(field) = request.pinned_by() else { return Vec::new() };
+    let lack = |target: &Arc<Target>| reply::Lack {
+        target: target.name.to_string(),
+        rule: "held_by_the_provider",
+        at: field.to_owned(),
+    };
+    chain.targets(&core.world).iter().map(lack).collect()
 }
 
 /// Nobody in the chain can do this.

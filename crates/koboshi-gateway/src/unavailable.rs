@@ -87,7 +87,7 @@ impl Unavailable {
     pub(crate) fn fault(self, world: &World, target: &Target) -> Box<Fault> {
         match self.reason {
             Reason::Absent => target.causes.absent().unwrap_or_else(|| of(Kind::ModelNotFound, None)),
-            Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Concurrency)),
+            Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Cooldown => longest(world, target, |_, rest| behind(rest)).unwrap_or_else(unknown),
             Reason::Breaker => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use http::HeaderValue;
-use koboshi::fault::{Fault, Kind};
+use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::redact::Redactor;
 use serde::Deserialize;
 use serde_json::json;
@@ -293,6 +293,7 @@ async fn keep(token: Weak<Token>, errand: Rc<Errand>, log: Log) {
 /// A fault of the way to a token.
 fn fault(kind: Kind, detail: &str) -> Box<Fault> {
     let mut fault = Box::new(Fault::of(kind, "gateway.token"));
+    fault.sub = (kind == Kind::TokenExpired).then_some(Sub::Token);
     fault.detail = Redactor::new().excerpt(detail, 200);
     fault
 }

@@ -14,6 +14,7 @@ mod limits;
 mod refusals;
 mod resends;
 mod streams;
+mod told;
 mod tools;
 mod transient;
 mod unasked;

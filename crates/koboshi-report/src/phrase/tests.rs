@@ -13,9 +13,10 @@ const FINER: &[(Kind, &[Sub])] = &[
         Kind::ConnectionFailed,
         &[Sub::Dns, Sub::Unreachable, Sub::Reset, Sub::Handshake, Sub::Certificate, Sub::Proxy],
     ),
-    (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Deadline]),
+    (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Unary, Sub::Deadline]),
     (Kind::Unavailable, &[Sub::Loading, Sub::Locked, Sub::Stopping, Sub::Resources]),
-    (Kind::RateLimited, &[Sub::Concurrency]),
+    (Kind::RateLimited, &[Sub::Concurrency, Sub::Operator]),
+    (Kind::TokenExpired, &[Sub::Token]),
     (Kind::QuotaExceeded, &[Sub::Window, Sub::Day, Sub::Month, Sub::Plan, Sub::Billing]),
     (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
     (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
@@ -72,7 +73,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items";
 
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
-const OWN: &str = "refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
+const OWN: &str = "provider-internal refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
     refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-stopping refused-content-encoding refused-origin refused-host refused-model \
     refused-no-provider refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
     refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
@@ -291,8 +292,9 @@ fn inherited_sentences_stay() {
     for (kind, sentence) in messages {
         assert!(phrases.message(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
         let subs = FINER.iter().find(|(with, _)| *with == kind).map_or(&[][..], |(_, subs)| *subs);
-        // A locked conversation is no failure of the service, and what was not connected did not answer late: there the sentence would mislead.
-        for sub in subs.iter().filter(|sub| !matches!(sub, Sub::Locked | Sub::Connect)) {
+        // A locked conversation is no failure of the service, what was not connected did not answer late, and a token that was never there has
+        // not expired: there the sentence would mislead.
+        for sub in subs.iter().filter(|sub| !matches!(sub, Sub::Locked | Sub::Connect | Sub::Token)) {
             assert!(
                 phrases.message(Lang::Ja, kind, Some(*sub)).contains(sentence),
                 "{} {sub:?}",

@@ -227,7 +227,16 @@ impl<'a> Request<'a> {
         matches!(self, Self::Chat(request) if request.is_legacy())
     }
 
-    /// Whether it goes on with something that only its own provider holds.
+    /// The field by which it goes on with something that only its own provider holds, if it does.
+    #[must_use]
+    pub fn pinned_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Responses(request) => request.pinned_by(),
+            _ => None,
+        }
+    }
+
+    /// Whether only the provider that holds the conversation can go on with it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         matches!(self, Self::Responses(request) if request.is_pinned())

@@ -35,7 +35,8 @@ pub struct ResponsesRequest<'a> {
     pub(super) body: Body<'a>,
     pub(super) input: Input<'a>,
     form: Form<'a>,
-    is_pinned: bool,
+    /// The field by which it goes on with something that only its provider holds.
+    pinned_by: Option<&'static str>,
 }
 
 /// What stands as input.
@@ -119,11 +120,12 @@ impl<'a> ResponsesRequest<'a> {
         for (name, raw) in fields.all.iter().filter(|(_, raw)| raw.get() != "null") {
             read_field(name, raw, &mut form);
         }
-        let is_pinned = ["previous_response_id", "conversation"]
-            .iter()
-            .any(|name| fields.get(name).is_some())
-            || matches!(&input, Input::Items { items, .. } if items.iter().any(|item| item.kind == Kind::Reference));
-        Ok(Self { text, body: fields, input, form, is_pinned })
+        let refers = matches!(&input, Input::Items { items, .. } if items.iter().any(|item| item.kind == Kind::Reference));
+        let pinned_by = ["previous_response_id", "conversation"]
+            .into_iter()
+            .find(|name| fields.get(name).is_some())
+            .or(refers.then_some("input"));
+        Ok(Self { text, body: fields, input, form, pinned_by })
     }
 
     /// The request in no dialect.
@@ -147,7 +149,13 @@ impl<'a> ResponsesRequest<'a> {
     /// Whether the conversation lives in the provider's store, so that nobody else can go on with it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
-        self.is_pinned
+        self.pinned_by.is_some()
+    }
+
+    /// The field that says so.
+    #[must_use]
+    pub fn pinned_by(&self) -> Option<&'static str> {
+        self.pinned_by
     }
 
     /// A field of the top level, as it is written.

@@ -25,6 +25,8 @@ pub(in crate::classify) struct ErrorText {
     pub(in crate::classify) status: Option<u16>,
     /// Identifiers: codes, types, reasons.
     pub(in crate::classify) codes: Vec<String>,
+    /// The field of the request that is wrong.
+    pub(in crate::classify) param: Option<String>,
     /// Sentences, innermost error first where one is wrapped.
     pub(in crate::classify) messages: Vec<String>,
     /// Waits given as fields.
@@ -117,6 +119,9 @@ impl ErrorText {
                 }
             }
             Value::Array(items) => items.iter().take(32).for_each(|item| self.walk(key, item, depth + 1)),
+            Value::String(text) if key == "param" && !text.is_empty() => {
+                self.param.get_or_insert_with(|| text.clone());
+            }
             Value::String(text) => self.field(key, text, depth),
             Value::Number(number) => self.number(key, &number.to_string()),
             Value::Bool(_) | Value::Null => {}

@@ -229,6 +229,10 @@ impl Classifier {
                 self.detail(&said.join(" · "))
             }
         };
+        // "Invalid value: 'x'" helps nobody who does not know of which field.
+        if let Some(param) = error.param.as_ref().filter(|param| !fault.detail.contains(param.as_str())) {
+            fault.detail = format!("{} (param: {})", fault.detail, self.detail(param));
+        }
         (fault, known)
     }
 
