@@ -67,6 +67,8 @@ pub struct ServeConfig {
     pub origins: Vec<String>,
     /// The largest request body, in bytes.
     pub body_bytes: u64,
+    /// Memory that the bodies of all requests may take together, in bytes; none means a quarter of the machine's.
+    pub memory: Option<u64>,
     /// A request's head must be there after this.
     pub head_time: Duration,
     /// A request's body must be there after this.
@@ -100,6 +102,7 @@ impl Default for ServeConfig {
             hosts: Vec::new(),
             origins: Vec::new(),
             body_bytes: 32 * 1024 * 1024,
+            memory: None,
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(60),
             send_time: Duration::from_secs(300),

@@ -26,6 +26,7 @@ mod read;
 pub mod reload;
 pub mod schema;
 pub mod secret;
+mod size;
 mod source;
 mod tree;
 mod vocabulary;

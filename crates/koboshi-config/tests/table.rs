@@ -51,6 +51,7 @@ fn a_text(key: &Key) -> &'static str {
         "redis" => "redis://cache:6379",
         "dialects" => "messages",
         "location" => "europe-west1",
+        "memory" => "128MiB",
         _ => "MIRA",
     }
 }

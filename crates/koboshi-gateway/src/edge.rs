@@ -24,9 +24,10 @@ use crate::door::{Door, called, door, model_in, wants_list};
 use crate::embeddings;
 use crate::endpoints::Vendor;
 use crate::flow::Flow;
-use crate::h1::body::{self, Unread};
+use crate::h1::body::{self, Room, Unread};
 use crate::h1::{Request, Response};
 use crate::locality;
+use crate::memory::Share;
 use crate::page;
 use crate::plan::{Backing, Plan};
 use crate::program::Program;
@@ -120,13 +121,23 @@ async fn answer(
             match let_in(core, &plan, &mut story, door, request) {
                 Ok(Admitted { own_key, hints, named }) => {
                     let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
-                    let read = core.until_end(pin!(read_body(&plan, request, most))).await;
+                    let mut share = core.world.memory.share();
+                    let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
                     let Some(read) = read else {
                         return say(Refusal::stopping().told(&core.world, &plan, &story));
                     };
                     match read {
                         Ok(body) => {
-                            let intake = Intake { story, plan, body, own_key, hints, named, _open: open };
+                            let intake = Intake {
+                                story,
+                                plan,
+                                body,
+                                own_key,
+                                hints,
+                                named,
+                                _open: open,
+                                _memory: share,
+                            };
                             serve(Rc::clone(core), intake, door)
                         }
                         Err(unread) => say(Refusal::unread(unread, most).told(&core.world, &plan, &story)),
@@ -302,8 +313,15 @@ fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
 }
 
 /// The body of a request, if it is there in time and not larger than that.
-pub(crate) async fn read_body(plan: &Plan, request: &Request, most: usize) -> Result<Bytes, Unread> {
-    body::read(&request.line, most, plan.config.serve.body_time).await
+pub(crate) async fn read_body(
+    core: &Core,
+    plan: &Plan,
+    request: &Request,
+    max_bytes: usize,
+    share: &mut Share,
+) -> Result<Bytes, Unread> {
+    let memory = plan.config.serve.memory.unwrap_or(core.world.default_memory);
+    body::read(&request.line, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
 }
 
 /// Whether requests can be answered; who is trusted is told more, and if not why.

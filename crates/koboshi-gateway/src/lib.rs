@@ -44,6 +44,7 @@ mod learn;
 mod line;
 mod locality;
 mod log;
+mod memory;
 mod meters;
 mod names;
 mod page;

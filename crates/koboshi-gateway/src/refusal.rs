@@ -182,6 +182,7 @@ impl Refusal {
             }
             Unread::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
             Unread::Broken => Self::bad("body-broken"),
+            Unread::NoMemory => Self { retry_after: Some("1"), ..Self::of(Kind::Overloaded, 503, "memory") },
         }
     }
 

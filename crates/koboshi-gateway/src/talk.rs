@@ -24,6 +24,7 @@ use crate::flow::Tap;
 use crate::guard;
 use crate::interface::Interface;
 use crate::journey::Ended;
+use crate::memory::Share;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::relay::{Relayed, Stream};
@@ -50,6 +51,8 @@ pub(crate) struct Intake {
     pub(crate) named: Option<(String, bool)>,
     /// It is counted for as long as this is here.
     pub(crate) _open: Opened,
+    /// Its body's share of the memory, for as long as it is here.
+    pub(crate) _memory: Share,
 }
 
 /// Counts a request for as long as it is served.

@@ -24,6 +24,7 @@ use crate::affinity::Affinity;
 use crate::degrade::Cache;
 use crate::feed::Feed;
 use crate::log::Level;
+use crate::memory::{Budget, default_limit};
 use crate::meters::Meters;
 use crate::plan::Plan;
 use crate::story::Story;
@@ -55,6 +56,9 @@ pub(crate) struct World {
     /// The way to the store for operators.
     pub(crate) admin_calls: Worker,
     pub(crate) share: RetryShare,
+    /// What the bodies of requests take, and what they may where the config does not say.
+    pub(crate) memory: Arc<Budget>,
+    pub(crate) default_memory: u64,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
     pub(crate) log: crate::log::Log,
@@ -85,6 +89,8 @@ impl World {
         let clock = SystemClock;
         Self {
             share: RetryShare::new(plan.config.retry_share, clock.moment()),
+            memory: Arc::default(),
+            default_memory: default_limit(),
             plan: ArcSwap::from_pointee(plan),
             ledger,
             store,

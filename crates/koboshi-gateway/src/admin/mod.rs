@@ -139,10 +139,13 @@ impl Desk<'_> {
         if !is_json(&request.head.fields) {
             return Err(Refusal::content_type());
         }
+        let mut share = self.core.world.memory.share();
         let body: Bytes =
-            read_body(self.plan, request, LONGEST_ORDER).await.map_err(|unread| match unread {
-                Unread::Large => Refusal::order_large(LONGEST_ORDER),
-                unread => Refusal::unread(unread, LONGEST_ORDER),
+            read_body(self.core, self.plan, request, LONGEST_ORDER, &mut share).await.map_err(|unread| {
+                match unread {
+                    Unread::Large => Refusal::order_large(LONGEST_ORDER),
+                    unread => Refusal::unread(unread, LONGEST_ORDER),
+                }
             })?;
         serde_json::from_slice(&body).map_err(|error| Refusal::order(&error, &body))
     }

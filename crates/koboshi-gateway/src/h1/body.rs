@@ -11,6 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use crate::line::Line;
+use crate::memory::Share;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Coming;
 
@@ -23,26 +24,45 @@ pub(crate) enum Unread {
     Large,
     Slow,
     Broken,
+    /// The bodies of all requests would take more memory than they may.
+    NoMemory,
+}
+
+/// How large a body may be: by itself, and together with all others.
+pub(crate) struct Room<'r> {
+    pub(crate) max_bytes: usize,
+    pub(crate) memory: u64,
+    pub(crate) share: &'r mut Share,
+}
+
+impl Room<'_> {
+    fn fits(&mut self, bytes: usize) -> Result<(), Unread> {
+        if self.share.fit(bytes, self.memory) { Ok(()) } else { Err(Unread::NoMemory) }
+    }
 }
 
 /// The body of the request that came on this line last, if it is there in time and not larger than that. A body that is not read to its end
 /// spoils the line for another request.
-pub(crate) async fn read(line: &Line, most: usize, time: Duration) -> Result<Bytes, Unread> {
+pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Result<Bytes, Unread> {
     let coming = line.coming();
     line.spoil();
     let whole = match coming {
         Coming::Nothing => Bytes::new(),
         Coming::Spoiled => return Err(Unread::Broken),
         Coming::Length(length) => {
-            let length =
-                usize::try_from(length).ok().filter(|length| *length <= most).ok_or(Unread::Large)?;
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|length| *length <= room.max_bytes)
+                .ok_or(Unread::Large)?;
+            // Before it is read: what is announced may all come.
+            room.fits(length)?;
             match line.take(length) {
                 Some(whole) => whole,
                 // On the heap: nearly every body is there with its head.
                 None => Box::pin(in_time(line, time, of_length(line, length))).await?,
             }
         }
-        Coming::Chunked => Box::pin(in_time(line, time, in_chunks(line, most))).await?,
+        Coming::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
     };
     line.has_read_body();
     Ok(whole)
@@ -70,15 +90,17 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     Ok(whole.freeze())
 }
 
-async fn in_chunks(line: &Line, most: usize) -> Result<Bytes, Unread> {
+async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
+    let most = room.max_bytes;
     let (mut chunks, mut from, mut whole) = (Chunks::default(), line.take_all(), BytesMut::new());
     loop {
         // One more than allowed, to see that it is too much.
-        let room = most.saturating_sub(whole.len()).saturating_add(1);
-        chunks.read(&mut from, &mut whole, room).map_err(|_| Unread::Broken)?;
+        let left = most.saturating_sub(whole.len()).saturating_add(1);
+        chunks.read(&mut from, &mut whole, left).map_err(|_| Unread::Broken)?;
         if whole.len() > most {
             return Err(Unread::Large);
         }
+        room.fits(whole.len())?;
         if chunks.is_done() {
             line.put_back(from);
             return Ok(whole.freeze());

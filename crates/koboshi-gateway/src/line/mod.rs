@@ -266,8 +266,15 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::h1::body::{Room, Unread};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
+
+    /// The body of a request that may have so many bytes.
+    async fn read(line: &Line, max_bytes: usize) -> Result<Bytes, Unread> {
+        let mut share = std::sync::Arc::<crate::memory::Budget>::default().share();
+        crate::h1::body::read(line, Room { max_bytes, memory: u64::MAX, share: &mut share }, LOOK).await
+    }
 
     /// A line, and the client at its other end.
     async fn pair(lines: &Lines) -> (Line, TcpStream) {
@@ -356,7 +363,7 @@ mod tests {
         let second = head(&line).await.unwrap();
         assert_eq!(second.path(), "/b");
         line.asked(&second);
-        assert_eq!(crate::h1::body::read(&line, 100, LOOK).await.unwrap(), "body");
+        assert_eq!(read(&line, 100).await.unwrap(), "body");
         let writer = tokio::spawn(async move {
             for byte in b" HTTP/1.1\r\nx: y\r\n\r\n" {
                 client.write_all(&[*byte]).await.unwrap();
@@ -376,7 +383,7 @@ mod tests {
         client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody").await.unwrap();
         line.asked(&head(&line).await.unwrap());
         assert!(!line.may_stay(), "what follows would be taken for a request");
-        assert_eq!(crate::h1::body::read(&line, 3, LOOK).await, Err(crate::h1::body::Unread::Large));
+        assert_eq!(read(&line, 3).await, Err(Unread::Large));
         assert!(!line.may_stay());
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     }

@@ -47,3 +47,27 @@ fn made_up_models_do_not_switch_breakers_off() {
     let listed = stage.get("/koboshi/targets").json()["targets"].as_array().unwrap().len();
     assert!(listed <= 4100, "{listed}");
 }
+
+/// Bodies that together are more than the gateway may keep are refused before they are read, and small ones still served.
+#[test]
+fn large_bodies_do_not_take_more_memory_than_they_may() {
+    let stage = Stage::with(&["one/silence"], |config| {
+        config.serve.memory = Some(8 << 20);
+        config.routes.insert("fine".to_owned(), route(&["one/ok"]));
+    });
+    let mut large = chat(false);
+    large["messages"][0]["content"] = "x".repeat(2 << 20).into();
+    let mut held = stage.client();
+    held.send("POST", "/v1/chat/completions", &[], large.to_string().as_bytes());
+    koboshi_testkit::until("the first is on its way", || (stage.calls() == (1, 0)).then_some(()));
+    let refused = stage.ask(&large);
+    assert_error(&refused, 503, "overloaded");
+    assert!(refused.text().contains("serve.memory"), "{}", refused.text());
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let mut small = chat(false);
+    small["model"] = "fine".into();
+    assert_whole(&stage.ask(&small), &small);
+    drop(held);
+    large["model"] = "fine".into();
+    koboshi_testkit::until("its share is given back", || (stage.ask(&large).status == 200).then_some(()));
+}

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use super::super::Form;
 use crate::gateway::ProviderDialect;
+use crate::size;
 use crate::words::{Words, words};
 
 /// Characters that cannot be seen: controls, marks of direction, spaces without width.
@@ -275,6 +276,19 @@ pub(super) const LISTEN: Form = Form {
         is_port(port).then_some(
             words("write the address too: `127.0.0.1:` before the port for this machine, `0.0.0.0:` for every network", "アドレスも書いてください。このマシンだけならポートの前に `127.0.0.1:`、すべてのネットワークなら `0.0.0.0:` です"),
         )
+    },
+};
+
+/// An amount of memory.
+pub(super) const SIZE: Form = Form {
+    said: words("a size such as `128MiB` or `2GiB`", "`128MiB` や `2GiB` のようなサイズ"),
+    pattern: "^[1-9][0-9]{0,11}(KiB|MiB|GiB)$",
+    holds: |text| size::bytes(text).is_some(),
+    hint: |_| {
+        Some(words(
+            "write a number and `KiB`, `MiB` or `GiB`",
+            "数値に `KiB`、`MiB`、`GiB` のいずれかを付けてください",
+        ))
     },
 };
 

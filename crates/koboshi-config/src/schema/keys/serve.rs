@@ -5,9 +5,10 @@ use super::build::{
     AT_MOST_A_DAY, NONE, SOME_COUNT, UP_TO_A_DAY, at, count, count_at, entries, flag, length, of_entry,
     optional_count_at, secret, section, text, texts, word, word_at,
 };
-use super::forms::{HOST, LISTEN, NAME, ORIGIN, SHA256, URL};
+use super::forms::{HOST, LISTEN, NAME, ORIGIN, SHA256, SIZE, URL};
 use crate::gateway::{ClientKey, ErrorDetail, KeepAlive, LogFormat};
 use crate::secret::Secret;
+use crate::size;
 
 const LEVELS: &[&str] = &["error", "warn", "info", "debug"];
 const UP_TO_100: Range<u64> = Range::of(0, 100);
@@ -54,6 +55,16 @@ pub(super) fn serve() -> Vec<Key> {
             at!(serve.body_bytes),
             "Maximum size of a request body, in bytes",
         ),
+        text(
+            "serve.memory",
+            SIZE,
+            Field {
+                get: |c, _| c.serve.memory.map(size::text),
+                set: |c, _, text| c.serve.memory = text.as_deref().and_then(size::bytes),
+            },
+            "Memory that the bodies of all requests may take together, each counted three times; a request beyond it is a 503",
+        )
+        .unset("a quarter of the machine's memory", "マシンのメモリの 4 分の 1"),
         length(
             "serve.header_timeout",
             UP_TO_A_DAY,
