@@ -14,6 +14,7 @@ mod follow;
 mod import;
 mod init;
 mod input;
+mod limits;
 mod manual;
 #[cfg(test)]
 mod pages;

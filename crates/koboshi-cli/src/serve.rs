@@ -97,6 +97,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         seed: seed(),
         demo: args.demo,
     };
+    crate::limits::raise_open_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
     let mut signals = runtime.block_on(async { Signals::new() })?;

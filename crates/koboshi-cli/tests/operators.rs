@@ -519,3 +519,28 @@ fn the_command_to_try_it_has_a_place_for_the_key_where_keys_are_needed() {
     without.gateway.says("curl -s");
     assert!(!without.gateway.said().contains("authorization"), "{}", without.gateway.said());
 }
+
+/// The usual soft limit of open files is far below what a gateway needs; the hard one is what the administrator allows.
+#[test]
+fn the_soft_limit_of_open_files_is_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db").display().to_string();
+    let command = format!(
+        "ulimit -S -n 64; exec {} serve --listen 127.0.0.1:0 --store {store}",
+        env!("CARGO_BIN_EXE_koboshi")
+    );
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let limits = koboshi_testkit::until("the limit is raised", || {
+        let text = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).ok()?;
+        let line = text.lines().find(|line| line.starts_with("Max open files"))?.to_owned();
+        let numbers: Vec<&str> = line.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
+        (numbers.len() == 2 && numbers[0] == numbers[1]).then_some(line)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!limits.contains(" 64 "), "{limits}");
+}

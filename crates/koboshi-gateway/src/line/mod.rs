@@ -54,7 +54,8 @@ impl Line {
     pub(crate) fn asked(&self, head: &Head) {
         self.0.coming.set(head.coming);
         self.0.expects.set(head.expects);
-        self.0.watch.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Answered });
+        let closes = || head.fields.get("connection").is_some_and(|said| said.eq_ignore_ascii_case(b"close"));
+        self.0.watch.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Old(closes()) });
     }
 
     /// Its answer goes out.

@@ -4,8 +4,8 @@
 //! first thing that is seen of it is the same. The difference shows only when something is sent: a client that is gone refuses it, and
 //! the line breaks. So half of a connection is enough, and the look watches the other: after the end of what the client
 //! says, it is sent `100 Continue` now and then for as long as nothing of the answer is out, which every client of HTTP/1.1 passes over
-//! (RFC 9110, 15.2). A stream needs none: its content and its keep-alives ask the same question. A client of HTTP/1.0 is not asked, and
-//! noticed when its answer is sent.
+//! (RFC 9110, 15.2). A stream needs none: its content and its keep-alives ask the same question. A client of HTTP/1.0 cannot be asked: a
+//! reset shows that it is gone, and so does the end of what it says if it wanted the connection closed anyway, as nginx does for its clients.
 //!
 //! The same look finds those who take too long over the head of a request, do not send another one, or take nothing of their answer.
 
@@ -42,6 +42,8 @@ pub(super) enum Watch {
     Waits,
     /// It has said all; so many looks ago it was asked.
     Ended(u8),
+    /// It waits and cannot be asked. The flag: where it has said all it is gone.
+    Old(bool),
 }
 
 impl Shared {
@@ -84,6 +86,7 @@ impl Shared {
                 }
                 Err(_) => true,
             },
+            Watch::Old(closes) => self.has_ended().is_ok_and(|ended| ended && closes) || self.is_broken(),
             Watch::Ended(looks) => {
                 self.watch.set(Watch::Ended((looks + 1) % LOOKS));
                 self.is_broken() || (looks == 0 && !self.ask())

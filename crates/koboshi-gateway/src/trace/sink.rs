@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// So long one batch may take, with its retries.
 const LIMIT: Duration = Duration::from_secs(10);
 /// So long a gateway that stops waits for the last batch.
-const LAST: Duration = Duration::from_secs(3);
+const LAST: Duration = Duration::from_millis(1500);
 /// Where collectors take traces.
 const PATH: &str = "/v1/traces";
 

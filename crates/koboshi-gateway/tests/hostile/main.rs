@@ -8,4 +8,5 @@ mod bounds;
 #[path = "../common/mod.rs"]
 mod common;
 mod drain;
+mod gone;
 mod trust;
