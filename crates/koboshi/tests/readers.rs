@@ -398,3 +398,27 @@ fn a_status_with_its_error_object_is_a_failure_without_a_flag() {
         assert_eq!(category(text).as_deref().filter(|category| *category == "rate_limit"), None, "{text}");
     }
 }
+
+/// Python's SDKs print the provider's object with single quotes: it says the same as JSON does.
+#[test]
+fn an_error_object_printed_by_python_is_read_like_json() {
+    let text = |quota: &str| {
+        format!(
+            "google.genai.errors.ClientError: 429 RESOURCE_EXHAUSTED. {{'error': {{'code': 429, 'message': 'You exceeded your \
+             current quota, please check your plan and billing details.', 'status': 'RESOURCE_EXHAUSTED', 'details': \
+             [{{'violations': [{{'quotaId': 'GenerateRequests{quota}PerProjectPerModel-FreeTier'}}]}}, {{'retryDelay': '33s'}}]}}}}"
+        )
+    };
+    for (quota, kind, sub) in
+        [("PerMinute", Kind::RateLimited, None), ("PerDay", Kind::QuotaExceeded, Some(Sub::Day))]
+    {
+        let text = text(quota);
+        let as_answer =
+            classifier().answer(&Answer { transport: Some(&text), ..Answer::default() }, &now()).unwrap();
+        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [as_answer, as_log] {
+            let wait = fault.wait.map(|wait| wait.after.as_secs());
+            assert_eq!((fault.kind, fault.sub, wait), (kind, sub, Some(33)), "{quota}");
+        }
+    }
+}
