@@ -422,3 +422,21 @@ fn an_error_object_printed_by_python_is_read_like_json() {
         }
     }
 }
+
+/// Who looks for somebody that ended a crashed process looks in vain.
+#[test]
+fn a_crash_is_told_from_a_signal_from_outside() {
+    let sub = |text: &str, code: i32| {
+        let fault = classifier().log(&AgentLog { text, exit_code: Some(code) }, &now()).unwrap();
+        (fault.kind == Kind::ProcessFailed).then_some(fault.sub).flatten()
+    };
+    for code in [132, 134, 135, 136, 139] {
+        assert_eq!(sub("working…\n", code), Some(Sub::Crash), "{code}");
+    }
+    for code in [129, 130, 137, 143] {
+        assert_eq!(sub("working…\n", code), Some(Sub::Signal), "{code}");
+    }
+    assert_eq!(sub("Segmentation fault (core dumped)\n", 1), Some(Sub::Crash));
+    assert_eq!(sub("Aborted (core dumped)\n", 1), Some(Sub::Crash));
+    assert_eq!(sub("Killed\n", 1), Some(Sub::Signal));
+}

@@ -20,7 +20,7 @@ const FINER: &[(Kind, &[Sub])] = &[
     (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
     (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
     (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
-    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Turns]),
+    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Crash, Sub::Turns]),
     (Kind::AgentError, &[Sub::Turns]),
     (Kind::CoolingDown, &[Sub::Operator]),
 ];

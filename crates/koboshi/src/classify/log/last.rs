@@ -4,6 +4,9 @@ use super::{Findings, Reader, keep_wait};
 use crate::classify::answer::ErrorText;
 use crate::fault::{Confidence, Fault, Kind, Sub};
 
+/// Signals that a process brings upon itself, as exit codes: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
+const CRASHES: &[i32] = &[132, 134, 135, 136, 139];
+
 impl Reader<'_> {
     /// Nothing decided on the way up.
     pub(super) fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
@@ -50,7 +53,7 @@ impl Reader<'_> {
         }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
-            fault.sub = Some(Sub::Signal);
+            fault.sub = Some(if CRASHES.contains(&code) { Sub::Crash } else { Sub::Signal });
             self.seen_at(self.last_line(), fault)
         })
     }
