@@ -440,3 +440,21 @@ fn a_crash_is_told_from_a_signal_from_outside() {
     assert_eq!(sub("Aborted (core dumped)\n", 1), Some(Sub::Crash));
     assert_eq!(sub("Killed\n", 1), Some(Sub::Signal));
 }
+
+/// It is thirteen days until then: no window of hours or a week.
+#[test]
+fn the_limit_that_an_organisation_sets_itself_is_a_months() {
+    for whose in ["", "workspace "] {
+        let text = format!(
+            "You have reached your specified {whose}API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."
+        );
+        let body = format!(
+            "{{\"type\":\"error\",\"error\":{{\"type\":\"invalid_request_error\",\"message\":\"{text}\"}}}}"
+        );
+        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [answer(400, &body).unwrap(), as_log] {
+            assert_eq!((fault.kind, fault.sub), (Kind::QuotaExceeded, Some(Sub::Month)), "{text}");
+            assert_eq!(fault.wait.map(|wait| wait.after.as_secs()), Some(1_339_200), "{text}");
+        }
+    }
+}
