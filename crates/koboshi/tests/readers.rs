@@ -458,3 +458,19 @@ fn the_limit_that_an_organisation_sets_itself_is_a_months() {
         }
     }
 }
+
+/// A read that timed out does not say that an answer had begun.
+#[test]
+fn a_read_timeout_is_no_idle_one() {
+    for text in [
+        "httpx.ReadTimeout: The read operation timed out",
+        "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='api.example.com', port=443): Read timed out. (read timeout=60)",
+    ] {
+        let as_log = classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [classifier().transport(text, &now()), as_log] {
+            assert_eq!((fault.kind, fault.sub), (Kind::Timeout, None), "{text}");
+        }
+    }
+    let idle = classifier().transport("stream idle timeout: no data for 60s", &now());
+    assert_eq!((idle.kind, idle.sub), (Kind::Timeout, Some(Sub::Idle)));
+}
