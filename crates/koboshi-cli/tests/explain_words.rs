@@ -320,3 +320,23 @@ fn the_help_speaks_in_the_words_of_the_field() {
         assert!(all.contains(word), "{word}");
     }
 }
+
+/// A line that says that all went well is no evidence of a failure.
+#[test]
+fn an_exit_code_alone_points_at_no_line() {
+    let log = "Reading files\nAll good so far\n";
+    for code in ["127", "139", "143"] {
+        let fault = fault(log, &["--exit-code", code]);
+        assert_eq!(
+            (&fault["confidence"], &fault["evidence"]["line"]),
+            (&"low".into(), &Value::Null),
+            "{code}"
+        );
+        assert_eq!((&fault["evidence"]["text"], &fault["detail"]), (&"".into(), &"".into()), "{code}");
+        let said = run_with(&["explain", "--exit-code", code], &[], log).text;
+        assert!(said.contains("only the exit code was available (rule log.exit_code)"), "{said}");
+        assert!(!said.contains("All good") && !said.contains("Found in line"), "{said}");
+    }
+    let ja = run_with(&["explain", "--exit-code", "139", "--lang", "ja"], &[], log).text;
+    assert!(ja.contains("終了コードだけで判断しました") && ja.contains("クラッシュしました"), "{ja}");
+}

@@ -347,6 +347,7 @@ label-said = Error text
 label-retry = Try again?
 label-seen = Found in line { $line }, by rule { $rule }
 label-seen-from-end = Found in line { $line } from the end, by rule { $rule }
+label-seen-exit-code = No line says why: only the exit code was available (rule { $rule })
 
 origin-provider = the AI provider
 origin-transport = the network between this machine and the AI provider

@@ -347,6 +347,7 @@ label-said = エラーの原文
 label-retry = 再試行
 label-seen = { $line } 行目を、ルール { $rule } で判定しました
 label-seen-from-end = 末尾から { $line } 行目を、ルール { $rule } で判定しました
+label-seen-exit-code = 理由を示す行がないため、終了コードだけで判断しました（ルール { $rule }）
 
 origin-provider = AI プロバイダー
 origin-transport = このマシンとプロバイダーの間のネットワーク

@@ -3,7 +3,7 @@
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
-use koboshi::classify::{OWN_ERROR, Rules};
+use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules};
 use koboshi::fault::{Fault, Origin, Other};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
@@ -69,7 +69,7 @@ impl Telling<'_> {
             Rows { telling: self, layout: Layout::of(labels.iter().map(String::as_str), line_width()) };
         let (message, suggestion) = self.words(explained, fault);
         let place = place(explained, fault);
-        let said = self.said(fault, &place, &message);
+        let said = self.said(fault, place.as_ref(), &message);
         rows.row(&mut out, "label-what", STRONG, &[message])?;
         let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
         rows.row(&mut out, "label-do", PLAIN, &steps)?;
@@ -89,21 +89,32 @@ impl Telling<'_> {
         }
         let confidence = self.say(&format!("confidence-{}", fault.confidence.name()), &[]);
         rows.row(&mut out, "label-sure", PLAIN, &[confidence])?;
-        self.evidence(&mut out, rows.layout, &place, fault)
+        self.evidence(&mut out, rows.layout, place.as_ref(), fault)
     }
 
     /// The other side's words, where nothing else that is shown holds them.
-    fn said(&self, fault: &Fault, place: &Place, message: &str) -> Option<String> {
+    fn said(&self, fault: &Fault, place: Option<&Place>, message: &str) -> Option<String> {
         let said = fault.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         let ours = |lang: &Lang| {
             [fault.sub, None].into_iter().any(|sub| self.phrases.message(*lang, fault.kind, sub) == said)
         };
         let told = said == message || Lang::ALL.iter().any(ours);
-        (!said.is_empty() && !told && !place.text.contains(fault.detail.as_str())).then_some(said)
+        let shown = place.is_some_and(|place| place.text.contains(fault.detail.as_str()));
+        (!said.is_empty() && !told && !shown).then_some(said)
     }
 
-    fn evidence(&self, out: &mut impl Write, layout: Layout, place: &Place, fault: &Fault) -> io::Result<()> {
+    fn evidence(
+        &self,
+        out: &mut impl Write,
+        layout: Layout,
+        place: Option<&Place>,
+        fault: &Fault,
+    ) -> io::Result<()> {
         writeln!(out)?;
+        let Some(place) = place else {
+            let seen = self.say("label-seen-exit-code", &[("rule", &fault.evidence.rule)]);
+            return writeln!(out, "{QUIET}{seen}{QUIET:#}");
+        };
         let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
         let seen = self.say(id, &[("line", &place.line.to_string()), ("rule", &fault.evidence.rule)]);
         writeln!(out, "{QUIET}{seen}{QUIET:#}")?;
@@ -166,9 +177,9 @@ impl Telling<'_> {
             "further_steps": self.further_steps(fault),
             "evidence": {
                 "rule": &*fault.evidence.rule,
-                "line": place.line,
-                "line_from_end": place.from_end,
-                "text": place.text,
+                "line": place.as_ref().map(|place| place.line),
+                "line_from_end": place.as_ref().is_some_and(|place| place.from_end),
+                "text": place.as_ref().map_or("", |place| place.text.as_str()),
             },
             "detail": fault.detail,
         })
@@ -286,8 +297,11 @@ impl Rows<'_> {
     }
 }
 
-/// The line of the evidence, fit to be shown.
-fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
+/// The line of the evidence, fit to be shown. An exit code stands in no line.
+fn place(explained: &Explained<'_>, fault: &Fault) -> Option<Place> {
+    if &*fault.evidence.rule == EXIT_CODE {
+        return None;
+    }
     let text = explained.text;
     let mut start = text.floor_char_boundary(explained.offset.saturating_add(fault.evidence.span.start));
     // The span may begin with blank lines.
@@ -303,5 +317,5 @@ fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
         if explained.read_as == "log" && !fault.detail.is_empty() { fault.detail.as_str() } else { line };
     let text: String =
         Redactor::new().excerpt(shown, SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
-    Place { line: number, from_end: explained.cut, text }
+    Some(Place { line: number, from_end: explained.cut, text })
 }
