@@ -147,10 +147,12 @@ fn an_assumed_zone_is_named() {
     );
     // A machine that was never told its zone: a Japanese text is read in the time of Japan, and that is said.
     let ja = said(JAPANESE, "ja", &[("TZ", "")]);
-    assert!(ja.contains("2026-11-18 09:00（日本時間）まで"), "{ja}");
+    assert!(ja.contains("2026-11-18 00:00（UTC）まで"), "the reader's zone, whatever the language: {ja}");
     assert!(ja.contains("タイムゾーンの記載がないため、次のタイムゾーンとして読みました: 日本時間"), "{ja}");
     let en = said(JAPANESE, "en", &[("TZ", "")]);
     assert!(en.contains("2026-11-18 00:00 UTC") && en.contains("JST was assumed"), "{en}");
+    let length = said("Your quota will reset after 22m55s.\n", "ja", &[("TZ", "")]);
+    assert!(length.contains("（UTC）") && !length.contains("日本時間"), "{length}");
     // A zone that was chosen holds.
     let paris = said(JAPANESE, "ja", &[("TZ", "Europe/Paris")]);
     assert!(paris.contains("2026-11-17 09:00（CET）まで"), "{paris}");

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let classifier = Classifier::new(rules::load(&rules)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     let input = read(args, &phrases, lang)?;
-    let clocks = zone::clocks(args, input.end(), lang);
+    let clocks = zone::clocks(args, input.end());
     let headers = headers(&args.headers)?;
     if input.is_cut() && kind_of(args, &input) == InputKind::Answer {
         return Err(Failure::new(say(&phrases, lang, "input-answer-too-long", &[])));
