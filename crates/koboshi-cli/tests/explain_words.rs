@@ -66,6 +66,16 @@ fn empty_and_binary_inputs_are_errors_in_both_languages() {
             }
         }
     }
+    let shift_jis = b"\x83G\x83\x89\x81[: \x83\x8c\x81[\x83g\x90\xa7\x8c\xc0\n";
+    for (args, step) in [
+        (&["explain", "--lang", "en"][..], "iconv -f CP932 -t UTF-8 FILE | koboshi explain"),
+        (&["explain", "--lang", "ja"], "iconv -f CP932 -t UTF-8 FILE | koboshi explain"),
+        (&["repair", "--lang", "ja"], "iconv -f CP932 -t UTF-8 FILE | koboshi repair"),
+    ] {
+        let (status, printed, error) = explain(args, shift_jis);
+        assert_eq!((status, printed), (Some(2), 0), "{args:?}: {error}");
+        assert!(error.contains(step), "{args:?}: {error}");
+    }
     // A status or an exit code says something without any text.
     assert_eq!(run_with(&["explain", "--status", "429"], &[], "").status, 1);
     assert_eq!(run_with(&["explain", "--exit-code", "137"], &[], "").status, 1);
