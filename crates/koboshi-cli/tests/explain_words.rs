@@ -352,3 +352,25 @@ fn an_exit_code_alone_points_at_no_line() {
     let ja = run_with(&["explain", "--exit-code", "139", "--lang", "ja"], &[], log).text;
     assert!(ja.contains("終了コードだけで判断しました") && ja.contains("クラッシュしました"), "{ja}");
 }
+
+/// An agent's log often holds nothing but the sentence of the gateway's error.
+#[test]
+fn koboshis_own_sentences_are_known_in_a_log() {
+    let phrases = koboshi_report::phrase::Phrases::new().unwrap();
+    for (id, kind, sub) in [
+        ("kind-cooling-down-operator.message", "cooling_down", Some("operator")),
+        ("kind-cooling-down.message", "cooling_down", None),
+        ("gateway-key-refused.message", "unauthorized", None),
+        ("refused-key-missing.message", "unauthorized", None),
+        ("refused-key-unknown.message", "unauthorized", None),
+        ("refused-model.message", "model_not_found", None),
+        ("refused-no-provider.message", "model_not_found", None),
+    ] {
+        for lang in koboshi_report::phrase::Lang::ALL {
+            let said = phrases.text(*lang, id, &[("model", "gpt-9")]).unwrap();
+            let fault = fault(&format!("API Error: {said}\n"), &[]);
+            let sub = sub.map_or(Value::Null, Value::from);
+            assert_eq!((&fault["kind"], &fault["sub"]), (&kind.into(), &sub), "{said}");
+        }
+    }
+}
