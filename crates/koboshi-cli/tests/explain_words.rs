@@ -374,3 +374,22 @@ fn koboshis_own_sentences_are_known_in_a_log() {
         }
     }
 }
+
+/// Gemini states seconds for the quota of a day too: they are shown as stated, and not as the end of the quota.
+#[test]
+fn a_short_wait_is_not_told_as_the_end_of_a_days_quota() {
+    let text = |quota: &str| {
+        format!(
+            "{{\"error\":{{\"code\":429,\"message\":\"You exceeded your current quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":\
+             [{{\"violations\":[{{\"quotaId\":\"GenerateRequests{quota}PerProjectPerModel-FreeTier\"}}]}},{{\"retryDelay\":\"46s\"}}]}}}}"
+        )
+    };
+    let day = said(&text("PerDay"), "en", &[]);
+    assert!(day.contains("46s left") && day.contains("until the provider's day ends."), "{day}");
+    assert!(day.contains("Not now, but later.") && !day.contains("Yes, after that time."), "{day}");
+    let ja = said(&text("PerDay"), "ja", &[]);
+    assert!(ja.contains("日付が変わるまで更新されない場合があります"), "{ja}");
+    let minute = said(&text("PerMinute"), "en", &[]);
+    assert!(minute.contains("46s left") && minute.contains("Yes, after that time."), "{minute}");
+    assert!(!minute.contains("provider's day"), "{minute}");
+}

@@ -392,6 +392,7 @@ retry-process-no = No, it will fail again until the cause is fixed.
 nothing-wrong = No problem was found.
 wait-until = { $time } ({ $left } left)
 wait-over = The stated wait is over. You can try again now.
+wait-not-the-day = The provider states this wait, but the quota of the day may stay used up until the provider's day ends.
 wait-stated = The text says { $time }.
 wait-assumed = The text names no time zone; { $zone } was assumed.
 

@@ -4,7 +4,7 @@ use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
 use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules};
-use koboshi::fault::{Fault, Origin, Other};
+use koboshi::fault::{Fault, Kind, Origin, Other, Sub};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
 use koboshi::wait::{Wait, WaitZone};
@@ -13,6 +13,7 @@ use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::Explained;
 use super::layout::{Layout, line_width};
@@ -25,6 +26,8 @@ const QUIET: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 /// How much of the evidence is shown.
 const SHOWN_CHARS: usize = 160;
+/// A shorter wait is hardly the end of a day.
+const SHORT_OF_A_DAY: Duration = Duration::from_secs(3600);
 /// What stands before the evidence.
 const MARGIN: &str = "  │ ";
 /// Every label that may be shown: all texts begin behind the longest of them.
@@ -74,7 +77,9 @@ impl Telling<'_> {
         let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
         rows.row(&mut out, "label-do", PLAIN, &steps)?;
         if let Some(wait) = fault.wait {
-            rows.row(&mut out, "label-wait", PLAIN, &self.wait_words(wait))?;
+            let mut words = self.wait_words(wait);
+            words.extend(is_before_the_reset(fault).then(|| self.say("wait-not-the-day", &[])));
+            rows.row(&mut out, "label-wait", PLAIN, &words)?;
         }
         rows.row(&mut out, "label-whose", PLAIN, &[self.phrases.cause(self.lang, fault)])?;
         rows.row(
@@ -257,6 +262,7 @@ impl Telling<'_> {
             Origin::Tool => "retry-tool-no",
             Origin::Process if advice.same || advice.later => "retry-process-yes",
             Origin::Process => "retry-process-no",
+            _ if is_before_the_reset(fault) => "retry-later",
             _ if waits && (advice.same || advice.later) => "retry-after-wait",
             _ if advice.same => "retry-yes",
             _ if advice.later => "retry-later",
@@ -277,6 +283,12 @@ impl Telling<'_> {
     fn say(&self, id: &str, args: &[(&str, &str)]) -> String {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
+}
+
+/// Whether the stated wait ends long before a day's quota is likely to open: providers state seconds for it too.
+fn is_before_the_reset(fault: &Fault) -> bool {
+    let is_day = fault.kind == Kind::QuotaExceeded && fault.sub == Some(Sub::Day);
+    is_day && fault.wait.is_some_and(|wait| !wait.after.is_zero() && wait.after < SHORT_OF_A_DAY)
 }
 
 /// Labels with their texts.
