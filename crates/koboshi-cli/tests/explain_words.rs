@@ -393,3 +393,11 @@ fn a_short_wait_is_not_told_as_the_end_of_a_days_quota() {
     assert!(minute.contains("46s left") && minute.contains("Yes, after that time."), "{minute}");
     assert!(!minute.contains("provider's day"), "{minute}");
 }
+
+#[test]
+fn a_missing_command_is_not_told_as_a_library() {
+    let fault = fault("bash: jq: command not found\n", &["--kind", "tool", "--lang", "ja"]);
+    assert_eq!(fault["category"], "missing_command");
+    let steps = fault["further_steps"].to_string();
+    assert!(steps.contains("コマンド"), "{steps}");
+}
