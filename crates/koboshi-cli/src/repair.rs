@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use koboshi::args::{ArgsPolicy, Change, Finish, Refusal, ToolSchema, Verdict, check};
+use koboshi::args::{ArgsPolicy, Change, Finish, Position, Refusal, ToolSchema, Verdict, check};
 use koboshi::redact::{Redactor, shorten};
 use serde_json::{Value, json};
 
@@ -94,10 +94,15 @@ fn name(path: Option<&Path>, say: &Say) -> String {
 }
 
 fn read(path: Option<&Path>, say: &Say) -> Result<Input, Failure> {
-    Input::read(path).map_err(|error| {
-        let (name, why) = (name(path, say), error.to_string());
-        Failure::new(say.text(input::why_unreadable(&error), &[("name", &name), ("why", &why)]))
-    })
+    let name = || name(path, say);
+    let input = Input::read(path).map_err(|error| {
+        let why = error.to_string();
+        Failure::new(say.text(input::why_unreadable(&error), &[("name", &name()), ("why", &why)]))
+    })?;
+    if input.is_binary() {
+        return Err(Failure::new(say.text("input-binary", &[("name", &name()), ("command", "repair")])));
+    }
+    Ok(input)
 }
 
 /// The finish reason. An unknown one is as good as none, and whoever gave it should know that.
@@ -139,8 +144,11 @@ fn print(text: &str, verdict: &Verdict, explain: bool, say: &Say) -> io::Result<
 fn changed(text: &str, change: &Change, say: &Say) -> String {
     let name = change.what.name();
     let what = format!("{CHANGED}{}{CHANGED:#}", say.text(&format!("repair-change-{name}"), &[]));
-    let (at, shown) = (change.span.start.to_string(), shown(text, change));
-    say.text("repair-changed", &[("what", &what), ("name", name), ("at", &at), ("said", &shown)])
+    let place = Position::of(text, change.span.start);
+    let (line, column, said) = (place.line.to_string(), place.column.to_string(), shown(text, change));
+    let args =
+        [("what", what.as_str()), ("name", name), ("line", &line), ("column", &column), ("said", &said)];
+    say.text("repair-changed", &args)
 }
 
 fn refused(err: &mut impl Write, text: &str, refusal: &Refusal, say: &Say) -> io::Result<()> {

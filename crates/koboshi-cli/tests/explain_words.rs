@@ -66,6 +66,16 @@ fn empty_and_binary_inputs_are_errors_in_both_languages() {
             }
         }
     }
+    let shift_jis = b"\x83G\x83\x89\x81[: \x83\x8c\x81[\x83g\x90\xa7\x8c\xc0\n";
+    for (args, step) in [
+        (&["explain", "--lang", "en"][..], "iconv -f CP932 -t UTF-8 FILE | koboshi explain"),
+        (&["explain", "--lang", "ja"], "iconv -f CP932 -t UTF-8 FILE | koboshi explain"),
+        (&["repair", "--lang", "ja"], "iconv -f CP932 -t UTF-8 FILE | koboshi repair"),
+    ] {
+        let (status, printed, error) = explain(args, shift_jis);
+        assert_eq!((status, printed), (Some(2), 0), "{args:?}: {error}");
+        assert!(error.contains(step), "{args:?}: {error}");
+    }
     // A status or an exit code says something without any text.
     assert_eq!(run_with(&["explain", "--status", "429"], &[], "").status, 1);
     assert_eq!(run_with(&["explain", "--exit-code", "137"], &[], "").status, 1);
@@ -147,10 +157,12 @@ fn an_assumed_zone_is_named() {
     );
     // A machine that was never told its zone: a Japanese text is read in the time of Japan, and that is said.
     let ja = said(JAPANESE, "ja", &[("TZ", "")]);
-    assert!(ja.contains("2026-11-18 09:00（日本時間）まで"), "{ja}");
+    assert!(ja.contains("2026-11-18 00:00（UTC）まで"), "the reader's zone, whatever the language: {ja}");
     assert!(ja.contains("タイムゾーンの記載がないため、次のタイムゾーンとして読みました: 日本時間"), "{ja}");
     let en = said(JAPANESE, "en", &[("TZ", "")]);
     assert!(en.contains("2026-11-18 00:00 UTC") && en.contains("JST was assumed"), "{en}");
+    let length = said("Your quota will reset after 22m55s.\n", "ja", &[("TZ", "")]);
+    assert!(length.contains("（UTC）") && !length.contains("日本時間"), "{length}");
     // A zone that was chosen holds.
     let paris = said(JAPANESE, "ja", &[("TZ", "Europe/Paris")]);
     assert!(paris.contains("2026-11-17 09:00（CET）まで"), "{paris}");
@@ -319,4 +331,73 @@ fn the_help_speaks_in_the_words_of_the_field() {
     for word in ["cooldown", "target", "retry", "not an API key"] {
         assert!(all.contains(word), "{word}");
     }
+}
+
+/// A line that says that all went well is no evidence of a failure.
+#[test]
+fn an_exit_code_alone_points_at_no_line() {
+    let log = "Reading files\nAll good so far\n";
+    for code in ["127", "139", "143"] {
+        let fault = fault(log, &["--exit-code", code]);
+        assert_eq!(
+            (&fault["confidence"], &fault["evidence"]["line"]),
+            (&"low".into(), &Value::Null),
+            "{code}"
+        );
+        assert_eq!((&fault["evidence"]["text"], &fault["detail"]), (&"".into(), &"".into()), "{code}");
+        let said = run_with(&["explain", "--exit-code", code], &[], log).text;
+        assert!(said.contains("only the exit code was available (rule log.exit_code)"), "{said}");
+        assert!(!said.contains("All good") && !said.contains("Found in line"), "{said}");
+    }
+    let ja = run_with(&["explain", "--exit-code", "139", "--lang", "ja"], &[], log).text;
+    assert!(ja.contains("終了コードだけで判断しました") && ja.contains("クラッシュしました"), "{ja}");
+}
+
+/// An agent's log often holds nothing but the sentence of the gateway's error.
+#[test]
+fn koboshis_own_sentences_are_known_in_a_log() {
+    let phrases = koboshi_report::phrase::Phrases::new().unwrap();
+    for (id, kind, sub) in [
+        ("kind-cooling-down-operator.message", "cooling_down", Some("operator")),
+        ("kind-cooling-down.message", "cooling_down", None),
+        ("gateway-key-refused.message", "unauthorized", None),
+        ("refused-key-missing.message", "unauthorized", None),
+        ("refused-key-unknown.message", "unauthorized", None),
+        ("refused-model.message", "model_not_found", None),
+        ("refused-no-provider.message", "model_not_found", None),
+    ] {
+        for lang in koboshi_report::phrase::Lang::ALL {
+            let said = phrases.text(*lang, id, &[("model", "gpt-9")]).unwrap();
+            let fault = fault(&format!("API Error: {said}\n"), &[]);
+            let sub = sub.map_or(Value::Null, Value::from);
+            assert_eq!((&fault["kind"], &fault["sub"]), (&kind.into(), &sub), "{said}");
+        }
+    }
+}
+
+/// Gemini states seconds for the quota of a day too: they are shown as stated, and not as the end of the quota.
+#[test]
+fn a_short_wait_is_not_told_as_the_end_of_a_days_quota() {
+    let text = |quota: &str| {
+        format!(
+            "{{\"error\":{{\"code\":429,\"message\":\"You exceeded your current quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":\
+             [{{\"violations\":[{{\"quotaId\":\"GenerateRequests{quota}PerProjectPerModel-FreeTier\"}}]}},{{\"retryDelay\":\"46s\"}}]}}}}"
+        )
+    };
+    let day = said(&text("PerDay"), "en", &[]);
+    assert!(day.contains("46s left") && day.contains("until the provider's day ends."), "{day}");
+    assert!(day.contains("Not now, but later.") && !day.contains("Yes, after that time."), "{day}");
+    let ja = said(&text("PerDay"), "ja", &[]);
+    assert!(ja.contains("日付が変わるまで更新されない場合があります"), "{ja}");
+    let minute = said(&text("PerMinute"), "en", &[]);
+    assert!(minute.contains("46s left") && minute.contains("Yes, after that time."), "{minute}");
+    assert!(!minute.contains("provider's day"), "{minute}");
+}
+
+#[test]
+fn a_missing_command_is_not_told_as_a_library() {
+    let fault = fault("bash: jq: command not found\n", &["--kind", "tool", "--lang", "ja"]);
+    assert_eq!(fault["category"], "missing_command");
+    let steps = fault["further_steps"].to_string();
+    assert!(steps.contains("コマンド"), "{steps}");
 }

@@ -87,7 +87,7 @@ fn japanese_readers_are_told_in_japanese() {
     let no_schema = scratch("repair-no-schema-ja.json", "{\"type\": 5}");
     let no_json = scratch("repair-no-json-ja.json", "nothing");
     for (args, input, words) in [
-        (&["--explain"][..], "{x: 1}", "キーを引用符で囲みました（key_quoted、1 バイト目）: x\n"),
+        (&["--explain"][..], "{x: 1}", "キーを引用符で囲みました（key_quoted、1 行目 2 文字目）: x\n"),
         (
             &["--schema", &schema, "--explain"],
             "{\"x\": \"1\"}",
@@ -110,4 +110,17 @@ fn japanese_readers_are_told_in_japanese() {
         let locale = run_with(&all, &[("LANG", "ja_JP.UTF-8")], input);
         assert_eq!((locale.error, locale.text), (flag.error, flag.text), "the language of the environment");
     }
+}
+
+/// A bracket is no separator, and places are counted from one.
+#[test]
+fn a_wide_bracket_is_told_as_a_bracket() {
+    let wide = "｛\"path\"：\"a\"｝";
+    let out = repair(&["--explain"], wide);
+    assert_eq!(out.text.trim(), "{\"path\":\"a\"}", "{}", out.error);
+    assert!(out.error.contains("(bracket_read, line 1, column 1): ｛\n"), "{}", out.error);
+    assert!(out.error.contains("(bracket_read, line 1, column 12): ｝\n"), "{}", out.error);
+    assert!(out.error.contains("(separator_read, line 1, column 8): ："), "{}", out.error);
+    let ja = repair(&["--explain", "--lang", "ja"], wide).error;
+    assert!(ja.contains("（bracket_read、1 行目 1 文字目）"), "{ja}");
 }

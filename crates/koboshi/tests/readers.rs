@@ -398,3 +398,79 @@ fn a_status_with_its_error_object_is_a_failure_without_a_flag() {
         assert_eq!(category(text).as_deref().filter(|category| *category == "rate_limit"), None, "{text}");
     }
 }
+
+/// Python's SDKs print the provider's object with single quotes: it says the same as JSON does.
+#[test]
+fn an_error_object_printed_by_python_is_read_like_json() {
+    let text = |quota: &str| {
+        format!(
+            "google.genai.errors.ClientError: 429 RESOURCE_EXHAUSTED. {{'error': {{'code': 429, 'message': 'You exceeded your \
+             current quota, please check your plan and billing details.', 'status': 'RESOURCE_EXHAUSTED', 'details': \
+             [{{'violations': [{{'quotaId': 'GenerateRequests{quota}PerProjectPerModel-FreeTier'}}]}}, {{'retryDelay': '33s'}}]}}}}"
+        )
+    };
+    for (quota, kind, sub) in
+        [("PerMinute", Kind::RateLimited, None), ("PerDay", Kind::QuotaExceeded, Some(Sub::Day))]
+    {
+        let text = text(quota);
+        let as_answer =
+            classifier().answer(&Answer { transport: Some(&text), ..Answer::default() }, &now()).unwrap();
+        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [as_answer, as_log] {
+            let wait = fault.wait.map(|wait| wait.after.as_secs());
+            assert_eq!((fault.kind, fault.sub, wait), (kind, sub, Some(33)), "{quota}");
+        }
+    }
+}
+
+/// Who looks for somebody that ended a crashed process looks in vain.
+#[test]
+fn a_crash_is_told_from_a_signal_from_outside() {
+    let sub = |text: &str, code: i32| {
+        let fault = classifier().log(&AgentLog { text, exit_code: Some(code) }, &now()).unwrap();
+        (fault.kind == Kind::ProcessFailed).then_some(fault.sub).flatten()
+    };
+    for code in [132, 134, 135, 136, 139] {
+        assert_eq!(sub("working…\n", code), Some(Sub::Crash), "{code}");
+    }
+    for code in [129, 130, 137, 143] {
+        assert_eq!(sub("working…\n", code), Some(Sub::Signal), "{code}");
+    }
+    assert_eq!(sub("Segmentation fault (core dumped)\n", 1), Some(Sub::Crash));
+    assert_eq!(sub("Aborted (core dumped)\n", 1), Some(Sub::Crash));
+    assert_eq!(sub("Killed\n", 1), Some(Sub::Signal));
+}
+
+/// It is thirteen days until then: no window of hours or a week.
+#[test]
+fn the_limit_that_an_organisation_sets_itself_is_a_months() {
+    for whose in ["", "workspace "] {
+        let text = format!(
+            "You have reached your specified {whose}API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."
+        );
+        let body = format!(
+            "{{\"type\":\"error\",\"error\":{{\"type\":\"invalid_request_error\",\"message\":\"{text}\"}}}}"
+        );
+        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [answer(400, &body).unwrap(), as_log] {
+            assert_eq!((fault.kind, fault.sub), (Kind::QuotaExceeded, Some(Sub::Month)), "{text}");
+            assert_eq!(fault.wait.map(|wait| wait.after.as_secs()), Some(1_339_200), "{text}");
+        }
+    }
+}
+
+/// A read that timed out does not say that an answer had begun.
+#[test]
+fn a_read_timeout_is_no_idle_one() {
+    for text in [
+        "httpx.ReadTimeout: The read operation timed out",
+        "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='api.example.com', port=443): Read timed out. (read timeout=60)",
+    ] {
+        let as_log = classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap();
+        for fault in [classifier().transport(text, &now()), as_log] {
+            assert_eq!((fault.kind, fault.sub), (Kind::Timeout, None), "{text}");
+        }
+    }
+    let idle = classifier().transport("stream idle timeout: no data for 60s", &now());
+    assert_eq!((idle.kind, idle.sub), (Kind::Timeout, Some(Sub::Idle)));
+}

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let classifier = Classifier::new(rules::load(&rules)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     let input = read(args, &phrases, lang)?;
-    let clocks = zone::clocks(args, input.end(), lang);
+    let clocks = zone::clocks(args, input.end());
     let headers = headers(&args.headers)?;
     if input.is_cut() && kind_of(args, &input) == InputKind::Answer {
         return Err(Failure::new(say(&phrases, lang, "input-answer-too-long", &[])));
@@ -63,8 +63,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
 fn read(args: &ExplainArgs, phrases: &Phrases, lang: Lang) -> Result<Input, Failure> {
     let name = input::name_of(args.file.as_deref(), lang);
     let name = name.unwrap_or_else(|| say(phrases, lang, "input-stdin", &[]));
-    let failure =
-        |id: &str, why: &str| Failure::new(say(phrases, lang, id, &[("name", name.as_str()), ("why", why)]));
+    let failure = |id: &str, why: &str| {
+        Failure::new(say(phrases, lang, id, &[("name", name.as_str()), ("why", why), ("command", "explain")]))
+    };
     let input = Input::read(args.file.as_deref())
         .map_err(|error| failure(input::why_unreadable(&error), &error.to_string()))?;
     // A status, an exit code or an error flag says something even where the text says nothing.

@@ -3,8 +3,8 @@
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
-use koboshi::classify::{OWN_ERROR, Rules};
-use koboshi::fault::{Fault, Origin, Other};
+use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules};
+use koboshi::fault::{Fault, Kind, Origin, Other, Sub};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
 use koboshi::wait::{Wait, WaitZone};
@@ -13,6 +13,7 @@ use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::Explained;
 use super::layout::{Layout, line_width};
@@ -25,6 +26,8 @@ const QUIET: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 /// How much of the evidence is shown.
 const SHOWN_CHARS: usize = 160;
+/// A shorter wait is hardly the end of a day.
+const SHORT_OF_A_DAY: Duration = Duration::from_secs(3600);
 /// What stands before the evidence.
 const MARGIN: &str = "  │ ";
 /// Every label that may be shown: all texts begin behind the longest of them.
@@ -69,12 +72,14 @@ impl Telling<'_> {
             Rows { telling: self, layout: Layout::of(labels.iter().map(String::as_str), line_width()) };
         let (message, suggestion) = self.words(explained, fault);
         let place = place(explained, fault);
-        let said = self.said(fault, &place, &message);
+        let said = self.said(fault, place.as_ref(), &message);
         rows.row(&mut out, "label-what", STRONG, &[message])?;
         let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
         rows.row(&mut out, "label-do", PLAIN, &steps)?;
         if let Some(wait) = fault.wait {
-            rows.row(&mut out, "label-wait", PLAIN, &self.wait_words(wait))?;
+            let mut words = self.wait_words(wait);
+            words.extend(is_before_the_reset(fault).then(|| self.say("wait-not-the-day", &[])));
+            rows.row(&mut out, "label-wait", PLAIN, &words)?;
         }
         rows.row(&mut out, "label-whose", PLAIN, &[self.phrases.cause(self.lang, fault)])?;
         rows.row(
@@ -89,21 +94,32 @@ impl Telling<'_> {
         }
         let confidence = self.say(&format!("confidence-{}", fault.confidence.name()), &[]);
         rows.row(&mut out, "label-sure", PLAIN, &[confidence])?;
-        self.evidence(&mut out, rows.layout, &place, fault)
+        self.evidence(&mut out, rows.layout, place.as_ref(), fault)
     }
 
     /// The other side's words, where nothing else that is shown holds them.
-    fn said(&self, fault: &Fault, place: &Place, message: &str) -> Option<String> {
+    fn said(&self, fault: &Fault, place: Option<&Place>, message: &str) -> Option<String> {
         let said = fault.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         let ours = |lang: &Lang| {
             [fault.sub, None].into_iter().any(|sub| self.phrases.message(*lang, fault.kind, sub) == said)
         };
         let told = said == message || Lang::ALL.iter().any(ours);
-        (!said.is_empty() && !told && !place.text.contains(fault.detail.as_str())).then_some(said)
+        let shown = place.is_some_and(|place| place.text.contains(fault.detail.as_str()));
+        (!said.is_empty() && !told && !shown).then_some(said)
     }
 
-    fn evidence(&self, out: &mut impl Write, layout: Layout, place: &Place, fault: &Fault) -> io::Result<()> {
+    fn evidence(
+        &self,
+        out: &mut impl Write,
+        layout: Layout,
+        place: Option<&Place>,
+        fault: &Fault,
+    ) -> io::Result<()> {
         writeln!(out)?;
+        let Some(place) = place else {
+            let seen = self.say("label-seen-exit-code", &[("rule", &fault.evidence.rule)]);
+            return writeln!(out, "{QUIET}{seen}{QUIET:#}");
+        };
         let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
         let seen = self.say(id, &[("line", &place.line.to_string()), ("rule", &fault.evidence.rule)]);
         writeln!(out, "{QUIET}{seen}{QUIET:#}")?;
@@ -166,9 +182,9 @@ impl Telling<'_> {
             "further_steps": self.further_steps(fault),
             "evidence": {
                 "rule": &*fault.evidence.rule,
-                "line": place.line,
-                "line_from_end": place.from_end,
-                "text": place.text,
+                "line": place.as_ref().map(|place| place.line),
+                "line_from_end": place.as_ref().is_some_and(|place| place.from_end),
+                "text": place.as_ref().map_or("", |place| place.text.as_str()),
             },
             "detail": fault.detail,
         })
@@ -246,6 +262,7 @@ impl Telling<'_> {
             Origin::Tool => "retry-tool-no",
             Origin::Process if advice.same || advice.later => "retry-process-yes",
             Origin::Process => "retry-process-no",
+            _ if is_before_the_reset(fault) => "retry-later",
             _ if waits && (advice.same || advice.later) => "retry-after-wait",
             _ if advice.same => "retry-yes",
             _ if advice.later => "retry-later",
@@ -268,6 +285,12 @@ impl Telling<'_> {
     }
 }
 
+/// Whether the stated wait ends long before a day's quota is likely to open: providers state seconds for it too.
+fn is_before_the_reset(fault: &Fault) -> bool {
+    let is_day = fault.kind == Kind::QuotaExceeded && fault.sub == Some(Sub::Day);
+    is_day && fault.wait.is_some_and(|wait| !wait.after.is_zero() && wait.after < SHORT_OF_A_DAY)
+}
+
 /// Labels with their texts.
 struct Rows<'a> {
     telling: &'a Telling<'a>,
@@ -286,8 +309,11 @@ impl Rows<'_> {
     }
 }
 
-/// The line of the evidence, fit to be shown.
-fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
+/// The line of the evidence, fit to be shown. An exit code stands in no line.
+fn place(explained: &Explained<'_>, fault: &Fault) -> Option<Place> {
+    if &*fault.evidence.rule == EXIT_CODE {
+        return None;
+    }
     let text = explained.text;
     let mut start = text.floor_char_boundary(explained.offset.saturating_add(fault.evidence.span.start));
     // The span may begin with blank lines.
@@ -303,5 +329,5 @@ fn place(explained: &Explained<'_>, fault: &Fault) -> Place {
         if explained.read_as == "log" && !fault.detail.is_empty() { fault.detail.as_str() } else { line };
     let text: String =
         Redactor::new().excerpt(shown, SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
-    Place { line: number, from_end: explained.cut, text }
+    Some(Place { line: number, from_end: explained.cut, text })
 }

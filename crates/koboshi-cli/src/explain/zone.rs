@@ -1,12 +1,12 @@
 //! Whose time it is: the zone that times without one are read in, and the zone that times are shown in.
 //!
 //! Both are the reader's: `--zone`, else the zone written in `--now`, else what `TZ` or the machine says. A machine that was never
-//! told its zone (a container) says UTC, which is hardly anybody's: there a Japanese text is read, and Japanese is written, in the
-//! time of Japan. A zone that was assumed is always named in the answer.
+//! told its zone (a container) says UTC, which is hardly the zone that a text was written in: there a Japanese text is read in the
+//! time of Japan. That is said of the text only: times are shown as the reader has them, whatever language they are told in. A
+//! zone that was assumed is always named in the answer.
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use koboshi_report::phrase::Lang;
 
 use crate::args::ExplainArgs;
 use crate::clock;
@@ -17,17 +17,14 @@ pub(super) struct Clocks {
     pub(super) showing: Zoned,
 }
 
-pub(super) fn clocks(args: &ExplainArgs, text: &str, lang: Lang) -> Clocks {
+pub(super) fn clocks(args: &ExplainArgs, text: &str) -> Clocks {
     let now = args.now.as_ref().map_or_else(|| clock::now().timestamp(), |now| now.at);
     let written = args.now.as_ref().and_then(|now| now.zone.clone());
     let chosen = args.zone.clone().or(written).or_else(clock::chosen_zone);
-    let or_japan = |japanese: bool| {
-        let fallback = if japanese { clock::japan() } else { None };
-        chosen.clone().or(fallback).unwrap_or(TimeZone::UTC)
-    };
+    let assumed = if is_japanese(text) { clock::japan() } else { None };
     Clocks {
-        reading: now.to_zoned(or_japan(is_japanese(text))),
-        showing: now.to_zoned(or_japan(lang == Lang::Ja)),
+        reading: now.to_zoned(chosen.clone().or(assumed).unwrap_or(TimeZone::UTC)),
+        showing: now.to_zoned(chosen.unwrap_or(TimeZone::UTC)),
     }
 }
 

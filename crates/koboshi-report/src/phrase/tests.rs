@@ -21,7 +21,7 @@ const FINER: &[(Kind, &[Sub])] = &[
     (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
     (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
     (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
-    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Turns]),
+    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Crash, Sub::Turns]),
     (Kind::AgentError, &[Sub::Turns]),
     (Kind::CoolingDown, &[Sub::Operator]),
 ];
@@ -39,10 +39,10 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
     static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion label-what label-whose label-do label-wait label-affects \
-    label-sure label-said label-retry label-seen label-seen-from-end \
+    label-sure label-said label-retry label-seen label-seen-from-end label-seen-exit-code \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
-    confidence-low confidence-medium confidence-high nothing-wrong wait-until wait-over wait-stated wait-assumed \
+    confidence-low confidence-medium confidence-high nothing-wrong wait-until wait-over wait-not-the-day wait-stated wait-assumed \
     cause-rate_limited cause-quota_exceeded cause-quota_exceeded-billing cause-quota_exceeded-plan cause-unauthorized \
     cause-token_expired cause-permission_denied cause-content_filtered cause-connection_refused \
     retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-no retry-tool-yes retry-tool-no \

@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         self.worded = false;
         if let Some((found, length, own)) = self.mark() {
             if !own && matches!(found, Mark::OpenObject | Mark::OpenArray) {
-                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+                self.note(ChangeKind::BracketRead, self.at..self.at + length);
             }
             return match (found, self.want) {
                 (Mark::OpenObject, _) => self.open(Enclosed::Object, length),
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
             }
             self.tape.close(frame.open, self.at, self.at + length);
             if length > 1 {
-                self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
+                self.note(ChangeKind::BracketRead, self.at..self.at + length);
             }
         }
         self.at += length;

@@ -117,6 +117,8 @@ named! {
         StringsJoined = "strings_joined",
         /// Another separator was read as `:` or `,`.
         SeparatorRead = "separator_read",
+        /// Another bracket, such as a full-width one, was read as one of JSON.
+        BracketRead = "bracket_read",
         /// A missing colon between a key and a string was added.
         ColonAdded = "colon_added",
         /// A missing comma was added.
@@ -231,7 +233,9 @@ pub struct Position {
 }
 
 impl Position {
-    pub(super) fn of(text: &str, byte: usize) -> Self {
+    /// The place of a byte.
+    #[must_use]
+    pub fn of(text: &str, byte: usize) -> Self {
         let byte = text.floor_char_boundary(byte);
         let before = text.get(..byte).unwrap_or_default();
         let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;

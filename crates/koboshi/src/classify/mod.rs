@@ -31,7 +31,7 @@ use crate::redact::Redactor;
 use crate::wait::Clock;
 
 pub use answer::{Answer, OWN_ERROR};
-pub use log::{AgentLog, TAIL_BYTES};
+pub use log::{AgentLog, EXIT_CODE, TAIL_BYTES};
 pub use rulefile::{RuleError, RuleSource, Texts};
 pub use ruleset::{CATEGORIES, OwnCategory, Rules};
 pub use tool::ToolOutput;

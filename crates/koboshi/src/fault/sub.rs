@@ -64,7 +64,8 @@ subs! {
     ToolCall = "tool_call", "the tool call in the answer is broken";
     NotApi = "not_api", "a web page or redirect instead of the API";
     Memory = "memory", "out of memory";
-    Signal = "signal", "ended by a signal";
+    Signal = "signal", "ended by a signal from outside";
+    Crash = "crash", "crashed by itself: SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE";
     Turns = "turns", "the turn limit of the agent";
     Resources = "resources", "the gateway's own machine is out of file descriptors, ports or memory";
     Operator = "operator", "an operator decided it";

@@ -186,11 +186,11 @@ pub fn steps_for(category: &str) -> Vec<Step> {
         "font" | "missing_module" | "missing_command" => &[Step::UseInstalled],
         "version_conflict" => &[Step::NameVersions],
         "permission" => &[Step::OtherPlace],
-        "resource" => &[Step::FreeRoom, Step::Smaller],
+        "resource" => &[Step::FreeRoom],
         "plotting" => &[Step::FigureToFile],
         "file_io" => &[Step::ListFirst],
         "network" => &[Step::CheckService, Step::WaitThenGoOn],
-        "timeout" => &[Step::Smaller, Step::CheckService],
+        "timeout" => &[Step::CheckService],
         "syntax" => &[Step::ShowPlace, Step::Smaller],
         "type_or_value" => &[Step::PrintValues],
         "invalid_arguments" => &[Step::GiveExample],
@@ -208,6 +208,14 @@ pub fn steps_for(category: &str) -> Vec<Step> {
 mod tests {
     use super::*;
     use crate::classify::CATEGORIES;
+
+    /// What the category's own sentence says already is not said twice.
+    #[test]
+    fn smaller_pieces_are_advised_once() {
+        for category in ["resource", "timeout"] {
+            assert!(!steps_for(category).contains(&Step::Smaller), "{category}");
+        }
+    }
 
     /// A category without a step would leave a person alone with it.
     #[test]

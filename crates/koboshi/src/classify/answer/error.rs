@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::body::{Body, Data};
 use super::names::{is_code, is_sentence, is_status, is_wait, is_zero_limit};
 use super::own::OwnError;
+use super::python;
 use crate::wait::{Clock, Wait, field_wait};
 
 /// How deep errors are nested in earnest; deeper ones are an attack on the stack.
@@ -83,6 +84,12 @@ impl ErrorText {
         let mut error = Self::default();
         error.sentence(text, 0);
         error
+    }
+
+    /// The words of a client's error text, if it holds the provider's error object.
+    pub(super) fn of_wrapped(text: &str) -> Option<Self> {
+        embedded(text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text))?;
+        Some(Self::of_text(text))
     }
 
     /// The words of a structured event.
@@ -208,21 +215,28 @@ impl ErrorText {
     }
 }
 
-/// The first JSON object or list of objects in a text, and where it begins.
+/// The first object or list of objects in a text, as JSON or as Python prints it, and where it begins.
 fn embedded(text: &str) -> Option<(usize, Value)> {
     let mut tries = 0;
     for (at, _) in text.match_indices(['{', '[']) {
         let rest = text.get(at..)?;
         let inner = rest.trim_start_matches('[').trim_start();
-        if !inner.starts_with('{') || inner.get(1..).is_none_or(|more| !more.trim_start().starts_with('"')) {
+        let Some(quote) = inner.strip_prefix('{').and_then(|more| more.trim_start().chars().next()) else {
+            continue;
+        };
+        if !matches!(quote, '"' | '\'') {
             continue;
         }
         tries += 1;
         if tries > 4 {
             return None;
         }
-        let parsed = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next();
-        if let Some(Ok(value @ (Value::Object(_) | Value::Array(_)))) = parsed {
+        let parsed = if quote == '"' {
+            serde_json::Deserializer::from_str(rest).into_iter::<Value>().next().and_then(Result::ok)
+        } else {
+            python::read(rest)
+        };
+        if let Some(value @ (Value::Object(_) | Value::Array(_))) = parsed {
             return Some((at, value));
         }
     }

@@ -12,6 +12,7 @@ mod error;
 mod names;
 mod outcome;
 mod own;
+mod python;
 
 use jiff::Zoned;
 use serde_json::Value;
@@ -65,6 +66,9 @@ impl Classifier {
     /// What the HTTP client's error text means.
     #[must_use]
     pub fn transport(&self, text: &str, now: &Zoned) -> Fault {
+        if let Some(fault) = self.wrapped(text, now) {
+            return fault;
+        }
         let words = plain(text);
         let mut seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
         seen.fact(Fact::Transport);
@@ -78,6 +82,15 @@ impl Classifier {
         fault.evidence.span = 0..text.len();
         fault.detail = self.detail(text);
         fault
+    }
+
+    /// What the provider's error object says that a client's error text holds: an answer did come.
+    fn wrapped(&self, text: &str, now: &Zoned) -> Option<Fault> {
+        let error = ErrorText::of_wrapped(text)?;
+        let wait = self.answer_wait(&error, &Answer::default(), now);
+        let (mut fault, known) = self.judge(&error, wait, false);
+        fault.evidence.span = 0..text.len();
+        known.then_some(fault)
     }
 
     /// What one frame of a stream means, if it reports a fault.

@@ -4,6 +4,11 @@ use super::{Findings, Reader, keep_wait};
 use crate::classify::answer::ErrorText;
 use crate::fault::{Confidence, Fault, Kind, Sub};
 
+/// The rule that evidence names where nothing but the exit code decided.
+pub const EXIT_CODE: &str = "log.exit_code";
+/// Signals that a process brings upon itself, as exit codes: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
+const CRASHES: &[i32] = &[132, 134, 135, 136, 139];
+
 impl Reader<'_> {
     /// Nothing decided on the way up.
     pub(super) fn leftover(&self, findings: Findings, exit_code: Option<i32>) -> Option<Fault> {
@@ -34,8 +39,15 @@ impl Reader<'_> {
         self.lines.iter().rposition(|line| !line.trim().is_empty()).unwrap_or_default()
     }
 
-    /// What is left to read when the log says nothing.
+    /// What is left to read when the log says nothing. No line of it is evidence.
     fn by_exit_code(&self, code: i32) -> Option<Fault> {
+        let mut fault = self.of_exit_code(code)?;
+        fault.evidence.rule = EXIT_CODE.into();
+        fault.confidence = Confidence::Low;
+        Some(fault)
+    }
+
+    fn of_exit_code(&self, code: i32) -> Option<Fault> {
         // One agent exits with the HTTP status modulo 256; these values would be no usual signals.
         const STATUSES: &[u16] = &[400, 401, 402, 403, 404, 413, 429, 500, 503];
         let status = STATUSES.iter().find(|status| i32::from(**status % 256) == code);
@@ -45,13 +57,12 @@ impl Reader<'_> {
         }
         if matches!(code, 126 | 127) {
             // The shell's own words for "cannot be run" and "not found".
-            let fault = Fault::of(Kind::SpawnFailed, "log.not_started");
-            return Some(self.seen_at(self.last_line(), fault));
+            return Some(Fault::of(Kind::SpawnFailed, EXIT_CODE));
         }
         (code > 128).then(|| {
-            let mut fault = Fault::of(Kind::ProcessFailed, "log.signal");
-            fault.sub = Some(Sub::Signal);
-            self.seen_at(self.last_line(), fault)
+            let mut fault = Fault::of(Kind::ProcessFailed, EXIT_CODE);
+            fault.sub = Some(if CRASHES.contains(&code) { Sub::Crash } else { Sub::Signal });
+            fault
         })
     }
 }

@@ -139,6 +139,9 @@ fn is_frame(line: &str) -> bool {
 
 /// Diffs, listings, search hits, comments, tables and lists: text that an agent reads or writes.
 fn written_or_read(line: &str) -> Option<Marker> {
+    if is_persons(line) {
+        return Some(Marker::Agent);
+    }
     let first = line.chars().next()?;
     let rest = line.get(first.len_utf8()..).unwrap_or_default();
     let agent = match first {
@@ -164,6 +167,14 @@ fn written_or_read(line: &str) -> Option<Marker> {
         || (line.starts_with("test ") && line.ends_with(" ok"))
         || line.ends_with(" PASSED");
     passed.then_some(Marker::Agent)
+}
+
+/// `User: fix the text of the rate limit`: a person may speak of errors all day.
+fn is_persons(line: &str) -> bool {
+    const PERSONS: &[&str] = &["User", "Human", "ユーザー", "利用者", "用户", "사용자"];
+    PERSONS.iter().any(|person| {
+        line.strip_prefix(person).is_some_and(|words| words.starts_with(": ") || words.starts_with('：'))
+    })
 }
 
 /// `a1b2c3d title`: a line of a version history.
@@ -371,9 +382,15 @@ mod tests {
     fn what_an_agent_reads_or_writes_is_not_the_programs_voice() {
         for raw in [
             "+        raise RateLimitError(\"Rate limit reached\")",
-            "- Rate limit exceeded errors now keep their retry time", "src/limits.rs:41: // quota exhausted",
-            "     12\treturn Err(\"429\")", "[api] POST /login 429 Too Many Requests retry-after: 60",
-            "PASS tests/rate_limit.test.ts", "| quota | 429 |",
+            "- Rate limit exceeded errors now keep their retry time",
+            "src/limits.rs:41: // quota exhausted",
+            "     12\treturn Err(\"429\")",
+            "[api] POST /login 429 Too Many Requests retry-after: 60",
+            "PASS tests/rate_limit.test.ts",
+            "| quota | 429 |",
+            "User: the text of the rate limit is wrong",
+            "ユーザー: 「レート制限」というエラーメッセージの翻訳を直してください",
+            "ユーザー：レート制限とは",
         ] {
             assert_eq!(marker(raw), Marker::Agent, "{raw}");
         }

@@ -20,6 +20,7 @@ use std::ops::Range;
 use jiff::Zoned;
 use serde_json::Value;
 
+pub use self::last::EXIT_CODE;
 use self::line::{Line, Marker};
 use super::Classifier;
 use super::answer::{ErrorText, status_in_text};
