@@ -29,7 +29,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
 use crate::say::{Say, store_place, width};
-use crate::{Exit, Failure, clock, settings, state};
+use crate::{Exit, Failure, clock, experts, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -75,11 +75,12 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
-    let config = with_flags(settings::load(args.config.file.as_deref(), &args.lang)?, args);
+    let config = with_flags(settings::load_to_serve(args.config.file.as_deref(), &args.lang)?, args);
     let say = Say::new(args.lang.get(&config))?;
     let reloader = match &file {
         Some(path) => Some(
-            Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,
+            Reloader::asking(experts::ALL, path, Box::new(lookup))
+                .map_err(|problems| Failure::new(problems.show(say.language())))?,
         ),
         None => None,
     };

@@ -218,3 +218,45 @@ fn secrets_are_shown_neither_to_people_nor_to_programs() {
         }
     }
 }
+
+/// Configs that a gateway refuses, each with the line and the key that is at fault.
+const REFUSED: &[(&str, u64, &str)] = &[
+    ("degrade:\n  answers_file: nosuch.yaml\n", 2, "degrade.answers_file"),
+    ("degrade:\n  answers_file: wrong-answers.yaml\n", 2, "degrade.answers_file"),
+    ("providers:\n  openai:\n    kind: openai\n    ca_file: no.pem\n", 4, "providers.openai.ca_file"),
+    (
+        "providers:\n  openai:\n    kind: openai\n    ca_file: wrong-answers.yaml\n",
+        4,
+        "providers.openai.ca_file",
+    ),
+    (
+        "providers:\n  v: {kind: vertex, location: global, project: p,\n    credentials_file: nofile.json}\n",
+        3,
+        "providers.v.credentials_file",
+    ),
+    ("routes:\n  assistant: [sim/okk]\n", 2, "routes.assistant.chain"),
+    ("routes:\n  assistant: [nobody/x]\n", 2, "routes.assistant.chain"),
+];
+
+#[test]
+fn what_a_gateway_refuses_is_found_and_what_is_found_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, file) = (folder.path().display().to_string(), folder.path().join("koboshi.yaml"));
+    std::fs::write(folder.path().join("wrong-answers.yaml"), "answers:\n  - txt: {}\n").unwrap();
+    for (text, line, key) in REFUSED {
+        std::fs::write(&file, text).unwrap();
+        let checked = run_in(&at, &["check", "--format", "json"], &[]);
+        assert_eq!(checked.status, 1, "{text}{}", checked.error);
+        let problem = json(&checked)["problems"][0].clone();
+        assert_eq!((problem["line"].as_u64(), problem["key"].as_str()), (Some(*line), Some(*key)), "{text}");
+        for lang in ["en", "ja"] {
+            let said = run_in(&at, &["check", "--lang", lang], &[]).text;
+            let sentence = said.lines().next().unwrap();
+            // On a port that nobody has: a gateway that started would not end.
+            let args = ["serve", "--store", "memory", "--listen", "192.0.2.1:1", "--lang", lang];
+            let refused = run_in(&at, &args, &[]);
+            assert_eq!(refused.status, 2, "{text}{}", refused.error);
+            assert!(refused.error.contains(sentence), "{sentence}\n{}", refused.error);
+        }
+    }
+}

@@ -275,3 +275,34 @@ fn an_old_name_in_the_config_is_logged_with_the_new_one() {
     child.wait().unwrap();
     assert!(found.unwrap().contains("koboshi.yaml:1: `serve.hold` is an old name"));
 }
+
+/// A gateway with this config in a folder, whose log goes to a file there.
+fn logged(folder: &Path, config: &str) -> Child {
+    std::fs::write(folder.join("koboshi.yaml"), config).unwrap();
+    let log = std::fs::File::create(folder.join("log")).unwrap();
+    let mut command = koboshi(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env_clear().env("HOME", folder).current_dir(folder).stderr(log);
+    let child = command.spawn().unwrap();
+    in_log(folder, "\"started\"");
+    child
+}
+
+/// Waits for a line of the log.
+fn in_log(folder: &Path, part: &str) -> String {
+    until(part, || {
+        let log = std::fs::read_to_string(folder.join("log")).unwrap();
+        log.lines().find(|line| line.contains(part)).map(str::to_owned)
+    })
+}
+
+#[test]
+fn a_reload_refuses_what_check_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: memory\nroutes:\n  m: [sim/okk]\n").unwrap();
+    signal(&child, "-HUP");
+    let line = in_log(folder.path(), "the old one goes on");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("koboshi.yaml:3") && line.contains("sim/okk"), "{line}");
+}
