@@ -306,3 +306,16 @@ fn a_reload_refuses_what_check_refuses() {
     child.wait().unwrap();
     assert!(line.contains("koboshi.yaml:3") && line.contains("sim/okk"), "{line}");
 }
+
+#[test]
+fn a_reload_names_the_keys_that_need_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    let new = "store: {path: other.db}\nlog: {level: debug}\nroutes: {m: [sim/ok]}\n";
+    std::fs::write(folder.path().join("koboshi.yaml"), new).unwrap();
+    signal(&child, "-HUP");
+    let line = in_log(folder.path(), "restart the gateway");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("for the new value of: store, log"), "{line}");
+}
