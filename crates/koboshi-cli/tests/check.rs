@@ -260,3 +260,11 @@ fn what_a_gateway_refuses_is_found_and_what_is_found_is_refused() {
         }
     }
 }
+
+#[test]
+fn a_store_in_memory_is_told_as_a_difference() {
+    let path = scratch("memory.yaml", "store: memory\n");
+    let out = run_in(&folder_of(&path), &["check", "memory.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("store  memory  (default the file of this user)"), "{}", out.text);
+    assert!(!out.text.contains("All values"), "{}", out.text);
+}
