@@ -559,7 +559,7 @@ init-done = { $place } is written.
 init-found = Keys found in the environment: { $names }.
 init-keyless = Used without a key: { $names }.
 init-none = No API key was found in the environment, so the file has a demo route that the simulated provider answers.
-init-next = Next: check it with `koboshi check`, then start `koboshi serve`.
+init-next = Next: check it with `{ $check }`, then start `{ $serve }`.
 init-folder = { $place } is a folder: name a file in it, such as { $file }
 init-there = { $place } is there already and was left as it is: use --force to overwrite it, or --print to see the new one
 init-cannot-write = cannot write { $place }: { $reason }
@@ -577,7 +577,7 @@ init-without-key = Not active yet, because the key is missing: { $names }. Set t
 
 import-cannot-read = cannot read { $place }: { $reason }
 import-there = { $place } is there already and was left as it is: use --force to overwrite it, or name another file
-import-done = { $place } is written. Next: set the variables, check it with `koboshi check`, then start `koboshi serve`.
+import-done = { $place } is written. Next: set the variables, check it with `{ $check }`, then start `{ $serve }`.
 import-left = not translated:
 import-changed = not quite the same:
 import-todo = to do:

@@ -559,7 +559,7 @@ init-done = { $place } を書き出しました。
 init-found = 環境変数で見つかった API キー: { $names }
 init-keyless = キーなしで使うプロバイダー: { $names }
 init-none = 環境変数に API キーが見つからないため、模擬プロバイダーが応答するデモ用のルートを書きました。
-init-next = 次に `koboshi check` で確認し、`koboshi serve` を起動してください。
+init-next = 次に `{ $check }` で確認し、`{ $serve }` を起動してください。
 init-folder = { $place } はフォルダーです。{ $file } のようにファイル名まで指定してください
 init-there = { $place } はすでにあるため、変更していません。上書きするには --force、新しい内容を見るには --print を付けてください
 init-cannot-write = { $place } に書き込めません: { $reason }
@@ -577,7 +577,7 @@ init-without-key = キーがないため、まだ有効にしていません: { 
 
 import-cannot-read = { $place } を読み込めません: { $reason }
 import-there = { $place } はすでにあるため、変更していません。上書きするには --force を付けるか、別のファイルを指定してください
-import-done = { $place } を書き出しました。次に環境変数を設定し、`koboshi check` で確認してから `koboshi serve` を起動してください。
+import-done = { $place } を書き出しました。次に環境変数を設定し、`{ $check }` で確認してから `{ $serve }` を起動してください。
 import-left = 変換できません:
 import-changed = 動作が異なります:
 import-todo = 要対応:
