@@ -98,7 +98,10 @@ fn it_says_what_answers_and_does_as_it_says() {
         (
             &[][..],
             None,
-            [["No API key found.", "koboshi init"], ["API キーが見つかりません。", "koboshi init"]],
+            [
+                ["No API key found.", "add a provider to koboshi.yaml (koboshi init writes one)"],
+                ["API キーが見つかりません。", "koboshi.yaml にプロバイダーを追加してください"],
+            ],
             [404, 200, 404, 503],
         ),
         (

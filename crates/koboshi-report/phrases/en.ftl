@@ -717,7 +717,7 @@ refused-model =
     .suggestion = Check the spelling, write the name as provider/model, or add a route to koboshi.yaml. GET /v1/models lists the known names.
 refused-no-provider =
     .message = This gateway has no AI provider, so it cannot answer for the model { $model }.
-    .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, or write a koboshi.yaml with koboshi init. To try it without a key, ask for the model sim/ok or start koboshi serve --demo.
+    .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, or add a provider to koboshi.yaml (koboshi init writes one). To try it without a key, ask for the model sim/ok or start koboshi serve --demo.
 refused-body =
     .message = The request body cannot be used: { $why }.
     .suggestion = Correct the body, then send the request again.
@@ -816,7 +816,7 @@ expected-text-or-items = a text or a list of items
 
 ready-no-provider =
     .message = No AI provider is configured: only models named sim/… are answered.
-    .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, write a koboshi.yaml with koboshi init, or start koboshi serve --demo.
+    .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, add a provider to koboshi.yaml (koboshi init writes one), or start koboshi serve --demo.
 ready-store =
     .message = The store has not been read yet.
     .suggestion = Wait a moment. If it stays so, store.error in this answer says why.
@@ -831,7 +831,7 @@ root-own = Status and administration
 
 serve-demo = Running in demo mode: all answers are fake. No AI provider is asked, whatever the config and the environment name.
 serve-no-key = No API key found. Only the models named sim/… are answered, with fake answers; every other model gets an error.
-serve-no-key-next = Next: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write a koboshi.yaml with koboshi init. To try everything with fake answers: koboshi serve --demo
+serve-no-key-next = Next: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or add a provider to koboshi.yaml (koboshi init writes one). To try everything with fake answers: koboshi serve --demo
 serve-sim-only = The config names no AI provider, only the simulated one (sim): its answers are fake, and every other model gets an error.
 serve-no-calls = The simulated provider makes up no tool calls unless the model is named so (sim/ok?tools=yes), because an agent would really run them.
 

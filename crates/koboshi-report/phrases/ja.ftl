@@ -717,7 +717,7 @@ refused-model =
     .suggestion = つづりを確認するか、「プロバイダー名/モデル名」の形で指定するか、koboshi.yaml にルートを追加してください。利用できる名前は GET /v1/models で確認できます。
 refused-no-provider =
     .message = このゲートウェイには AI プロバイダーが設定されていないため、モデル { $model } には応答できません。
-    .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi init で koboshi.yaml を作成してください。API キーなしで試すには、モデル sim/ok を指定するか、koboshi serve --demo で起動してください。
+    .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi.yaml にプロバイダーを追加してください（koboshi init で作成できます）。API キーなしで試すには、モデル sim/ok を指定するか、koboshi serve --demo で起動してください。
 refused-body =
     .message = リクエスト本文を処理できません（{ $why }）。
     .suggestion = 本文を修正して、もう一度送信してください。
@@ -816,7 +816,7 @@ expected-text-or-items = 文字列かアイテムの配列
 
 ready-no-provider =
     .message = AI プロバイダーが設定されていません。応答できるのは sim/… という名前のモデルだけです。
-    .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi init で koboshi.yaml を作成するか、koboshi serve --demo で起動してください。
+    .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi.yaml にプロバイダーを追加するか（koboshi init で作成できます）、koboshi serve --demo で起動してください。
 ready-store =
     .message = ストアの読み込みがまだ終わっていません。
     .suggestion = しばらくお待ちください。この状態が続く場合は、この応答の store.error で原因を確認してください。
@@ -831,7 +831,7 @@ root-own = 状態の確認と管理
 
 serve-demo = デモモードで動作しています。応答はすべて架空のものです。設定や環境変数の内容にかかわらず、AI プロバイダーには問い合わせません。
 serve-no-key = API キーが見つかりません。応答できるのは sim/… という名前のモデルだけで、その応答は架空のものです。ほかのモデルはエラーになります。
-serve-no-key-next = 次に、OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定するか、koboshi init で koboshi.yaml を作成してください。架空の応答ですべてを試すには: koboshi serve --demo
+serve-no-key-next = 次に、OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定するか、koboshi.yaml にプロバイダーを追加してください（koboshi init で作成できます）。架空の応答ですべてを試すには: koboshi serve --demo
 serve-sim-only = 設定にあるのは模擬プロバイダー（sim）だけで、AI プロバイダーはありません。応答は架空のもので、ほかのモデルはエラーになります。
 serve-no-calls = 模擬プロバイダーは、モデル名で指定した場合（sim/ok?tools=yes）を除き、ツール呼び出しを返しません。エージェントが実際に実行してしまうためです。
 
