@@ -418,7 +418,11 @@ fn a_store_that_cannot_be_read_says_what_to_do_and_is_left_alone() {
     for command in ["status", "journal"] {
         let out = home.run(&[command, "--store", junk.to_str().unwrap()]);
         assert_eq!(out.status, 2);
-        assert!(out.error.contains("junk.db") && out.error.contains("move it away"), "{}", out.error);
+        assert!(
+            out.error.contains("junk.db") && out.error.contains("Is this the right path? If it is the store"),
+            "{}",
+            out.error
+        );
     }
     assert_eq!(std::fs::read(&junk).unwrap(), before);
     let away = home.run(&["status", "--store", "redis://:hunter2secret@127.0.0.1:1/0"]);
