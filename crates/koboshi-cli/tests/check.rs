@@ -268,3 +268,10 @@ fn a_store_in_memory_is_told_as_a_difference() {
     assert!(out.text.contains("store  memory  (default the file of this user)"), "{}", out.text);
     assert!(!out.text.contains("All values"), "{}", out.text);
 }
+
+#[test]
+fn an_address_without_a_port_is_hinted_at_with_one() {
+    let path = scratch("localhost.yaml", "serve: {listen: localhost}\n");
+    let out = run_in(&folder_of(&path), &["check", "localhost.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("hint: write the address and a port: `127.0.0.1:4141`"), "{}", out.text);
+}
