@@ -275,3 +275,10 @@ fn an_address_without_a_port_is_hinted_at_with_one() {
     let out = run_in(&folder_of(&path), &["check", "localhost.yaml", "--lang", "en"], &[]);
     assert!(out.text.contains("hint: write the address and a port: `127.0.0.1:4141`"), "{}", out.text);
 }
+
+#[test]
+fn a_command_in_one_text_is_hinted_at_word_by_word() {
+    let path = scratch("command.yaml", "providers: {v: {kind: vertex, token_command: gcloud auth}}\n");
+    let out = run_in(&folder_of(&path), &["check", "command.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("write `[\"gcloud\", \"auth\"]`"), "{}", out.text);
+}
