@@ -298,6 +298,8 @@ fn cool_lasts_as_long_as_a_person_says() {
     let out = home.run(&["cool", "account:main", "--until", "2026-11-15T12:10:00Z", "--format", "json"]);
     assert_eq!(json(&out)["until"], "2026-11-15T12:10:00Z", "and shorter, too");
     assert_eq!(json(&home.run(&["status", "--format", "json"]))["rows"][0]["until"], "2026-11-15T12:10:00Z");
+    let none = home.run(&["cool", "account:main", "--for", "0s", "--lang", "en"]);
+    assert!(none.status == 2 && none.error.contains("longer than zero"), "{}", none.error);
     let past = home.run(&["cool", "account:main", "--until", "2026-11-15T11:00:00Z"]);
     assert_eq!(past.status, 2);
     assert!(past.error.contains("koboshi resume account:main"), "{}", past.error);
