@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{ConfigArgs, Format};
 use crate::say::{Say, width};
-use crate::{Exit, Failure, sim_names};
+use crate::{Exit, Failure, experts};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.file.as_deref(), &lookup);
-    let outside = Outside { lookup: &lookup, sim: &sim_names::mistake };
+    let outside = Outside { lookup: &lookup, experts: experts::ALL };
     let (loaded, warnings) = match file.as_deref().map(|file| check_file(file, outside)) {
         None => (Ok(Config::default()), Vec::new()),
         Some(Ok(Loaded { config, warnings, .. })) => (Ok(config), warnings),

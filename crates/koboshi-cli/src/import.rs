@@ -17,6 +17,7 @@ use koboshi_config::load::LARGEST;
 use serde_json::json;
 
 use crate::args::{Format, LangArgs};
+use crate::init::next_commands;
 use crate::say::Say;
 use crate::{Exit, Failure};
 
@@ -96,7 +97,9 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
             }
             if let Some(output) = &args.output {
                 let place = output.display().to_string();
-                writeln!(stderr().lock(), "{}", say.text("import-done", &[("place", &place)]))?;
+                let (check, serve) = next_commands(output);
+                let named = [("place", place.as_str()), ("check", &check), ("serve", &serve)];
+                writeln!(stderr().lock(), "{}", say.text("import-done", &named))?;
             }
         }
     }

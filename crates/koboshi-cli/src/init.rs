@@ -7,7 +7,7 @@ mod ask;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstream::stdout;
 use clap::Args;
@@ -18,7 +18,7 @@ use koboshi_config::init::{Choice, OFFERS, look, text};
 
 use crate::args::LangArgs;
 use crate::say::Say;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, shell};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -87,8 +87,18 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     for line in summary(&choices, &say) {
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "{}", say.text("init-next", &[]))?;
+    let (check, serve) = next_commands(&args.file);
+    writeln!(out, "{}", say.text("init-next", &[("check", &check), ("serve", &serve)]))?;
     Ok(Exit::Good)
+}
+
+/// The commands that check a file and serve it; the usual one need not be named.
+pub(crate) fn next_commands(file: &Path) -> (String, String) {
+    if file == Path::new(FILE_NAME) {
+        return ("koboshi check".to_owned(), "koboshi serve".to_owned());
+    }
+    let file = shell::word(&file.display().to_string());
+    (format!("koboshi check {file}"), format!("koboshi serve --config {file}"))
 }
 
 fn is_terminal() -> bool {
@@ -137,7 +147,13 @@ fn named(names: &[String], known: &[Choice], say: &Say) -> Result<Vec<Choice>, F
             Failure::new(say.text("init-unknown-provider", &[("name", name), ("known", &all.join(", "))]))
         })
     };
-    names.iter().filter(|name| !name.trim().is_empty()).map(find).collect()
+    let mut once: Vec<&String> = Vec::new();
+    for name in names.iter().filter(|name| !name.trim().is_empty()) {
+        if !once.iter().any(|before| before.trim() == name.trim()) {
+            once.push(name);
+        }
+    }
+    once.into_iter().map(find).collect()
 }
 
 /// Nobody answers questions for a file that cannot be written.

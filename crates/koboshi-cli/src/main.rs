@@ -9,6 +9,7 @@ mod check;
 mod clock;
 mod codes;
 mod corpus;
+mod experts;
 mod explain;
 mod follow;
 mod import;

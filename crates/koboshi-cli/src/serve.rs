@@ -29,7 +29,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
 use crate::say::{Say, store_place, width};
-use crate::{Exit, Failure, clock, settings, state};
+use crate::{Exit, Failure, clock, experts, settings, state};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -75,11 +75,12 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
-    let config = with_flags(settings::load(args.config.file.as_deref(), &args.lang)?, args);
+    let config = with_flags(settings::load_to_serve(args.config.file.as_deref(), &args.lang)?, args);
     let say = Say::new(args.lang.get(&config))?;
     let reloader = match &file {
         Some(path) => Some(
-            Reloader::new(path, Box::new(lookup)).map_err(|problems| Failure::new(problems.to_string()))?,
+            Reloader::asking(experts::ALL, path, Box::new(lookup))
+                .map_err(|problems| Failure::new(problems.show(say.language())))?,
         ),
         None => None,
     };
@@ -120,7 +121,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     for warning in looked.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }
-    let followed = Followed { files: Files::of(&config), args, gateway: &gateway, reloader, config };
+    let (files, started) = (Files::of(&config), config.clone());
+    let followed = Followed { files, args, gateway: &gateway, reloader, config, started };
     runtime.block_on(until_stopped(followed, &mut signals));
     runtime.block_on(async {
         let stopping = tokio::task::spawn_blocking(move || gateway.stop());
@@ -200,6 +202,8 @@ struct Followed<'f> {
     reloader: Option<Reloader>,
     /// The one that holds.
     config: Config,
+    /// The one that it started with.
+    started: Config,
     files: Files,
 }
 
@@ -232,14 +236,36 @@ impl Followed<'_> {
 
     fn take(&mut self, config: Config) {
         match self.gateway.reload(config.clone()) {
-            Ok(()) => self.config = config,
+            Ok(()) => {
+                self.tell_what_waits(&config);
+                self.config = config;
+            }
             Err(error) => self.complain(&error.to_string()),
+        }
+    }
+
+    /// Says which of the new values hold only after a restart.
+    fn tell_what_waits(&self, config: &Config) {
+        let keys = needs_restart(&self.started, config, self.args.store.is_some());
+        if !keys.is_empty() {
+            self.gateway.note(&format!("restart the gateway for the new value of: {}", keys.join(", ")));
         }
     }
 
     fn complain(&self, problem: &str) {
         self.gateway.note(&format!("the new config cannot be used, the old one goes on: {problem}"));
     }
+}
+
+/// The keys whose new values a running gateway does not take. A store that was named by a flag is not the config's to say.
+fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'static str> {
+    let changed = [
+        ("serve.listen", started.serve.listen != new.serve.listen),
+        ("serve.threads", started.serve.threads != new.serve.threads),
+        ("store", !store_by_flag && started.store != new.store),
+        ("log", started.log != new.log),
+    ];
+    changed.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect()
 }
 
 /// Waits for a signal to stop; takes new configs meanwhile.

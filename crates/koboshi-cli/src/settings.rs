@@ -8,20 +8,30 @@ use std::path::Path;
 use koboshi_config::Config;
 use koboshi_config::check::Problem;
 use koboshi_config::file::{check_file, load_file, locate};
-use koboshi_config::load::{Loaded, Outside};
+use koboshi_config::load::{Experts, Loaded, Outside};
 
-use crate::Failure;
 use crate::args::LangArgs;
 use crate::say::Say;
+use crate::{Failure, experts};
 
 /// Stands for the value of a variable that is not set here.
 const UNSET: &str = "not-set-here";
 
 /// The config that was asked for or is found, else the defaults.
-pub(crate) fn load(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
+fn load(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
+    load_asking(Experts::NONE, asked, lang)
+}
+
+/// The same for a gateway: what `koboshi check` refuses is refused.
+pub(crate) fn load_to_serve(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
+    load_asking(experts::ALL, asked, lang)
+}
+
+fn load_asking(experts: Experts, asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(Config::default()) };
-    load_file(&file, &lookup).map_err(|problems| {
+    let checked = check_file(&file, Outside { lookup: &lookup, experts });
+    checked.map(|loaded| loaded.config).map_err(|problems| {
         // A file that cannot be used cannot say in which language to complain of it.
         let Ok(say) = Say::new(lang.get(&Config::default())) else {
             return Failure::new(problems.to_string());

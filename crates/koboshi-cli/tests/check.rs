@@ -218,3 +218,67 @@ fn secrets_are_shown_neither_to_people_nor_to_programs() {
         }
     }
 }
+
+/// Configs that a gateway refuses, each with the line and the key that is at fault.
+const REFUSED: &[(&str, u64, &str)] = &[
+    ("degrade:\n  answers_file: nosuch.yaml\n", 2, "degrade.answers_file"),
+    ("degrade:\n  answers_file: wrong-answers.yaml\n", 2, "degrade.answers_file"),
+    ("providers:\n  openai:\n    kind: openai\n    ca_file: no.pem\n", 4, "providers.openai.ca_file"),
+    (
+        "providers:\n  openai:\n    kind: openai\n    ca_file: wrong-answers.yaml\n",
+        4,
+        "providers.openai.ca_file",
+    ),
+    (
+        "providers:\n  v: {kind: vertex, location: global, project: p,\n    credentials_file: nofile.json}\n",
+        3,
+        "providers.v.credentials_file",
+    ),
+    ("routes:\n  assistant: [sim/okk]\n", 2, "routes.assistant.chain"),
+    ("routes:\n  assistant: [nobody/x]\n", 2, "routes.assistant.chain"),
+];
+
+#[test]
+fn what_a_gateway_refuses_is_found_and_what_is_found_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, file) = (folder.path().display().to_string(), folder.path().join("koboshi.yaml"));
+    std::fs::write(folder.path().join("wrong-answers.yaml"), "answers:\n  - txt: {}\n").unwrap();
+    for (text, line, key) in REFUSED {
+        std::fs::write(&file, text).unwrap();
+        let checked = run_in(&at, &["check", "--format", "json"], &[]);
+        assert_eq!(checked.status, 1, "{text}{}", checked.error);
+        let problem = json(&checked)["problems"][0].clone();
+        assert_eq!((problem["line"].as_u64(), problem["key"].as_str()), (Some(*line), Some(*key)), "{text}");
+        for lang in ["en", "ja"] {
+            let said = run_in(&at, &["check", "--lang", lang], &[]).text;
+            let sentence = said.lines().next().unwrap();
+            // On a port that nobody has: a gateway that started would not end.
+            let args = ["serve", "--store", "memory", "--listen", "192.0.2.1:1", "--lang", lang];
+            let refused = run_in(&at, &args, &[]);
+            assert_eq!(refused.status, 2, "{text}{}", refused.error);
+            assert!(refused.error.contains(sentence), "{sentence}\n{}", refused.error);
+        }
+    }
+}
+
+#[test]
+fn a_store_in_memory_is_told_as_a_difference() {
+    let path = scratch("memory.yaml", "store: memory\n");
+    let out = run_in(&folder_of(&path), &["check", "memory.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("store  memory  (default the file of this user)"), "{}", out.text);
+    assert!(!out.text.contains("All values"), "{}", out.text);
+}
+
+#[test]
+fn an_address_without_a_port_is_hinted_at_with_one() {
+    let path = scratch("localhost.yaml", "serve: {listen: localhost}\n");
+    let out = run_in(&folder_of(&path), &["check", "localhost.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("hint: write the address and a port: `127.0.0.1:4141`"), "{}", out.text);
+}
+
+#[test]
+fn a_command_in_one_text_is_hinted_at_word_by_word() {
+    let path = scratch("command.yaml", "providers: {v: {kind: vertex, token_command: gcloud auth}}\n");
+    let out = run_in(&folder_of(&path), &["check", "command.yaml", "--lang", "en"], &[]);
+    assert!(out.text.contains("write `[\"gcloud\", \"auth\"]`"), "{}", out.text);
+}

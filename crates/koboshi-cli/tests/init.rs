@@ -205,3 +205,26 @@ fn a_place_that_cannot_be_written_is_said() {
     assert_eq!(refused.status, 2);
     assert!(refused.error.contains("cannot write /there/is/none/koboshi.yaml"), "{}", refused.error);
 }
+
+#[test]
+fn the_next_commands_name_another_file_and_a_provider_is_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = [("OPENAI_API_KEY", "k")];
+    let args = ["init", "other file.yaml", "--providers", "openai,openai", "--lang", "en"];
+    let output = in_folder(folder.path(), &args, &key).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    for command in ["koboshi check 'other file.yaml'", "koboshi serve --config 'other file.yaml'"] {
+        assert!(said.contains(command), "{said}");
+    }
+    let check = in_folder(folder.path(), &["check", "other file.yaml"], &key).output().unwrap();
+    assert!(check.status.success(), "{check:?}");
+    std::fs::write(
+        folder.path().join("litellm.yaml"),
+        "model_list: [{model_name: m, litellm_params: {model: openai/gpt-4o}}]\n",
+    )
+    .unwrap();
+    let args = ["import", "litellm", "litellm.yaml", "-o", "out.yaml", "--lang", "en"];
+    let output = in_folder(folder.path(), &args, &key).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("koboshi check out.yaml") && said.contains("serve --config out.yaml"), "{said}");
+}

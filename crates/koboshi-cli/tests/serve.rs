@@ -98,7 +98,10 @@ fn it_says_what_answers_and_does_as_it_says() {
         (
             &[][..],
             None,
-            [["No API key found.", "koboshi init"], ["API キーが見つかりません。", "koboshi init"]],
+            [
+                ["No API key found.", "add a provider to koboshi.yaml (koboshi init writes one)"],
+                ["API キーが見つかりません。", "koboshi.yaml にプロバイダーを追加してください"],
+            ],
             [404, 200, 404, 503],
         ),
         (
@@ -274,4 +277,48 @@ fn an_old_name_in_the_config_is_logged_with_the_new_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(found.unwrap().contains("koboshi.yaml:1: `serve.hold` is an old name"));
+}
+
+/// A gateway with this config in a folder, whose log goes to a file there.
+fn logged(folder: &Path, config: &str) -> Child {
+    std::fs::write(folder.join("koboshi.yaml"), config).unwrap();
+    let log = std::fs::File::create(folder.join("log")).unwrap();
+    let mut command = koboshi(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env_clear().env("HOME", folder).current_dir(folder).stderr(log);
+    let child = command.spawn().unwrap();
+    in_log(folder, "\"started\"");
+    child
+}
+
+/// Waits for a line of the log.
+fn in_log(folder: &Path, part: &str) -> String {
+    until(part, || {
+        let log = std::fs::read_to_string(folder.join("log")).unwrap();
+        log.lines().find(|line| line.contains(part)).map(str::to_owned)
+    })
+}
+
+#[test]
+fn a_reload_refuses_what_check_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: memory\nroutes:\n  m: [sim/okk]\n").unwrap();
+    signal(&child, "-HUP");
+    let line = in_log(folder.path(), "the old one goes on");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("koboshi.yaml:3") && line.contains("sim/okk"), "{line}");
+}
+
+#[test]
+fn a_reload_names_the_keys_that_need_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    let new = "store: {path: other.db}\nlog: {level: debug}\nroutes: {m: [sim/ok]}\n";
+    std::fs::write(folder.path().join("koboshi.yaml"), new).unwrap();
+    signal(&child, "-HUP");
+    let line = in_log(folder.path(), "restart the gateway");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.contains("for the new value of: store, log"), "{line}");
 }

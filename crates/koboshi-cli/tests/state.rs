@@ -275,6 +275,10 @@ fn resume_ends_a_rest_and_says_so_in_the_journal() {
     let left = json(&home.run(&["status", "--format", "json"]));
     let states: Vec<_> = left["rows"].as_array().unwrap().iter().map(|row| row["state"].clone()).collect();
     assert_eq!(states, ["open"], "a breaker is its own process's business");
+    let again = home.run(&["resume", "--all", "--lang", "en"]);
+    assert_eq!(again.status, 1, "nothing to resume: {}", again.text);
+    assert!(again.text.starts_with("Nothing is in cooldown or parked"), "{}", again.text);
+    assert!(again.text.contains("target:openai/gpt-4o/main") && !again.text.contains("All targets"));
 }
 
 #[test]
@@ -286,11 +290,16 @@ fn cool_lasts_as_long_as_a_person_says() {
         (out.status, out.text.as_str()),
         (0, "account:main is in cooldown until 14:00:00 UTC (2h left).\n")
     );
+    let ja = home.run(&["cool", "account:main", "--for", "2h", "--lang", "ja"]).text;
+    assert!(ja.starts_with("account:main をクールダウン状態にしました。終了予定: "), "{ja}");
+    home.run(&["cool", "account:main", "--for", "2h", "--reason", "incident"]);
     let row = &json(&home.run(&["status", "--format", "json"]))["rows"][0];
     assert_eq!((&row["reason"], &row["detail"]), (&"operator".into(), &"incident".into()));
     let out = home.run(&["cool", "account:main", "--until", "2026-11-15T12:10:00Z", "--format", "json"]);
     assert_eq!(json(&out)["until"], "2026-11-15T12:10:00Z", "and shorter, too");
     assert_eq!(json(&home.run(&["status", "--format", "json"]))["rows"][0]["until"], "2026-11-15T12:10:00Z");
+    let none = home.run(&["cool", "account:main", "--for", "0s", "--lang", "en"]);
+    assert!(none.status == 2 && none.error.contains("longer than zero"), "{}", none.error);
     let past = home.run(&["cool", "account:main", "--until", "2026-11-15T11:00:00Z"]);
     assert_eq!(past.status, 2);
     assert!(past.error.contains("koboshi resume account:main"), "{}", past.error);
@@ -414,7 +423,11 @@ fn a_store_that_cannot_be_read_says_what_to_do_and_is_left_alone() {
     for command in ["status", "journal"] {
         let out = home.run(&[command, "--store", junk.to_str().unwrap()]);
         assert_eq!(out.status, 2);
-        assert!(out.error.contains("junk.db") && out.error.contains("move it away"), "{}", out.error);
+        assert!(
+            out.error.contains("junk.db") && out.error.contains("Is this the right path? If it is the store"),
+            "{}",
+            out.error
+        );
     }
     assert_eq!(std::fs::read(&junk).unwrap(), before);
     let away = home.run(&["status", "--store", "redis://:hunter2secret@127.0.0.1:1/0"]);

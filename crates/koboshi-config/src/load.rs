@@ -5,7 +5,7 @@
 //! and the core's policies are asked whether the whole makes sense (`policy`). A value that could not be read leaves its
 //! default in place for that, and complaints that only follow from it are not made.
 //!
-//! No file is touched here; see [`load_file`](crate::file::load_file) for that.
+//! No file is touched here, but the gateway that is asked for its word looks at those that it would read; see [`load_file`](crate::file::load_file) for that.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::source::Source;
 use crate::tree::{self, Spot};
 use crate::walk::Walk;
-use crate::words::{Text, text, words};
+use crate::words::{Text, text, tr, words};
 use crate::{cross, foreign, policy};
 
 /// A longer text is no config: it is refused unread.
@@ -61,19 +61,44 @@ pub struct Mistake {
     pub hint: Option<Text>,
 }
 
+/// Why a config that is right in itself cannot be served on this machine.
+#[derive(Debug, Clone)]
+pub struct Unservable {
+    /// The key as the table has it, such as `providers.*.ca_file`; empty where no single key is at fault.
+    pub key: &'static str,
+    /// The name of its entry; empty outside of entries.
+    pub entry: String,
+    /// The reason.
+    pub why: Text,
+}
+
+/// What others know better than the table of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Experts {
+    /// Says what is wrong with a model of the simulated provider.
+    pub sim: fn(&str) -> Option<Mistake>,
+    /// Says why a gateway would refuse the config: files that it names, and what is in them.
+    pub gateway: fn(&Config) -> Vec<Unservable>,
+}
+
+impl Experts {
+    /// Nobody is asked.
+    pub const NONE: Self = Self { sim: |_| None, gateway: |_| Vec::new() };
+}
+
 /// What a file is held against besides the table of keys.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
     /// Gives the values of variables.
     pub lookup: &'a dyn Fn(&str) -> Option<String>,
-    /// Says what is wrong with a model of the simulated provider. Its names are known elsewhere.
-    pub sim: &'a dyn Fn(&str) -> Option<Mistake>,
+    /// Who is asked about the rest.
+    pub experts: Experts,
 }
 
 impl<'a> Outside<'a> {
-    /// Only variables: every name of the simulated provider is taken.
+    /// Only variables: every name of the simulated provider is taken, and no gateway is asked.
     pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { lookup, sim: &|_| None }
+        Self { lookup, experts: Experts::NONE }
     }
 }
 
@@ -98,7 +123,7 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
         walk.section(None, root);
     }
     let config = walk.config();
-    let crossed = cross::check(&config, &mut walk, outside.sim);
+    let crossed = cross::check(&config, &mut walk, outside.experts.sim);
     walk.problems.extend(crossed);
     let sense = policy::check(&mut config.clone(), &walk);
     walk.problems.extend(sense);
@@ -106,12 +131,30 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     warnings.extend(cross::warn(&config, &walk));
     warnings.sort_by_key(|warning| warning.place);
     if walk.problems.is_empty() {
+        // Only now: of values that could not be read a gateway would only repeat what is said already.
+        let refused = (outside.experts.gateway)(&config);
+        walk.problems = refused.iter().map(|one| unservable(name, &walk, one)).collect();
+    }
+    if walk.problems.is_empty() {
         let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
         let routes = walk.names_in_order("routes.*");
         Ok(Loaded { config, warnings, routes, rules })
     } else {
         Err(Problems::with_more(walk.problems, walk.more).beside(warnings))
     }
+}
+
+/// What a gateway would refuse, at the place of its key.
+fn unservable(name: &str, walk: &Walk<'_>, refused: &Unservable) -> Problem {
+    let Some(given) = walk.given(refused.key, &refused.entry) else {
+        return Problem::of_file(name, refused.why.clone(), None);
+    };
+    let shown = &given.at.shown;
+    let message = Text::of(|language| {
+        let why = refused.why.get(language);
+        tr!(language, "`{shown}` cannot be used: {why}", "`{shown}` を使えません: {why}")
+    });
+    walk.problem(&given.at, given.spot, message, None)
 }
 
 pub(crate) fn too_large(name: &str) -> Problem {

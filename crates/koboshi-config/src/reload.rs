@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use crate::check::{Problem, Problems};
 use crate::config::Config;
 use crate::file::{load_bytes, read};
-use crate::load::Outside;
+use crate::load::{Experts, Outside};
 use crate::words::words;
 
 /// Gives the values of variables.
@@ -40,6 +40,7 @@ pub enum Reload {
 pub struct Reloader {
     path: PathBuf,
     lookup: Lookup,
+    experts: Experts,
     current: RwLock<Arc<Config>>,
     seen: Mutex<Seen>,
 }
@@ -67,12 +68,21 @@ impl Reloader {
     /// # Errors
     /// There is no old config to keep, so a bad file is an error here.
     pub fn new(path: impl Into<PathBuf>, lookup: Lookup) -> Result<Self, Problems> {
+        Self::asking(Experts::NONE, path, lookup)
+    }
+
+    /// The same, held against what others know too.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn asking(experts: Experts, path: impl Into<PathBuf>, lookup: Lookup) -> Result<Self, Problems> {
         let path = path.into();
         let good = read(&path)?;
-        let config = load_bytes(&path, &good, Outside::new(&*lookup))?.config;
+        let config = load_bytes(&path, &good, Outside { lookup: &*lookup, experts })?.config;
         Ok(Self {
             path,
             lookup,
+            experts,
             current: RwLock::new(Arc::new(config)),
             seen: Mutex::new(Seen { good, pending: None, problems: None }),
         })
@@ -154,6 +164,7 @@ impl Reloader {
             let name = self.path.display().to_string();
             return Err(Problems::new(vec![Problem::of_file(&name, message, Some(hint.into()))]));
         }
-        load_bytes(&self.path, bytes, Outside::new(&*self.lookup)).map(|loaded| loaded.config)
+        let outside = Outside { lookup: &*self.lookup, experts: self.experts };
+        load_bytes(&self.path, bytes, outside).map(|loaded| loaded.config)
     }
 }

@@ -185,7 +185,7 @@ impl Walk<'_> {
             let other = At::join(section, &self.quote(&first.0));
             text!(
                 "`{full}` and `{other}` in line {line} are the old and the new name of one key",
-                "`{full}` と {line} 行目の `{other}` は、同じキーの旧名と新名です"
+                "`{full}` と {line} 行目の `{other}` は同じキーです（旧名と新名の両方が書かれています）"
             )
         };
         self.complain(

@@ -379,7 +379,7 @@ fn plan(
     Ok(Plan::compile(config, classifier, answers, lookup, demo, before)?)
 }
 
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 

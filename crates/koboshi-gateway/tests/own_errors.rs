@@ -400,7 +400,9 @@ fn without_a_provider_only_what_names_the_simulated_one_is_answered() {
                 assert_eq!(answer.status, 404, "{path} {model} {answer:?}");
                 let text = message(&answer);
                 assert_own(&text, lang);
-                for word in [word, model, "OPENAI_API_KEY", "koboshi init", "koboshi serve --demo"] {
+                for word in
+                    [word, model, "OPENAI_API_KEY", "koboshi.yaml", "koboshi init", "koboshi serve --demo"]
+                {
                     assert!(text.contains(word), "{word}: {text}");
                 }
                 assert_eq!(answer.header("x-should-retry"), Some("false"));

@@ -23,8 +23,8 @@ pub enum StoreError {
     },
     /// It is broken, or no store at all.
     #[error(
-        "{place} cannot be read as a Koboshi store ({why}): move it away, a new one is made at the next start; \
-         nothing was changed"
+        "{place} cannot be read as a Koboshi store ({why}): nothing was changed. Is this the right path? \
+         If it is the store and it is damaged, move it away: a new one is made at the next start"
     )]
     Damaged {
         /// Which file.

@@ -9,6 +9,7 @@ use anstream::{stderr, stdout};
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
 use koboshi_gateway::Meaning;
+use koboshi_store::Row;
 use serde_json::json;
 
 use super::Found;
@@ -21,10 +22,10 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     let Found { source, say } = Found::look(&args.state)?;
     let now = say.now.timestamp();
     // A breaker is the business of the process that has it.
-    let mut resting: Vec<ScopeKey> =
-        source.status(now)?.rows.into_iter().filter(|row| row.node.is_none()).map(|row| row.key).collect();
-    resting.sort();
-    resting.dedup();
+    let (resting, breakers): (Vec<Row>, Vec<Row>) =
+        source.status(now)?.rows.into_iter().partition(|row| row.node.is_none());
+    let resting = keys_of(resting);
+    let breakers = keys_of(breakers.into_iter().filter(|row| row.stops).collect());
     let (mut resumed, mut idle, mut above) = (Vec::new(), None, Vec::new());
     match &args.key {
         None => resumed.clone_from(&resting),
@@ -63,11 +64,31 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
                 writeln!(out, "{said}")?;
             }
         }
-        if resumed.is_empty() && idle.is_none() {
-            writeln!(out, "{}", say.text("status-clear", &[]))?;
+        if args.key.is_none() {
+            all_said(&mut out, &say, &resumed, &breakers)?;
         }
     }
-    Ok(if idle.is_none() { Exit::Good } else { Exit::Found })
+    Ok(if resumed.is_empty() { Exit::Found } else { Exit::Good })
+}
+
+/// The keys of rows, each once.
+fn keys_of(rows: Vec<Row>) -> Vec<ScopeKey> {
+    let mut keys: Vec<ScopeKey> = rows.into_iter().map(|row| row.key).collect();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// What is left to say to somebody who wanted everything resumed.
+fn all_said(out: &mut impl Write, say: &Say, resumed: &[ScopeKey], breakers: &[ScopeKey]) -> io::Result<()> {
+    if resumed.is_empty() {
+        writeln!(out, "{}", say.text("resume-all-nothing", &[]))?;
+    }
+    if breakers.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<String> = breakers.iter().map(ToString::to_string).collect();
+    writeln!(out, "{}", say.text("resume-breakers", &[("keys", &keys.join(", "))]))
 }
 
 pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {

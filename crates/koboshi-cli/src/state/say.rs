@@ -45,7 +45,9 @@ impl Say {
 
     /// A length of time as a person types it.
     pub(super) fn length(&self, text: &str) -> Result<Duration, Failure> {
-        parse_length(text).ok_or_else(|| Failure::new(self.text("time-no-length", &[("text", text)])))
+        let is_zero = koboshi::wait::parse_duration(text).is_some_and(|length| length.is_zero());
+        let id = if is_zero { "time-zero-length" } else { "time-no-length" };
+        parse_length(text).ok_or_else(|| Failure::new(self.text(id, &[("text", text)])))
     }
 
     /// Where a store is.

@@ -20,11 +20,7 @@ use crate::walk::{Given, Walk};
 use crate::words::{Text, text, tr, words};
 
 /// Everything that does not fit together.
-pub(crate) fn check(
-    config: &Config,
-    walk: &mut Walk<'_>,
-    sim: &dyn Fn(&str) -> Option<Mistake>,
-) -> Vec<Problem> {
+pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Option<Mistake>) -> Vec<Problem> {
     let mut found = contradictions(walk);
     found.extend(prefix_without_server(config, walk));
     found.extend(rate_without_length(walk));

@@ -8,11 +8,7 @@ use crate::load::Mistake;
 use crate::walk::Walk;
 use crate::words::{Text, tr};
 
-pub(super) fn check(
-    config: &Config,
-    walk: &Walk<'_>,
-    mistake: &dyn Fn(&str) -> Option<Mistake>,
-) -> Vec<Problem> {
+pub(super) fn check(config: &Config, walk: &Walk<'_>, mistake: fn(&str) -> Option<Mistake>) -> Vec<Problem> {
     let is_sim = |provider: &str| {
         let kind = config.providers.get(provider).map(|one| one.kind);
         kind == Some(ProviderKind::Sim) || kind.is_none() && provider == SIM

@@ -86,6 +86,12 @@ impl Reader<'_> {
                 let named = is_one_variable(text) && is_plain_variable(text.trim_matches(['$', '{', '}']));
                 let open = hide == Hide::No || named;
                 let quoted = self.source.quote(text);
+                // A command with its arguments is a word for each.
+                let quoted = if at.key.name() == "token_command" {
+                    quoted.split_whitespace().collect::<Vec<_>>().join("\", \"")
+                } else {
+                    quoted
+                };
                 let hint = if open {
                     text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
                 } else {

@@ -1,6 +1,6 @@
 //! What a config has that the defaults have not.
 
-use super::{KEYS, Key, Shape, Value};
+use super::{KEYS, Key, Shape, Stand, Value};
 use crate::config::{Config, Language};
 use crate::source::{printable, safe};
 
@@ -39,10 +39,28 @@ pub fn differences_in(config: &Config, language: Language) -> Vec<Difference> {
                     );
                 }
             }
+            Shape::Section { word: Some(stand) } if key.entries().is_none() => {
+                found.extend(of_word(key, stand, config, language));
+            }
             _ => found.extend(Some(key).filter(plain).and_then(|key| of_key(key, config, "", language))),
         }
     }
     found
+}
+
+/// A word in the place of a section. Nothing says that it was written; it was if it would change this config in nothing, but the defaults.
+fn of_word(key: &Key, stand: &Stand, config: &Config, language: Language) -> Option<Difference> {
+    let changes = |config: &Config| {
+        let mut told = config.clone();
+        (stand.set)(&mut told, "");
+        told != *config
+    };
+    let (word, default) = (stand.word.to_owned(), key.say(&Value::Off, language));
+    (!changes(config) && changes(&Config::default())).then(|| Difference {
+        path: key.path.to_owned(),
+        value: word,
+        default,
+    })
 }
 
 fn of_key(key: &Key, config: &Config, entry: &str, language: Language) -> Option<Difference> {

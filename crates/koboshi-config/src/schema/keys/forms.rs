@@ -266,6 +266,12 @@ pub(super) const LISTEN: Form = Form {
         text.parse::<SocketAddr>().is_ok() && port.is_some_and(is_port) && !text.contains('%')
     },
     hint: |text| {
+        if text == "localhost" {
+            return Some(words(
+                "write the address and a port: `127.0.0.1:4141`",
+                "アドレスとポートを書いてください: `127.0.0.1:4141`",
+            ));
+        }
         if text.starts_with("localhost") {
             return Some(words(
                 "write `127.0.0.1` for `localhost`",

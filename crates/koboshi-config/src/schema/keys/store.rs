@@ -82,7 +82,7 @@ pub(super) fn keys() -> Vec<Key> {
                 word: Some(Stand { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
             },
             meaning: "Where cooldowns, breakers, journal and cache are kept: in a file that the processes of one user share, unless `path` or `redis` is set",
-            unset: NONE,
+            unset: words("the file of this user", "このユーザーのファイル"),
         },
         Key {
             path: "store.path",

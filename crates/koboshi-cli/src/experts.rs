@@ -1,0 +1,54 @@
+//! Who is asked about a config besides the table of its keys: the simulated provider for its models, and the gateway for everything that
+//! it would refuse. `check`, `serve` and a reload ask the same ones, so they never differ.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use koboshi_config::Config;
+use koboshi_config::load::{Experts, Unservable};
+use koboshi_config::words::Text;
+use koboshi_gateway::{Refusal, refusals};
+
+use crate::{clock, sim_names};
+
+/// All of them.
+pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable };
+
+fn unservable(config: &Config) -> Vec<Unservable> {
+    let found = refusals(config, &clock::zones(), &|name| std::env::var(name).ok());
+    // Rule files are looked at elsewhere, with the place in them.
+    let others = found.into_iter().filter(|one| one.key != "rules");
+    others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()
+}
+
+/// The reason in words. The gateway says it in English only, so a file that cannot be opened is told here.
+fn reason(config: &Config, refusal: &Refusal) -> Text {
+    let path = path_of(config, refusal);
+    let closed = path.and_then(|path| Some((path, cannot_open(File::open(path).err()?.kind())?)));
+    match closed {
+        Some((path, (en, ja))) => {
+            Text::new(format!("{}: {en}", path.display()), format!("{}: {ja}", path.display()))
+        }
+        None => Text::new(refusal.why.clone(), refusal.why.clone()),
+    }
+}
+
+/// The file that the refused key names.
+fn path_of<'c>(config: &'c Config, refusal: &Refusal) -> Option<&'c Path> {
+    let provider = || config.providers.get(&refusal.entry);
+    match refusal.key {
+        "degrade.answers_file" => config.degrade.answers.as_deref(),
+        "providers.*.ca_file" => provider()?.ca_file.as_deref(),
+        "providers.*.credentials_file" => provider()?.credentials_file.as_deref(),
+        _ => None,
+    }
+}
+
+const fn cannot_open(kind: io::ErrorKind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        io::ErrorKind::NotFound => Some(("there is no such file", "ファイルがありません")),
+        io::ErrorKind::PermissionDenied => Some(("permission denied", "権限がありません")),
+        _ => None,
+    }
+}
