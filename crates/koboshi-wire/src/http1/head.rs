@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use http::{Method, Version};
 use httparse::{Header, ParserConfig, Status};
+use memchr::memchr2_iter;
 
 use super::fields::Fields;
 
@@ -61,6 +62,8 @@ const fn bad(message: &'static str) -> BadHead {
 const TOO_LARGE: BadHead =
     BadHead { status: 431, message: "the headers of this request are too many or too long" };
 
+const ODD_LINE_END: BadHead = bad("a line of the head ends without CR LF");
+
 impl Head {
     /// The head at the beginning of this text and its length, if all of it is there.
     ///
@@ -72,8 +75,10 @@ impl Head {
         let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, &mut room);
         let length = match parsed {
             Ok(Status::Complete(length)) if length > LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Complete(length)) if has_odd_line_end(text, length) => return Err(ODD_LINE_END),
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if text.len() >= LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Partial) if has_odd_line_end(text, text.len()) => return Err(ODD_LINE_END),
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(TOO_LARGE),
             Err(httparse::Error::Version) => return Err(bad("only HTTP/1.0 and HTTP/1.1 are spoken here")),
@@ -122,6 +127,17 @@ fn own_part(target: &str) -> &str {
     }
     let rest = target.split_once("://").map_or("", |(_, rest)| rest);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+}
+
+/// Whether a CR or an LF stands alone in a head of this length at the beginning of this text. httparse takes an LF alone for the end of a
+/// line; whoever stands in front of us may have taken it for a part of one. A CR at the very end of the text may still get its LF.
+pub(super) fn has_odd_line_end(text: &[u8], length: usize) -> bool {
+    let head = text.get(..length).unwrap_or_default();
+    let follows_cr = |at: usize| at.checked_sub(1).and_then(|before| head.get(before)) == Some(&b'\r');
+    memchr2_iter(b'\r', b'\n', head).any(|at| match head.get(at) {
+        Some(b'\n') => !follows_cr(at),
+        _ => head.get(at + 1).is_some_and(|next| *next != b'\n'),
+    })
 }
 
 /// How the body comes. Whatever could be read in two ways is refused.
@@ -244,6 +260,26 @@ mod tests {
         assert_eq!(head("POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n").unwrap_err().status, 400);
         let same = head("POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\n").unwrap();
         assert_eq!(same.coming, Coming::Length(5));
+    }
+
+    /// Whoever stands in front of us may have read it as one line.
+    #[test]
+    fn a_line_feed_or_a_carriage_return_alone_ends_no_line() {
+        for text in [
+            "POST / HTTP/1.1\r\nX: a\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\n\n",
+            "\nPOST / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nX: a\rTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\rHost: a\r\n\r\n",
+            // Not complete, but it can become no head any more.
+            "POST / HTTP/1.1\r\nX: a\nTransfer-Enc",
+        ] {
+            let refused = Head::parse(text.as_bytes()).map(|_| ()).unwrap_err();
+            assert_eq!(refused.status, 400, "{text:?}");
+        }
+        assert!(head("\r\n\r\nGET / HTTP/1.1\r\n\r\nbody\nwith\rboth").is_ok());
     }
 
     #[test]
