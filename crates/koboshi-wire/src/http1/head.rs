@@ -2,7 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-use http::{Method, Version};
+use http::uri::PathAndQuery;
+use http::{Method, Uri, Version};
 use httparse::{Header, ParserConfig, Status};
 use memchr::memchr2_iter;
 
@@ -13,6 +14,9 @@ pub(super) const MOST_HEADERS: usize = 200;
 /// Bytes of a head; more are refused.
 pub const LARGEST: usize = 64 * 1024;
 
+/// The largest number that a body's length can be said by. Others keep the last few for meanings of their own.
+const LONGEST_BODY: u64 = u64::MAX >> 1;
+
 /// The head of a request.
 #[derive(Debug, Clone)]
 pub struct Head {
@@ -20,9 +24,7 @@ pub struct Head {
     pub method: Method,
     /// 1.0 or 1.1.
     pub version: Version,
-    /// The path, and behind it what follows the question mark.
-    target: String,
-    path: usize,
+    target: PathAndQuery,
     /// The headers.
     pub fields: Fields,
     /// How the body comes.
@@ -90,8 +92,7 @@ impl Head {
         };
         let version = if version == 1 { Version::HTTP_11 } else { Version::HTTP_10 };
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| bad("this method is none"))?;
-        let target = own_part(target).to_owned();
-        let path = target.find('?').unwrap_or(target.len());
+        let target = own_part(target).ok_or(bad("the target of this request is no path and no address"))?;
         let fields = Fields::found(text.get(..length).unwrap_or_default(), request.headers);
         let head = Self {
             coming: coming(&fields, version)?,
@@ -101,7 +102,6 @@ impl Head {
             method,
             version,
             target,
-            path,
             fields,
         };
         Ok(Some((head, length)))
@@ -110,23 +110,30 @@ impl Head {
     /// The path that is asked for.
     #[must_use]
     pub fn path(&self) -> &str {
-        self.target.get(..self.path).unwrap_or_default()
+        self.target.path()
     }
 
     /// What follows the question mark.
     #[must_use]
     pub fn query(&self) -> &str {
-        self.target.get(self.path + 1..).unwrap_or_default()
+        self.target.query().unwrap_or_default()
     }
 }
 
-/// Path and query. A proxy may be asked for a whole address.
-fn own_part(target: &str) -> &str {
-    if target.starts_with('/') {
-        return target;
+/// Path and query. A proxy may be asked for a whole address. What follows a `#` belongs to nobody but the client: a target has none.
+fn own_part(target: &str) -> Option<PathAndQuery> {
+    if target.contains('#') {
+        return None;
     }
-    let rest = target.split_once("://").map_or("", |(_, rest)| rest);
-    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+    if target.starts_with('/') {
+        return PathAndQuery::try_from(target).ok();
+    }
+    let address = Uri::try_from(target).ok()?.into_parts();
+    match address.path_and_query {
+        Some(asked) if asked.as_str().starts_with('/') => Some(asked),
+        Some(asked) => PathAndQuery::try_from(format!("/?{}", asked.query().unwrap_or_default())).ok(),
+        None => Some(PathAndQuery::from_static("/")),
+    }
 }
 
 /// Whether a CR or an LF stands alone in a head of this length at the beginning of this text. httparse takes an LF alone for the end of a
@@ -160,7 +167,8 @@ fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
 pub(super) fn length_of(fields: &Fields) -> Result<Option<u64>, BadHead> {
     let mut length = None;
     for value in fields.all("content-length") {
-        let said = number(value).ok_or(bad("content-length must be a number"))?;
+        let said = number(value).filter(|said| *said <= LONGEST_BODY);
+        let said = said.ok_or(bad("content-length must be a number"))?;
         if length.is_some_and(|known| known != said) {
             return Err(bad("two different values of content-length"));
         }
@@ -185,7 +193,8 @@ pub(super) fn stays(fields: &Fields, version: Version) -> bool {
                 .any(|one| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
         })
     };
-    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
+    // Whoever says both is taken at the word that harms nobody.
+    !says("close") && (version == Version::HTTP_11 || says("keep-alive"))
 }
 
 #[cfg(test)]
@@ -218,11 +227,23 @@ mod tests {
 
     #[test]
     fn addresses_and_stars_have_a_path_too() {
-        for (target, path, query) in
-            [("http://a.b:1/v1/x?y", "/v1/x", "y"), ("http://a.b", "/", ""), ("*", "/", ""), ("/", "/", "")]
-        {
+        for (target, path, query) in [
+            ("http://a.b:1/v1/x?y", "/v1/x", "y"),
+            ("http://a.b?y", "/", "y"),
+            ("http://a.b", "/", ""),
+            ("*", "/", ""),
+            ("/", "/", ""),
+        ] {
             let head = head(&format!("GET {target} HTTP/1.1\r\n\r\n")).unwrap();
             assert_eq!((head.path(), head.query()), (path, query), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_a_path_or_an_address() {
+        for target in ["/a#b", ":/", "/a<b", "http://a.b/x#", "x y"] {
+            let refused = Head::parse(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes());
+            assert_eq!(refused.map(|_| ()).unwrap_err().status, 400, "{target}");
         }
     }
 
@@ -233,6 +254,7 @@ mod tests {
             ("1.1", "Connection: foo, Close\r\n", false),
             ("1.0", "", false),
             ("1.0", "connection: keep-alive\r\n", true),
+            ("1.0", "connection: keep-alive\r\nconnection: close\r\n", false),
         ] {
             let head = head(&format!("GET / HTTP/{version}\r\n{header}\r\n")).unwrap();
             assert_eq!(head.stays, stays, "{version} {header}");
@@ -248,6 +270,7 @@ mod tests {
             "content-length: 5, 5\r\n",
             "content-length: \r\n",
             "content-length: 99999999999999999999\r\n",
+            "content-length: 18446744073709551615\r\n",
             "transfer-encoding: gzip, chunked\r\n",
             "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
             "transfer-encoding: identity\r\n",
