@@ -87,6 +87,9 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
             return Box::pin(send_error(core, tap, told)).await;
         }
     };
+    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&asked.targets, &request)) {
+        return unreadable(core, intake, tap, &error).await;
+    }
     let guarded = guard::judge(&core.world, plan, story, route.guard, &request);
     let lesser = degrade::Lesser::of(core, plan, story, &chain, &request, body, hints);
     if let Some(kept) = lesser.fresh(core) {
@@ -131,6 +134,11 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     if let Err(ended) = ended {
         Box::pin(spent(&run, tap, ended, &lesser)).await;
     }
+}
+
+/// Whether nobody who is asked speaks the client's dialect.
+fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
+    targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
 }
 
 /// The body is no request. Says so, from the heap.
