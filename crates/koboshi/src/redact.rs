@@ -16,6 +16,7 @@
 //! operator needs to see: a run that a word in front of it explains stays, and a short one too.
 
 mod bare;
+mod echo;
 mod rules;
 mod value;
 
@@ -28,6 +29,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+pub use echo::without_echoes;
 use rules::{RULES, Rule};
 
 /// How every mark begins; the label and `]` follow.
