@@ -63,6 +63,7 @@ mod root;
 mod run;
 mod sentence;
 mod server;
+mod shown;
 mod simulated;
 mod stake;
 mod story;
