@@ -135,6 +135,10 @@ fn never_too_long(stream: &[u8], longest: usize) {
 
 /// Any text as the data of a frame: read or refused, and borrowed parts are what a slow reading finds.
 pub(crate) fn chat_chunk(data: &[u8]) {
+    if let Some(frames) = koboshi_wire::chat::unstreamed::frames(data) {
+        assert!(frames.ends_with(b"data: [DONE]\n\n"), "a whole answer is a whole stream");
+        assert!(!frames.contains(&b'\r'), "a frame is one line");
+    }
     let text = String::from_utf8_lossy(data);
     let read = chunk::read(&text);
     let trimmed = text.trim_ascii();

@@ -118,6 +118,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         "pid": std::process::id(),
     });
     gateway.inform("started", &facts);
+    if !config.keys.is_empty() && config.admin.sha256.is_none() {
+        let text = "the admin API is closed: clients need keys here, and no admin key is set (admin.sha256)";
+        gateway.inform(text, &json!({}));
+    }
     for warning in looked.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }

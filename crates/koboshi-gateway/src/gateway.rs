@@ -189,11 +189,6 @@ impl Gateway {
         world.tell_of_store();
         world.know_fixed_targets();
         world.trace_to().map_err(StartError::Plan)?;
-        if world.plan().keys.are_needed() && world.plan().config.admin.sha256.is_none() {
-            let text =
-                "the admin API is closed: clients need keys here, and no admin key is set (admin.sha256)";
-            world.log.line(Level::Info, text, &json!({}));
-        }
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
         let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;

@@ -66,6 +66,7 @@ mod root;
 mod run;
 mod sentence;
 mod server;
+mod shown;
 mod simulated;
 mod stake;
 mod story;

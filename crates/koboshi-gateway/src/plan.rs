@@ -66,7 +66,9 @@ pub(crate) enum PlanError {
     Credentials(String, String),
     #[error("providers.{0}.{1} is missing: a provider of this kind cannot do without")]
     Lacks(String, &'static str),
-    #[error("routes.{0}: {1:?} names no provider that is known here")]
+    #[error(
+        "routes.{0}: {1:?} names no provider that is known here: add it under `providers`, or set its API key in the environment"
+    )]
     Unknown(String, String),
 }
 

@@ -431,6 +431,8 @@ mod tests {
             (IntakeError::NoRole { list: "messages", index: 0 }, "{}"),
             (IntakeError::NotObject { list: "messages", index: 0 }, "{}"),
             (IntakeError::WrongType { param: "stream", expected: koboshi_wire::Expected::TrueOrFalse }, "{}"),
+            (IntakeError::WrongType { param: "n", expected: koboshi_wire::Expected::Count }, "{}"),
+            (IntakeError::WrongType { param: "top_p", expected: koboshi_wire::Expected::Level }, "{}"),
         ] {
             all.push(Refusal::body(&text, body.as_bytes()));
         }

@@ -95,6 +95,9 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
             return Box::pin(send_error(core, tap, told)).await;
         }
     };
+    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&asked.targets, &request)) {
+        return unreadable(core, intake, tap, &error).await;
+    }
     let guarded = guard::judge(&core.world, plan, story, route.guard, &request);
     let lesser = degrade::Lesser::of(core, plan, story, &chain, &request, body, hints);
     if let Some(kept) = lesser.fresh(core) {
@@ -151,6 +154,11 @@ fn stopping() -> Ended {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
     Ended { fault, failed: Vec::new(), retry_after: Some(RETRY_ELSEWHERE), untried: true }
+}
+
+/// Whether nobody who is asked speaks the client's dialect.
+fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
+    targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
 }
 
 /// The body is no request. Says so, from the heap.

@@ -26,6 +26,7 @@ use crate::interface::{Interface, Paths};
 use crate::meters::TargetMeters;
 use crate::plan::{KeyUse, Plan, Provider};
 use crate::rescue::Repeated;
+use crate::shown;
 use crate::timers::Timers;
 use crate::unavailable::Causes;
 use crate::world::World;
@@ -41,6 +42,8 @@ const EVICTED_AT_ONCE: usize = 256;
 pub(crate) struct Target {
     /// `provider/model`, for headers and journals.
     pub(crate) name: Arc<str>,
+    /// The model's name as it may be seen.
+    pub(crate) shown_model: Arc<str>,
     pub(crate) provider: Arc<Provider>,
     pub(crate) model: Arc<str>,
     /// What tells the provider who asks.
@@ -112,6 +115,7 @@ impl Scopes {
     }
 
     fn of(provider: &str, model: &str, key: &KeyUse) -> Self {
+        let model = shown::model(model);
         let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
         Self {
             target: scope(Rung::Target, &format!("{provider}/{model}#{}", key.fingerprint)),
@@ -131,6 +135,7 @@ impl Scopes {
 
     /// With a key that is not ours: only what holds for everybody.
     fn borrowed(provider: &str, model: &str) -> Self {
+        let model = shown::model(model);
         let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
         Self {
             target: None,
@@ -380,7 +385,8 @@ fn make(
     scopes: Scopes,
     before: Option<&Target>,
 ) -> Target {
-    let name: Arc<str> = format!("{}/{model}", provider.name).into();
+    let shown_model: Arc<str> = shown::model(model).into();
+    let name: Arc<str> = format!("{}/{shown_model}", provider.name).into();
     let can = Capability::of(&provider.name, provider.kind, model, &plan.config.models);
     let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
     let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
@@ -388,7 +394,8 @@ fn make(
         before.map_or_else(|| world.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker));
     let gate = before.map_or_else(|| world.gate(plan, &scopes), |before| Arc::clone(&before.gate));
     Target {
-        meters: world.meters.target(&provider.name, model),
+        meters: world.meters.target(&provider.name, &shown_model),
+        shown_model,
         name,
         provider: Arc::clone(provider),
         model: model.into(),

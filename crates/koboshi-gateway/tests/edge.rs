@@ -11,7 +11,7 @@ use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{ClientKey, ProviderConfig, ProviderKind};
 use koboshi_gateway::StartError;
-use koboshi_store::MemoryStore;
+use koboshi_store::{MemoryStore, Query, Store};
 use koboshi_testkit::{Client, until};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -198,6 +198,28 @@ fn what_operators_look_at() {
         assert!(text.contains(line), "{line}\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// Some clients put a key where the model belongs.
+#[test]
+fn a_model_that_looks_like_a_secret_is_seen_nowhere() {
+    let stage = Stage::of(&["one/ok"]);
+    for secret in [format!("sk-proj-{}", "AbC0123456789".repeat(3)), "5f2b8c1d9e7a4b3f".repeat(2)] {
+        let mut body = chat(false);
+        body["model"] = json!(format!("one/{secret}"));
+        stage.ask(&body);
+        assert_eq!(
+            stage.one.requests().last().unwrap().body["model"],
+            secret.as_str(),
+            "the provider gets it as it is"
+        );
+        stage.journal("the fault", |entry| entry.text.contains("[redacted:"));
+        let kept = stage.store.query(&Query { limit: 1000, ..Query::default() }).unwrap();
+        assert!(!format!("{kept:?}").contains(&secret), "{kept:?}");
+        for path in ["/metrics", "/koboshi/targets", "/koboshi/breakers"] {
+            assert!(!stage.get(path).text().contains(&secret), "{path}");
+        }
+    }
 }
 
 #[test]

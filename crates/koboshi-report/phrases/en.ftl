@@ -833,6 +833,8 @@ expected-true-or-false = true or false
 expected-messages = a list of messages
 expected-contents = a list of contents
 expected-text-or-items = a text or a list of items
+expected-count = a whole number from 1
+expected-level = a number from 0
 
 ## Whether the gateway is ready
 

@@ -833,6 +833,8 @@ expected-true-or-false = 真偽値（true か false）
 expected-messages = メッセージの配列
 expected-contents = コンテンツの配列
 expected-text-or-items = 文字列かアイテムの配列
+expected-count = 1 以上の整数
+expected-level = 0 以上の数値
 
 ## ゲートウェイの準備ができているか
 

@@ -4,14 +4,19 @@
 //! schema says the same: its branches become one object, of which nothing must be there that not every call has. What comes back is checked by the
 //! client's own schema anyway. A schema that fits stays the text it was, because prompt caches look at it.
 //!
+//! A schema may be as large as a body. Its top is passed over once and nothing is kept but what stands in [`Top`]; a union is taken apart
+//! (`union`) only up to a size that no schema of use has.
+//!
 //! *Not here*: the schemas of answers, and what a grammar can hold. Each vendor has rules of its own for those.
+
+mod union;
 
 use std::borrow::Cow;
 
+use serde::de::MapAccess;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
-use crate::intake::fields;
+use crate::lenient::{Fields, filled, skip};
 
 /// The schema of a tool as it can be sent.
 #[derive(Debug)]
@@ -32,7 +37,9 @@ impl<'a> Input<'a> {
     }
 
     fn loosened(schema: &'a RawValue) -> Self {
-        loosened(schema).map_or(Self::plain(schema), |loose| Self {
+        let is_large = schema.get().len() > LARGEST_UNION;
+        let loose = if is_large { Some(object_with_fields()) } else { union::loosened(schema) };
+        loose.map_or(Self::plain(schema), |loose| Self {
             schema: Cow::Owned(loose),
             rule: Some("loosen_union_schema"),
         })
@@ -40,11 +47,7 @@ impl<'a> Input<'a> {
 
     /// The same with its fields named, where it has none.
     pub(crate) fn with_properties(self) -> Self {
-        let lacks = |all: &[(Cow<'_, str>, &RawValue)]| {
-            all.iter().any(|(name, kind)| name == "type" && kind.get() == "\"object\"")
-                && !all.iter().any(|(name, _)| name == "properties")
-        };
-        if !fields(&self.schema).is_some_and(|all| lacks(&all)) {
+        if !Top::of(&self.schema).is_some_and(|top| top.is_object() && !top.has_properties) {
             return self;
         }
         let rest = self.schema.get().trim_start_matches('{');
@@ -57,16 +60,13 @@ impl<'a> Input<'a> {
 
 /// The schema of a tool: an object at its top, by name.
 pub(crate) fn input(schema: Option<&RawValue>) -> Input<'_> {
-    let Some((raw, all)) =
-        schema.and_then(|raw| Some((raw, fields(raw)?))).filter(|(_, all)| !all.is_empty())
-    else {
+    let top = schema.and_then(|raw| Some((raw, Top::of(raw)?)));
+    let Some((raw, top)) = top.filter(|(_, top)| !top.is_empty()) else {
         return Input::fitted(any_object());
     };
-    if all.iter().any(|(name, _)| UNIONS.contains(&name.as_ref())) {
-        return Input::loosened(raw);
-    }
-    match all.iter().find(|(name, _)| name == "type") {
-        Some((_, kind)) if kind.get() == "\"object\"" => Input::plain(raw),
+    match top.kind {
+        _ if top.is_union => Input::loosened(raw),
+        Some(_) if top.is_object() => Input::plain(raw),
         // A list of types, or something else that arguments can never be.
         Some(_) => Input::fitted(any_object()),
         None => {
@@ -79,8 +79,7 @@ pub(crate) fn input(schema: Option<&RawValue>) -> Input<'_> {
 
 /// The same for OpenAI.
 pub(crate) fn openai(schema: &RawValue) -> Input<'_> {
-    let is_refused = |name: &str| REFUSED_BY_OPENAI.contains(&name);
-    if fields(schema).is_some_and(|all| all.iter().any(|(name, _)| is_refused(name))) {
+    if Top::of(schema).is_some_and(|top| top.is_refused_by_openai) {
         return Input::loosened(schema);
     }
     input(Some(schema)).with_properties()
@@ -90,96 +89,67 @@ const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Refused at the top too, beside unions.
 const REFUSED_BY_OPENAI: [&str; 3] = ["enum", "const", "not"];
 
-/// Branches of a union that are looked at, and how deep they may stand in each other: definitions may lead back to themselves.
-const MOST_BRANCHES: usize = 256;
-const DEEPEST: usize = 8;
+/// Bytes of a schema whose union is taken apart. What is larger becomes any object: no model could read it, and the client's own schema
+/// judges the arguments in the end.
+const LARGEST_UNION: usize = 256 * 1024;
 
-/// One object in place of a union: it names what its branches name. What all of a conjunction demand is demanded, what some of a choice demand
-/// is not.
-fn loosened(schema: &RawValue) -> Option<Box<RawValue>> {
-    let mut top: Map<String, Value> = serde_json::from_str(schema.get()).ok()?;
-    let definitions = top.clone();
-    let mut union =
-        Union { definitions: &definitions, properties: Map::new(), required: Vec::new(), seen: 0 };
-    union.take(&definitions, true, 0);
-    let Union { properties, required, .. } = union;
-    for name in UNIONS.into_iter().chain(REFUSED_BY_OPENAI).chain(["required", "additionalProperties"]) {
-        top.remove(name);
-    }
-    if !required.is_empty() {
-        top.insert("required".to_owned(), required.into());
-    }
-    top.insert("type".to_owned(), "object".into());
-    top.insert("properties".to_owned(), properties.into());
-    serde_json::value::to_raw_value(&top).ok()
+/// What must be known of the top of a schema.
+#[derive(Debug, Default)]
+struct Top<'a> {
+    fields: usize,
+    kind: Option<&'a RawValue>,
+    has_properties: bool,
+    is_union: bool,
+    is_refused_by_openai: bool,
 }
 
-/// What the branches of a union name.
-struct Union<'s> {
-    definitions: &'s Map<String, Value>,
-    properties: Map<String, Value>,
-    required: Vec<Value>,
-    seen: usize,
-}
-
-impl<'s> Union<'s> {
-    /// Takes in a branch and those in it; `must` where its demands hold for every call.
-    fn take(&mut self, branch: &'s Map<String, Value>, must: bool, depth: usize) {
-        self.seen += 1;
-        if self.seen > MOST_BRANCHES || depth > DEEPEST {
-            return;
-        }
-        let defined = branch.get("$ref").and_then(Value::as_str).and_then(|name| self.defined(name));
-        if let Some(defined) = defined {
-            self.take(defined, must, depth + 1);
-        }
-        for (name, one) in branch.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            take_in(&mut self.properties, name, one);
-        }
-        for name in branch.get("required").and_then(Value::as_array).into_iter().flatten().filter(|_| must) {
-            if !self.required.contains(name) {
-                self.required.push(name.clone());
-            }
-        }
-        for name in UNIONS {
-            let branches = branch.get(name).and_then(Value::as_array).into_iter().flatten();
-            for one in branches.filter_map(Value::as_object) {
-                self.take(one, must && name == "allOf", depth + 1);
-            }
-        }
+impl<'a> Top<'a> {
+    /// Of an object; of anything else none.
+    fn of(schema: &'a RawValue) -> Option<Self> {
+        filled(schema.get()).ok()
     }
 
-    /// A definition of the same schema.
-    fn defined(&self, name: &str) -> Option<&'s Map<String, Value>> {
-        let (list, name) = name.strip_prefix("#/")?.split_once('/')?;
-        self.definitions.get(list)?.get(name)?.as_object()
+    const fn is_empty(&self) -> bool {
+        self.fields == 0
+    }
+
+    fn is_object(&self) -> bool {
+        self.kind.is_some_and(|kind| kind.get() == "\"object\"")
     }
 }
 
-/// A field that several branches name may be what any of them says.
-fn take_in(properties: &mut Map<String, Value>, name: &str, one: &Value) {
-    let Some(known) = properties.get_mut(name) else {
-        properties.insert(name.to_owned(), one.clone());
-        return;
-    };
-    if known == one {
-        return;
-    }
-    let several =
-        known.as_object_mut().filter(|known| known.len() == 1).and_then(|known| known.get_mut("anyOf"));
-    match several {
-        Some(Value::Array(all)) if all.contains(one) => {}
-        Some(Value::Array(all)) => all.push(one.clone()),
-        _ => *known = json!({"anyOf": [known.take(), one]}),
+impl<'a> Fields<'a> for Top<'a> {
+    fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        self.fields += 1;
+        self.has_properties |= name == "properties";
+        self.is_union |= UNIONS.contains(&name);
+        self.is_refused_by_openai |= REFUSED_BY_OPENAI.contains(&name);
+        if name == "type" {
+            let kind = map.next_value()?;
+            self.kind.get_or_insert(kind);
+            return Ok(());
+        }
+        skip(map)
     }
 }
 
 fn any_object() -> Box<RawValue> {
-    RawValue::from_string(r#"{"type":"object"}"#.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    constant(r#"{"type":"object"}"#)
+}
+
+/// The same, as every vendor takes it.
+fn object_with_fields() -> Box<RawValue> {
+    constant(r#"{"properties":{},"type":"object"}"#)
+}
+
+fn constant(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn raw(text: &str) -> Box<RawValue> {
@@ -229,6 +199,52 @@ mod tests {
         let constant = raw(r#"{"type":"object","const":{},"properties":{}}"#);
         assert_eq!(input(Some(&constant)).rule, None);
         assert_eq!(openai(&constant).schema.get(), r#"{"properties":{},"type":"object"}"#);
+    }
+
+    /// A choice of so many objects, each with a field of its own.
+    fn choice_of(branches: usize, description: &str) -> Box<RawValue> {
+        let branch = |at| format!(r#"{{"properties":{{"f{at}":{{"type":"string"}}}},"required":["f{at}"]}}"#);
+        let branches: Vec<String> = (0..branches).map(branch).collect();
+        raw(&format!(r#"{{"description":"{description}","oneOf":[{}]}}"#, branches.join(",")))
+    }
+
+    #[test]
+    fn of_a_union_with_too_many_branches_the_first_are_named() {
+        let many = choice_of(1000, "");
+        let fitted: Value = serde_json::from_str(input(Some(&many)).schema.get()).unwrap();
+        // The top is one of those that are looked at.
+        assert_eq!(fitted["properties"].as_object().unwrap().len(), 255);
+        assert_eq!(fitted.get("required"), None);
+    }
+
+    #[test]
+    fn a_union_too_large_to_be_of_use_is_not_taken_apart() {
+        let fits = choice_of(2, &"x".repeat(LARGEST_UNION - 1000));
+        assert!(input(Some(&fits)).schema.get().contains("\"f1\""));
+        let large = choice_of(2, &"x".repeat(LARGEST_UNION));
+        for fitted in [input(Some(&large)), openai(&large)] {
+            assert_eq!(
+                (fitted.schema.get(), fitted.rule),
+                (r#"{"properties":{},"type":"object"}"#, Some("loosen_union_schema"))
+            );
+        }
+        // Without a union there is nothing to take apart.
+        let plain =
+            raw(&format!(r#"{{"type":"object","properties":{{}},"title":"{}"}}"#, "x".repeat(LARGEST_UNION)));
+        assert!(matches!(openai(&plain), Input { schema: Cow::Borrowed(_), rule: None }));
+    }
+
+    /// Each would be read 256 times if they were taken in wherever they are named.
+    #[test]
+    fn definitions_that_lead_to_each_other_are_taken_in_once() {
+        let both = raw(
+            r##"{"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"allOf":[{"$ref":"#/$defs/b"}],"$defs":{
+            "a":{"properties":{"x":{}},"anyOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/a"}]},
+            "b":{"properties":{"y":{}},"required":["y"],"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]}}}"##,
+        );
+        let fitted: Value = serde_json::from_str(input(Some(&both)).schema.get()).unwrap();
+        assert_eq!(fitted["properties"], json!({"x": {}, "y": {}}));
+        assert_eq!(fitted["required"], json!(["y"]));
     }
 
     #[test]

@@ -94,6 +94,10 @@ pub enum Expected {
     Contents,
     /// A text, or a list of items.
     TextOrItems,
+    /// A whole number from 1.
+    Count,
+    /// A number from 0.
+    Level,
 }
 
 impl Expected {
@@ -106,6 +110,8 @@ impl Expected {
             Self::Messages => "messages",
             Self::Contents => "contents",
             Self::TextOrItems => "text_or_items",
+            Self::Count => "count",
+            Self::Level => "level",
         }
     }
 }
@@ -118,6 +124,8 @@ impl fmt::Display for Expected {
             Self::Messages => "a list of messages",
             Self::Contents => "a list of contents",
             Self::TextOrItems => "a text or a list of items",
+            Self::Count => "a whole number from 1",
+            Self::Level => "a number from 0",
         })
     }
 }

@@ -29,6 +29,7 @@ mod json;
 mod lenient;
 mod malformed;
 pub mod messages;
+mod numbers;
 mod raw;
 pub mod responses;
 mod splice;

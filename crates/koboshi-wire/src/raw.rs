@@ -4,9 +4,9 @@
 //! characters in any text. Values stay raw until asked for; `null` counts as absent, and of a key that comes twice the last counts.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::intake::fields;
@@ -26,6 +26,11 @@ impl<'a> Raw<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let (_, raw) = self.0.iter().rev().find(|(known, _)| known == name)?;
         Some(*raw).filter(|raw| raw.get() != "null")
+    }
+
+    /// Whether there is a field of this name, `null` or not.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name)
     }
 
     /// A field that is a text.
@@ -72,9 +77,61 @@ pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str::<List<&RawValue>>(raw.get()).ok().map(|List(all)| all)
 }
 
-/// Whether a text is a JSON object, to any reader.
+/// Whether a text is a JSON object, to any reader: numbers that fit, whole characters, not too deep. Arguments may be as large as a body,
+/// so no tree is made of them.
 pub(crate) fn is_object(text: &str) -> bool {
-    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+    text.trim_ascii_start().starts_with('{') && serde_json::from_str::<Sound>(text).is_ok()
+}
+
+/// A value that every reader takes, looked at and forgotten.
+struct Sound;
+
+impl<'a> Visitor<'a> for Sound {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
+}
+
+impl<'a> Deserialize<'a> for Sound {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
 }
 
 /// A number that the type can hold.
@@ -88,5 +145,24 @@ pub(crate) fn flag(raw: &RawValue) -> Option<bool> {
         "true" => Some(true),
         "false" => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::is_object;
+
+    #[test]
+    fn an_object_is_one_for_every_reader_or_it_is_none() {
+        for text in [
+            "{}", " {\"a\":[1,-2,1.5e3,null,true,\"\\ud83d\\ude00\",{}]}\n", "[]", "1", "", "{", "{}x",
+            "{\"a\":1e999}", "{\"a\":\"\\ud83d\"}", "{\"\\ud83d\":1}", "{\"a\":01}", "{1:2}", "\"{}\"",
+        ] {
+            let as_a_tree = serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
+            assert_eq!(is_object(text), as_a_tree, "{text}");
+        }
+        assert!(!is_object(&"{\"a\":".repeat(100_000)), "however deep");
     }
 }

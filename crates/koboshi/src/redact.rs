@@ -11,10 +11,12 @@
 //! none may wait for a far-away end, which gives the two promises: redacting twice changes nothing, and
 //! hostile text costs no more than linear time.
 //!
-//! It deliberately guesses nothing from randomness alone: request ids, UUIDs, hashes and model names are what
-//! an operator needs to see, and they look just like secrets. A secret without a known shape and without a
-//! name in front of it therefore stays.
+//! What lies between two secrets is then searched for those that nothing announces (`redact/bare.rs`): long random
+//! runs, card numbers, keys of our own. Request ids, UUIDs, hashes and model names look much like them and are what an
+//! operator needs to see: a run that a word in front of it explains stays, and a short one too.
 
+mod bare;
+mod echo;
 mod rules;
 mod value;
 
@@ -27,6 +29,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+pub use echo::without_echoes;
 use rules::{RULES, Rule};
 
 /// How every mark begins; the label and `]` follow.
@@ -166,11 +169,26 @@ fn for_each_hit(any: &Regex, text: &str, mut act: impl FnMut(Hit)) {
     while pos < text.len() {
         let (piece_end, next) = next_mark(text, pos);
         let marked = next > piece_end;
-        while let Some(hit) = find(any, text.get(..piece_end).unwrap_or_default(), pos, marked) {
+        let piece = text.get(..piece_end).unwrap_or_default();
+        while let Some(hit) = find(any, piece, pos, marked) {
+            for_each_bare(text, pos..hit.start, &mut act);
             pos = hit.end;
             act(hit);
         }
+        for_each_bare(text, pos..piece_end, &mut act);
         pos = next;
+    }
+}
+
+/// Finds the secrets that nothing announces, in a part that is read on its own.
+fn for_each_bare(text: &str, part: Range<usize>, act: &mut impl FnMut(Hit)) {
+    let alone = text.get(part.clone()).unwrap_or_default();
+    let mut at = 0;
+    // Each time from the last one on: that is how it is read the next time, when a mark stands there.
+    while let Some((found, label)) = alone.get(at..).and_then(bare::find) {
+        let start = part.start + at;
+        act(Hit { start: start + found.start, end: start + found.end, label });
+        at += found.end;
     }
 }
 

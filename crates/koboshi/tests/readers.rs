@@ -9,6 +9,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{AgentLog, Answer, Classifier, Rules, ToolOutput};
 use koboshi::fault::{Confidence, Fault, Kind, Scope, Sub};
 use koboshi::wait::Form;
+use serde_json::json;
 
 static CLASSIFIER: LazyLock<Classifier> =
     LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
@@ -473,4 +474,24 @@ fn a_read_timeout_is_no_idle_one() {
     }
     let idle = classifier().transport("stream idle timeout: no data for 60s", &now());
     assert_eq!((idle.kind, idle.sub), (Kind::Timeout, Some(Sub::Idle)));
+}
+
+/// A prompt is nobody's business but its author's, and what a fault says is kept in logs and journals.
+#[test]
+fn what_a_provider_repeats_of_a_prompt_is_not_kept() {
+    let prompt = "Once upon a time there was a doll that always got up again, and nobody was to know of it before the night was over. "
+        .repeat(3);
+    let bodies = [
+        json!({"detail": [{"type": "missing", "loc": ["body", "messages"], "msg": "Field required", "input": {"model": "m", "prompt": prompt}}]}),
+        json!({"detail": [{"type": "string_type", "loc": ["body", 1], "msg": "Input should be a valid string", "input": prompt}]}),
+        json!({"error": {"message": format!("Invalid value: '{prompt}'. Supported values are: 'text'."), "type": "invalid_request_error"}}),
+        json!({"object": "error", "message": format!("[{{'type': 'extra', 'msg': 'not permitted', 'input': '{prompt}'}}]"), "code": 400}),
+        json!({"message": format!("1 validation error\n  [type=string_type, input_value='{prompt}', input_type=str]")}),
+    ];
+    for body in bodies {
+        let text = body.to_string();
+        let answer = Answer { status: Some(400), body: &text, ..Answer::default() };
+        let fault = classifier().answer(&answer, &now()).unwrap();
+        assert!(!fault.detail.contains("doll") && !fault.detail.is_empty(), "{text}: {}", fault.detail);
+    }
 }

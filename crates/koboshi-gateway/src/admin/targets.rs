@@ -166,7 +166,7 @@ pub(super) fn view(world: &World, target: &Target) -> TargetView {
         target: target.name.to_string(),
         key: target.scopes.target.as_ref().map(ToString::to_string),
         provider: target.provider.name.to_string(),
-        model: target.model.to_string(),
+        model: target.shown_model.to_string(),
         health,
         why,
         attempts: target.meters.attempts.get(),

@@ -29,6 +29,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use crate::learn::remedy_name;
 use crate::reply::Disclosure;
+use crate::shown;
 use crate::stake::Withdrawn;
 use crate::story::Story;
 use crate::target::Target;
@@ -111,7 +112,7 @@ impl Trace {
 
     /// The model that the client wants.
     pub(crate) fn asks_for(&self, model: &str) {
-        self.see(|seen| seen.model = model.chars().take(LONGEST_NAME).collect());
+        self.see(|seen| seen.model = shown::model(model).chars().take(LONGEST_NAME).collect());
     }
 
     /// A head was made; the last one counts.
@@ -137,7 +138,7 @@ impl Trace {
             more.extend(tokens(&usage));
         }
         self.see(|seen| {
-            seen.served_by = Some((Arc::clone(&target.provider.name), Arc::clone(&target.model)));
+            seen.served_by = Some((Arc::clone(&target.provider.name), Arc::clone(&target.shown_model)));
             if let Some(usage) = usage {
                 seen.usage = Some(seen.usage.unwrap_or_default().plus(usage));
             }
@@ -182,7 +183,7 @@ impl Root {
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", self.operation),
             KeyValue::new("gen_ai.provider.name", Arc::clone(&target.provider.name)),
-            KeyValue::new("gen_ai.request.model", Arc::clone(&target.model)),
+            KeyValue::new("gen_ai.request.model", Arc::clone(&target.shown_model)),
             KeyValue::new("koboshi.target", Arc::clone(&target.name)),
         ];
         if number > 1 {
@@ -193,7 +194,7 @@ impl Root {
             attributes.push(KeyValue::new("server.port", i64::from(origin.port())));
         }
         attributes.extend(more);
-        let name = format!("{} {}", self.operation, target.model);
+        let name = format!("{} {}", self.operation, target.shown_model);
         let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
         self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }

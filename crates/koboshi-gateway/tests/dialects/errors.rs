@@ -119,6 +119,35 @@ fn what_no_target_can_be_told_is_named() {
 }
 
 #[test]
+fn a_limit_that_cannot_be_read_is_the_clients_to_correct_unless_its_own_dialect_is_spoken() {
+    let odd = |field: &str| if field == "temperature" { json!("warm") } else { json!(-1) };
+    for (dialect, upstream, field) in [
+        (Dialect::Chat, Dialect::Messages, "max_tokens"),
+        (Dialect::Chat, Dialect::Gemini, "max_completion_tokens"),
+        (Dialect::Messages, Dialect::Chat, "max_tokens"),
+        (Dialect::Responses, Dialect::Messages, "max_output_tokens"),
+        (Dialect::Responses, Dialect::Chat, "temperature"),
+        (Dialect::Gemini, Dialect::Chat, "generationConfig.maxOutputTokens"),
+    ] {
+        let (path, mut body) = question(dialect, "hello", false);
+        match field.split_once('.') {
+            Some((config, field)) => body[config] = json!({ field: odd(field) }),
+            None => body[field] = odd(field),
+        }
+        let translating = stage(upstream, &["one/ok"], |_| {});
+        let answer = ask(&translating, &(path.clone(), body.clone()));
+        assert_eq!((answer.status, translating.calls()), (400, (0, 0)), "{dialect:?} {answer:?}");
+        let error = error(dialect, &answer.json());
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(field) && message.contains("number"), "{message}");
+        // Its own provider may know what is meant by it.
+        let own = stage(dialect, &["one/ok"], |_| {});
+        ask(&own, &(path, body));
+        assert_eq!(own.calls(), (1, 0), "{dialect:?}");
+    }
+}
+
+#[test]
 fn a_wrong_request_is_told_in_the_words_of_its_dialect() {
     let stage = Stage::of(&["one/ok"]);
     for (dialect, path, body) in [

@@ -70,7 +70,8 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
     guard-note-width guard-note-width-only guard-note-stop \
     serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
-    expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items";
+    expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items expected-count \
+    expected-level";
 
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
 const OWN: &str = "provider-internal refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \

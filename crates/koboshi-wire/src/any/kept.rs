@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::request::Request;
 use crate::dialect::Dialect;
 use crate::form::Form;
+use crate::numbers;
 use crate::splice::quoted;
 
 /// In Messages these belong to what is made anew: whether there is thinking, and its traces in the conversation.
@@ -25,7 +26,8 @@ impl<'a> Kept<'a> {
         let mut kept = Vec::new();
         let made_anew: &[&str] = if request.dialect() == Dialect::Messages { &MADE_ANEW } else { &[] };
         form.left.retain(|left| {
-            let is_whole = left.droppable || left.rule == "needs_logprobs";
+            let is_whole =
+                left.droppable || left.rule == "needs_logprobs" || passes(left.rule, request.dialect());
             let found = request.raw(&left.at).filter(|_| is_whole && !made_anew.contains(&left.at.as_str()));
             if let Some(raw) = found {
                 kept.push((left.at.clone(), raw));
@@ -48,4 +50,9 @@ impl<'a> Kept<'a> {
         all.extend_from_slice(rest);
         all.into()
     }
+}
+
+/// Whether a number that we cannot read goes back to the client's own vendor. Messages has no request without a limit: one is written anew.
+fn passes(rule: &str, dialect: Dialect) -> bool {
+    rule == numbers::RULE && dialect != Dialect::Messages
 }

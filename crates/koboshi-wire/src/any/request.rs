@@ -9,6 +9,7 @@ use crate::dialect::Dialect;
 use crate::form::{Form, GuardCall, Needs, Part, Role};
 use crate::gemini::GeminiRequest;
 use crate::messages::MessagesRequest;
+use crate::numbers;
 use crate::responses::ResponsesRequest;
 use crate::{IntakeError, chat};
 
@@ -132,6 +133,15 @@ impl<'a> Request<'a> {
         match self {
             Self::Chat(request) => request.max_output(),
             _ => self.known_form().and_then(|form| form.max_output),
+        }
+    }
+
+    /// A limit or a level that says nothing. A target of the client's own dialect gets it as it is, no other one can.
+    #[must_use]
+    pub fn unreadable_number(&self) -> Option<IntakeError> {
+        match self {
+            Self::Chat(request) => request.unreadable_number(),
+            _ => self.known_form().and_then(|form| numbers::noted(&form.left)),
         }
     }
 

@@ -9,10 +9,11 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::request::ChatRequest;
+use super::request::{ChatRequest, NUMBERS};
 use super::turns::Talk;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Number, is_full, text_of};
+use crate::numbers;
 use crate::raw::{Raw, flag, list, number};
 
 /// Fields that have a place in the form, or none to need.
@@ -179,6 +180,9 @@ impl<'a> ChatRequest<'a> {
             Some(text) => vec![text],
             None => list(raw).unwrap_or_default().into_iter().filter_map(text_of).collect(),
         });
+        for name in NUMBERS {
+            numbers::check_raw(name, self.raw(name), left);
+        }
         let answers = Some(self.n()).filter(|count| *count > 1);
         if answers.is_some() {
             left.push(Left::needed("needs_answers", "n"));

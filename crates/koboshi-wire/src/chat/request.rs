@@ -17,6 +17,7 @@ use super::tools::{Offer, kind_of};
 use crate::form::{BYTES_PER_TOKEN, TOKENS_OF_ENCODED};
 use crate::intake::{after_spaces, fields, metadata_of, stream_of};
 use crate::lenient::{List, Number, Object, is_full, text_of};
+use crate::numbers;
 use crate::splice::place;
 
 pub use super::message::{Message, Role};
@@ -46,6 +47,9 @@ pub struct ChatRequest<'a> {
     start: usize,
     pub(super) messages: Vec<Message<'a>>,
 }
+
+/// The numbers that have to be understood where a request is translated.
+pub(super) const NUMBERS: [&str; 5] = ["max_completion_tokens", "max_tokens", "n", "temperature", "top_p"];
 
 impl<'a> ChatRequest<'a> {
     /// Reads a request.
@@ -134,6 +138,11 @@ impl<'a> ChatRequest<'a> {
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.top.get(name)
+    }
+
+    /// A limit or a level that says nothing, in the way of a translation.
+    pub(crate) fn unreadable_number(&self) -> Option<IntakeError> {
+        NUMBERS.into_iter().find_map(|name| numbers::error(name, self.raw(name)?.get()))
     }
 
     fn number(&self, name: &str) -> Option<u64> {

@@ -222,6 +222,12 @@ pub struct Written {
 
 /// What a tool that takes an object sees in place of free text.
 pub mod free_text {
+    use std::borrow::Cow;
+
+    use serde_json::value::RawValue;
+
+    use crate::raw::Raw;
+
     /// The one field.
     pub const FIELD: &str = "input";
     /// Its schema.
@@ -236,8 +242,8 @@ pub mod free_text {
     /// The free text of such arguments; none if they are something else.
     #[must_use]
     pub fn unwrapped(arguments: &str) -> Option<String> {
-        let value: serde_json::Value = serde_json::from_str(arguments).ok()?;
-        Some(value.get(FIELD)?.as_str()?.to_owned())
+        let arguments = serde_json::from_str::<&RawValue>(arguments).ok()?;
+        Raw::of(arguments)?.text(FIELD).map(Cow::into_owned)
     }
 }
 

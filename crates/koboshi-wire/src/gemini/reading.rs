@@ -114,7 +114,8 @@ pub(super) fn count(raw: &RawValue) -> Option<u64> {
     whole(raw).and_then(|number| u64::try_from(number).ok())
 }
 
-fn written(raw: &RawValue) -> Cow<'_, str> {
+/// A number as it is written, be it as a text.
+pub(super) fn written(raw: &RawValue) -> Cow<'_, str> {
     text_of(raw).unwrap_or(Cow::Borrowed(raw.get()))
 }
 

@@ -9,10 +9,11 @@ use std::collections::HashSet;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::reading::{Node, camel, count, is_named, many, number, whole};
+use super::reading::{Node, camel, count, is_named, many, number, whole, written};
 use super::schema::json_schema;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Fields, is_full, text_of};
+use crate::numbers;
 
 /// The tools.
 pub(super) fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
@@ -133,8 +134,12 @@ impl<'a> Fields<'a> for Generation<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let raw: &'a RawValue = map.next_value()?;
         let given = Some(raw).filter(|raw| raw.get() != "null");
+        let camel = camel(name);
+        if let (Some(at), Some(raw)) = (number_named(&camel), given) {
+            numbers::check(at, &written(raw), &mut self.left);
+        }
         let Self { sampling, shape, .. } = self;
-        match camel(name).as_ref() {
+        match camel.as_ref() {
             "temperature" => sampling.temperature = number(raw),
             "topP" => sampling.top_p = number(raw),
             "topK" => sampling.top_k = count(raw),
@@ -158,6 +163,17 @@ impl<'a> Fields<'a> for Generation<'a> {
         }
         Ok(())
     }
+}
+
+/// The place of a number that has to be understood.
+fn number_named(camel: &str) -> Option<&'static str> {
+    Some(match camel {
+        "maxOutputTokens" => "generationConfig.maxOutputTokens",
+        "candidateCount" => "generationConfig.candidateCount",
+        "temperature" => "generationConfig.temperature",
+        "topP" => "generationConfig.topP",
+        _ => return None,
+    })
 }
 
 /// What has no place.

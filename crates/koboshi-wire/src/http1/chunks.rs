@@ -1,7 +1,7 @@
 //! Reads a body that comes in chunks.
 //!
-//! A state for each place where the bytes may be cut. Extensions and trailers are passed over, up to a limit; a bare line feed in place of a
-//! line end is refused, because others read it differently.
+//! A state for each place where the bytes may be cut. Extensions and trailers are passed over, up to a limit, once they are seen to be
+//! some; a bare line feed in place of a line end is refused. Others might read either differently.
 
 use bytes::{Buf, BytesMut};
 
@@ -22,7 +22,11 @@ enum At {
         size: u64,
         digits: u8,
     },
-    /// Behind it.
+    /// Behind it, where only spaces may stand before an extension.
+    SizeSpace {
+        size: u64,
+    },
+    /// In an extension.
     Extension {
         size: u64,
     },
@@ -39,6 +43,7 @@ enum At {
     DataLf,
     /// At the beginning of a trailer, or of the last line end.
     TrailerStart,
+    TrailerName,
     Trailer,
     TrailerLf,
     LastLf,
@@ -100,8 +105,11 @@ impl Chunks {
 
     fn after(&mut self, byte: u8) -> Result<At, Broken> {
         let next = match (self.at, byte) {
-            (At::Size { digits: 1.., size }, b'\r') => At::SizeEnd { size },
-            (At::Size { digits: 1.., size }, b';' | b' ' | b'\t') => At::Extension { size },
+            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b'\r') => At::SizeEnd { size },
+            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b';') => At::Extension { size },
+            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b' ' | b'\t') => {
+                self.besides(At::SizeSpace { size })?
+            }
             (At::Size { size, digits }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(Broken)?;
                 // Sixteen digits would not fit.
@@ -111,7 +119,7 @@ impl Chunks {
                 At::Size { size: size * 16 + u64::from(digit), digits: digits + 1 }
             }
             (At::Extension { size }, b'\r') => At::SizeEnd { size },
-            (At::Extension { .. } | At::Trailer, b'\n') => return Err(Broken),
+            (At::Extension { .. }, b'\n') => return Err(Broken),
             (At::Extension { size }, _) => self.besides(At::Extension { size })?,
             (At::SizeEnd { size: 0 }, b'\n') | (At::TrailerLf, b'\n') => At::TrailerStart,
             (At::SizeEnd { size }, b'\n') => At::Data { left: size },
@@ -119,7 +127,9 @@ impl Chunks {
             (At::DataLf, b'\n') => At::Size { size: 0, digits: 0 },
             (At::TrailerStart, b'\r') => At::LastLf,
             (At::Trailer, b'\r') => At::TrailerLf,
-            (At::TrailerStart | At::Trailer, _) => self.besides(At::Trailer)?,
+            (At::TrailerName, b':') => self.besides(At::Trailer)?,
+            (At::TrailerStart | At::TrailerName, _) if is_of_a_name(byte) => self.besides(At::TrailerName)?,
+            (At::Trailer, b'\t' | b' '..=b'~' | 0x80..) => self.besides(At::Trailer)?,
             (At::LastLf, b'\n') => At::Done,
             _ => return Err(Broken),
         };
@@ -130,6 +140,11 @@ impl Chunks {
         self.besides += 1;
         if self.besides > MOST_BESIDES { Err(Broken) } else { Ok(next) }
     }
+}
+
+/// Whether this may stand in the name of a header.
+fn is_of_a_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]
@@ -158,7 +173,9 @@ mod tests {
     fn what_is_no_chunk_is_refused() {
         for text in [
             "\r\n", "zz\r\n", "-1\r\n", "5\nhello", "5\r\nhelloX", "5\r\nhello\n", "0x5\r\n", "5\r\rh",
-            "fffffffffffffffff\r\n", "0\r\nA: b\n\r\n", "5;a\n",
+            "fffffffffffffffff\r\n", "0\r\nA: b\n\r\n", "5;a\n", "5 5\r\nhello", "5 a=b\r\nhello",
+            "0\r\nnot a trailer\r\n\r\n", "0\r\n: x\r\n\r\n", "0\r\nA : x\r\n\r\n", "0\r\nA: \0\r\n\r\n",
+            "0\r\nA: b\r\n folded\r\n\r\n",
         ] {
             assert_eq!(read(text, 1), Err(Broken), "{text:?}");
             assert_eq!(read(text, 100), Err(Broken), "{text:?}");

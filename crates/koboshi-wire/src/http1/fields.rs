@@ -58,6 +58,14 @@ impl Fields {
         self.pairs_of(|_| true)
     }
 
+    /// All, also those that are no plain text.
+    pub fn every(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let pair = |(name, value): &(Range<u32>, Range<u32>)| {
+            Some((std::str::from_utf8(self.piece(name)?).ok()?, self.piece(value)?))
+        };
+        self.places.iter().filter_map(pair)
+    }
+
     /// Those whose names are looked for. The others are not even read.
     pub fn pairs_of(&self, is: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = (&str, &str)> {
         let pair = move |(name, value): &(Range<u32>, Range<u32>)| {

@@ -2,8 +2,10 @@
 
 use std::mem::MaybeUninit;
 
-use http::{Method, Version};
+use http::uri::PathAndQuery;
+use http::{Method, Uri, Version};
 use httparse::{Header, ParserConfig, Status};
+use memchr::memchr2_iter;
 
 use super::fields::Fields;
 
@@ -11,6 +13,9 @@ use super::fields::Fields;
 pub(super) const MOST_HEADERS: usize = 200;
 /// Bytes of a head; more are refused.
 pub const LARGEST: usize = 64 * 1024;
+
+/// The largest number that a body's length can be said by. Others keep the last few for meanings of their own.
+const LONGEST_BODY: u64 = u64::MAX >> 1;
 
 /// The head of a request.
 #[derive(Debug, Clone)]
@@ -21,9 +26,7 @@ pub struct Head {
     pub version: Version,
     /// Host and port where the target is a whole address.
     authority: Option<String>,
-    /// The path, and behind it what follows the question mark.
-    target: String,
-    path: usize,
+    target: PathAndQuery,
     /// The headers.
     pub fields: Fields,
     /// How the body comes.
@@ -63,6 +66,8 @@ const fn bad(message: &'static str) -> BadHead {
 const TOO_LARGE: BadHead =
     BadHead { status: 431, message: "the headers of this request are too many or too long" };
 
+const ODD_LINE_END: BadHead = bad("a line of the head ends without CR LF");
+
 impl Head {
     /// The head at the beginning of this text and its length, if all of it is there.
     ///
@@ -74,8 +79,10 @@ impl Head {
         let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, &mut room);
         let length = match parsed {
             Ok(Status::Complete(length)) if length > LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Complete(length)) if has_odd_line_end(text, length) => return Err(ODD_LINE_END),
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if text.len() >= LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Partial) if has_odd_line_end(text, text.len()) => return Err(ODD_LINE_END),
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(TOO_LARGE),
             Err(httparse::Error::Version) => return Err(bad("only HTTP/1.0 and HTTP/1.1 are spoken here")),
@@ -88,8 +95,7 @@ impl Head {
         let version = if version == 1 { Version::HTTP_11 } else { Version::HTTP_10 };
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| bad("this method is none"))?;
         let authority = authority_in(target).map(str::to_owned);
-        let target = own_part(target).to_owned();
-        let path = target.find('?').unwrap_or(target.len());
+        let target = own_part(target).ok_or(bad("the target of this request is no path and no address"))?;
         let fields = Fields::found(text.get(..length).unwrap_or_default(), request.headers);
         let head = Self {
             coming: coming(&fields, version)?,
@@ -100,7 +106,6 @@ impl Head {
             version,
             authority,
             target,
-            path,
             fields,
         };
         Ok(Some((head, length)))
@@ -109,7 +114,7 @@ impl Head {
     /// The path that is asked for.
     #[must_use]
     pub fn path(&self) -> &str {
-        self.target.get(..self.path).unwrap_or_default()
+        self.target.path()
     }
 
     /// Host and port, where the request was for a whole address and not for a path alone.
@@ -121,17 +126,35 @@ impl Head {
     /// What follows the question mark.
     #[must_use]
     pub fn query(&self) -> &str {
-        self.target.get(self.path + 1..).unwrap_or_default()
+        self.target.query().unwrap_or_default()
     }
 }
 
-/// Path and query. A proxy may be asked for a whole address.
-fn own_part(target: &str) -> &str {
-    if target.starts_with('/') {
-        return target;
+/// Path and query. A proxy may be asked for a whole address. What follows a `#` belongs to nobody but the client: a target has none.
+fn own_part(target: &str) -> Option<PathAndQuery> {
+    if target.contains('#') {
+        return None;
     }
-    let rest = target.split_once("://").map_or("", |(_, rest)| rest);
-    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+    if target.starts_with('/') {
+        return PathAndQuery::try_from(target).ok();
+    }
+    let address = Uri::try_from(target).ok()?.into_parts();
+    match address.path_and_query {
+        Some(asked) if asked.as_str().starts_with('/') => Some(asked),
+        Some(asked) => PathAndQuery::try_from(format!("/?{}", asked.query().unwrap_or_default())).ok(),
+        None => Some(PathAndQuery::from_static("/")),
+    }
+}
+
+/// Whether a CR or an LF stands alone in a head of this length at the beginning of this text. httparse takes an LF alone for the end of a
+/// line; whoever stands in front of us may have taken it for a part of one. A CR at the very end of the text may still get its LF.
+pub(super) fn has_odd_line_end(text: &[u8], length: usize) -> bool {
+    let head = text.get(..length).unwrap_or_default();
+    let follows_cr = |at: usize| at.checked_sub(1).and_then(|before| head.get(before)) == Some(&b'\r');
+    memchr2_iter(b'\r', b'\n', head).any(|at| match head.get(at) {
+        Some(b'\n') => !follows_cr(at),
+        _ => head.get(at + 1).is_some_and(|next| *next != b'\n'),
+    })
 }
 
 /// Host and port of a whole address.
@@ -163,7 +186,8 @@ fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
 pub(super) fn length_of(fields: &Fields) -> Result<Option<u64>, BadHead> {
     let mut length = None;
     for value in fields.all("content-length") {
-        let said = number(value).ok_or(bad("content-length must be a number"))?;
+        let said = number(value).filter(|said| *said <= LONGEST_BODY);
+        let said = said.ok_or(bad("content-length must be a number"))?;
         if length.is_some_and(|known| known != said) {
             return Err(bad("two different values of content-length"));
         }
@@ -188,7 +212,8 @@ pub(super) fn stays(fields: &Fields, version: Version) -> bool {
                 .any(|one| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
         })
     };
-    if version == Version::HTTP_11 { !says("close") } else { says("keep-alive") }
+    // Whoever says both is taken at the word that harms nobody.
+    !says("close") && (version == Version::HTTP_11 || says("keep-alive"))
 }
 
 #[cfg(test)]
@@ -221,11 +246,23 @@ mod tests {
 
     #[test]
     fn addresses_and_stars_have_a_path_too() {
-        for (target, path, query) in
-            [("http://a.b:1/v1/x?y", "/v1/x", "y"), ("http://a.b", "/", ""), ("*", "/", ""), ("/", "/", "")]
-        {
+        for (target, path, query) in [
+            ("http://a.b:1/v1/x?y", "/v1/x", "y"),
+            ("http://a.b?y", "/", "y"),
+            ("http://a.b", "/", ""),
+            ("*", "/", ""),
+            ("/", "/", ""),
+        ] {
             let head = head(&format!("GET {target} HTTP/1.1\r\n\r\n")).unwrap();
             assert_eq!((head.path(), head.query()), (path, query), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_a_path_or_an_address() {
+        for target in ["/a#b", ":/", "/a<b", "http://a.b/x#", "x y"] {
+            let refused = Head::parse(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes());
+            assert_eq!(refused.map(|_| ()).unwrap_err().status, 400, "{target}");
         }
     }
 
@@ -236,6 +273,7 @@ mod tests {
             ("1.1", "Connection: foo, Close\r\n", false),
             ("1.0", "", false),
             ("1.0", "connection: keep-alive\r\n", true),
+            ("1.0", "connection: keep-alive\r\nconnection: close\r\n", false),
         ] {
             let head = head(&format!("GET / HTTP/{version}\r\n{header}\r\n")).unwrap();
             assert_eq!(head.stays, stays, "{version} {header}");
@@ -251,6 +289,7 @@ mod tests {
             "content-length: 5, 5\r\n",
             "content-length: \r\n",
             "content-length: 99999999999999999999\r\n",
+            "content-length: 18446744073709551615\r\n",
             "transfer-encoding: gzip, chunked\r\n",
             "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
             "transfer-encoding: identity\r\n",
@@ -263,6 +302,26 @@ mod tests {
         assert_eq!(head("POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n").unwrap_err().status, 400);
         let same = head("POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\n").unwrap();
         assert_eq!(same.coming, Coming::Length(5));
+    }
+
+    /// Whoever stands in front of us may have read it as one line.
+    #[test]
+    fn a_line_feed_or_a_carriage_return_alone_ends_no_line() {
+        for text in [
+            "POST / HTTP/1.1\r\nX: a\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\n\n",
+            "\nPOST / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nX: a\rTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\rHost: a\r\n\r\n",
+            // Not complete, but it can become no head any more.
+            "POST / HTTP/1.1\r\nX: a\nTransfer-Enc",
+        ] {
+            let refused = Head::parse(text.as_bytes()).map(|_| ()).unwrap_err();
+            assert_eq!(refused.status, 400, "{text:?}");
+        }
+        assert!(head("\r\n\r\nGET / HTTP/1.1\r\n\r\nbody\nwith\rboth").is_ok());
     }
 
     #[test]

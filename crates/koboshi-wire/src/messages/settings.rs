@@ -9,6 +9,7 @@ use super::message::{full, some};
 use crate::form::{Choice, Form, Left, Output, Thinking, Tool, ToolInput};
 use crate::intake::fields;
 use crate::lenient::{List, Number, is_full, text_of};
+use crate::numbers;
 
 type Fields<'a> = [(Cow<'a, str>, &'a RawValue)];
 
@@ -20,6 +21,9 @@ pub(super) fn read<'a>(all: &Fields<'a>, form: &mut Form<'a>) {
     let mut effort = None;
     for (name, raw) in all {
         let Some(raw) = some(raw) else { continue };
+        if matches!(name.as_ref(), "max_tokens" | "temperature" | "top_p") {
+            numbers::check(name, raw.get(), &mut form.left);
+        }
         match name.as_ref() {
             "model" | "messages" | "stream" | "system" => {}
             "max_tokens" => form.max_output = number(raw),

@@ -7,10 +7,14 @@ use serde_json::value::RawValue;
 
 use crate::form::{Effort, Form, Left, Output, Thinking};
 use crate::lenient::{Number, text_of};
+use crate::numbers;
 use crate::raw::{Raw, flag, list};
 
 /// Reads one field of the top level. Those that are read elsewhere are passed over.
 pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>) {
+    if matches!(name, "temperature" | "top_p" | "max_output_tokens") {
+        numbers::check_raw(name, Some(raw), &mut form.left);
+    }
     let left = match name {
         "model" | "stream" | "input" | "instructions" | "tools" | "tool_choice" => return,
         "parallel_tool_calls" => return form.parallel = flag(raw),

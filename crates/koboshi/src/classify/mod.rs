@@ -27,7 +27,7 @@ mod tool;
 use jiff::Zoned;
 use jiff::tz::TimeZoneDatabase;
 
-use crate::redact::Redactor;
+use crate::redact::{Redactor, without_echoes};
 use crate::wait::Clock;
 
 pub use answer::{Answer, OWN_ERROR};
@@ -92,6 +92,11 @@ impl Classifier {
 
     fn clock<'a>(&'a self, now: &'a Zoned) -> Clock<'a> {
         Clock { now, zones: &self.zones }
+    }
+
+    /// Words of a provider, fit to be kept: without what they repeat of the request.
+    fn said(&self, text: &str) -> String {
+        self.detail(&without_echoes(text))
     }
 
     /// Words of the other side, fit to be kept.

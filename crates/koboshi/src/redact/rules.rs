@@ -140,5 +140,5 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Whether a mark with this label is one of ours.
 pub(super) fn is_label(label: &str) -> bool {
-    label == "text" || RULES.iter().any(|rule| rule.label == label)
+    label == "text" || super::bare::LABELS.contains(&label) || RULES.iter().any(|rule| rule.label == label)
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use regex::Regex;
 
+use super::bare::{distinct, is_mixed};
 use super::rules::RULES;
 use super::{Redactor, shorten};
 
@@ -164,6 +165,14 @@ fn ordinary_text_stays() {
         "model: gpt-4o-2024-08-06, claude-sonnet-4-5-20250929, gemini-2.5-flash, claude-3-5-sonnet@20240620",
         "organization org-AbCdEfGh01234567 on tokens per min (TPM): Limit 30000",
         "commit b08825e0a1b2c3d4e5f60718293a4b5c6d7e8f90",
+        "image@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 digest=9f86d081884c7d659a2feaa0c55ad015",
+        "x-request-id: 4bf92f3577b34da6a3ce929d0e0e4736 \"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\" requestId=4bf92f3577b34da6a3ce929d0e0e4736",
+        "resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b chatcmpl-kbs-19a8f3b2c41-1f2e-3a kbs-19a8f3b2c41-1f2e-3a KBS-3002",
+        "meta-llama/Meta-Llama-3-70B-Instruct-Turbo-Lite and accounts/fireworks/models/llama-v3p1-405b-instruct-long-name",
+        "/usr/local/lib/python3.12/site-packages/openai/_base_client/AbstractSingletonProxyFactoryBean2.java",
+        "at 1763359200000 (1763359200000000 µs), 20251117103000123, 00000000000000000000000000000000, 0.4111111111111111",
+        "integrity sha512-oeH8l7dGqvxUVtOhGbUTB5EnzY6zXRG9UpqDzKhPDk8H1ghV0Dg6TWrLhGzVkUVd8yBOBCOMnrrQlNXLaZgFEQ==",
+        "ids 4012888888881882, 123456789012345678901234, 411111111111111 and ------------------------------------------",
         "task-oriented risk-assessment-and-mitigation sk-learn disk-test-utility sk-SK",
         "password: required",
         "Wrong password: please type it again",
@@ -209,6 +218,71 @@ fn every_known_shape_goes_wherever_it_stands() {
     }
 }
 
+/// Secrets that nothing announces. Made up, and joined from halves like the others.
+fn bare_secrets() -> Vec<String> {
+    [
+        ("0f8fad5b", "d9cb469fa16570867728950e"),
+        ("9F86D081884C7D659A2FEAA0", "C55AD015A3BF4F1B2B0B822CD15D6C15B0F00A08"),
+        ("kbs-", "5f2b8c1d9e7a4b3f6c8d0e1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e"),
+        ("kbs-", "laptop-Qx7Rw2Lm9"),
+        ("kX9vQ2mL7pR4tW8/zB3nC6+", "dF1gH5jK0sY2uIoEa"),
+        ("AKIA", "IOSFODNN7EXAMPLE"),
+        ("q83vEjRWeJASNFZ4kKvN7xI0VniQEjRW", "eJCrze8SNFY="),
+        ("Zx9-kL2mQ7_rT4vB8nC1pW6y", "D3sF5gH0jKaEuIoX2Z-v"),
+        ("4111", "111111111111"),
+        ("5500 0000 ", "0000 0004"),
+        ("3782-822463-", "10005"),
+        ("6011", "000990139424"),
+    ]
+    .iter()
+    .map(|(first, rest)| format!("{first}{rest}"))
+    .collect()
+}
+
+/// Twenty kinds of texts with a place for a secret.
+const TEXTS: [&str; 20] = [
+    "@",
+    "I use @ for the deploy, please keep it",
+    "my card or key is @.",
+    "Invalid value: '@'. Supported values are: 'a' and 'b'.",
+    r#"{"detail":[{"type":"missing","loc":["body","messages"],"msg":"Field required","input":"@"}]}"#,
+    r#"{"error":{"message":"bad prompt: @","type":"invalid_request_error"}}"#,
+    r#"{"body":"{\"prompt\": \"use @ now\"}"}"#,
+    "{'role': 'user', 'content': '@'}",
+    "2025-11-17T10:00:00Z WARN upstream said: @",
+    "GET https://h.example/v1/files/list?q=@&n=5 HTTP/1.1",
+    "x-custom: @\r\nhost: a",
+    "value:\n  - @\n  - other\n",
+    "export DEPLOY=@",
+    "curl -d @ https://h.example/x",
+    "<input value=\"@\"/>",
+    "| name | `@` |",
+    "name,@,5",
+    "設定は「@」です。",
+    "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nValueError: @",
+    "left\t@\tright (@) [@] <@>",
+];
+
+#[test]
+fn a_bare_secret_goes_from_every_kind_of_text() {
+    for secret in bare_secrets() {
+        for text in TEXTS {
+            let shown = redact(&text.replace('@', &secret));
+            assert!(!shown.contains(&secret[secret.len() - 8..]), "{secret} in {text}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_of_aws_goes_beside_its_name() {
+    // Too few changes for a bare one.
+    let secret = format!("{}{}", "AAAAAAAAAAbbbbbbbbbbCCCCCCCCCC", "dddddddddd");
+    assert_eq!(redact(&format!("value {secret}")), format!("value {secret}"));
+    assert_eq!(redact(&format!("aws config {secret}")), "aws config [redacted:secret]");
+    let known = format!("{}{}", "wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYEXAMPLEKEY");
+    assert_eq!(redact(&format!("the AWS one is {known}!")), "the AWS one is [redacted:secret]!");
+}
+
 #[test]
 fn hostile_text_takes_linear_time() {
     let redactor = Redactor::new();
@@ -216,7 +290,8 @@ fn hostile_text_takes_linear_time() {
         "sk-aaaa1.", "token=http", "API_KEY=${", "cookie:", "://", "://a:", "-----BEGIN PRIVATE KEY-----",
         "a@", "a@b.1.", "password:", "password: a ", "\"token\",", "\\", "token=\\\"", "bearer ", "eyJ.",
         "AKIA", "[redacted:", "[redacted:key]", "authorization: ", "authorization:basic ", "--key ",
-        "token='", "secret=[\"",
+        "token='", "secret=[\"", "kbs-", "kbs-0-", "4111 1111 1111 1111 ", "4-", "4111111111111111-",
+        "kbs-aaaaaaa-", "a/", "aA0", "0123456789abcdef", "aws ", "= ",
     ];
     for piece in pieces {
         // Quadratic work on this much text would be noticed at once.
@@ -243,10 +318,13 @@ fn tricky() -> impl Strategy<Value = String> {
             "Bearer ", "basic ", "sk-", "sk-test", "eyJ", "AKIA", "://", "@", ".", ":", "=", "\"", "'", "\\", "\\\"", " ",
             "\n", ",", ";", "&", "?", "[", "]", "(", ")", "{", "}", "b'", "Some(", "--key ", "key=", "-", "_", "s", "http",
             "none", "try", "4096", "a1b2c3", "example.com", "あ", "。", "：", "パスワード", "-----BEGIN PRIVATE KEY-----",
+            "kbs-", "fedcba9876543210", "aB3dE5fG7hJ9", "4111 1111 1111 1111", "4111", "1111", "+", "sha256", "id", "aws", "resp_",
             "-----END", "[redacted:key]", "[redacted:", "git@", "xoxb-", "%3D", "/", "*", "sid=1",
         ]).prop_map(str::to_owned),
         1 => prop::sample::select(keys()),
+        1 => prop::sample::select(bare_secrets()),
         1 => "[a-z0-9]{1,12}",
+        1 => "[A-Za-z0-9+/_-]{20,50}",
         1 => ".{1,4}",
     ];
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
@@ -268,6 +346,20 @@ proptest! {
         let shown = redact(&format!("{before}{key}{after}"));
         // Not even its end: a key without its first letters is still most of a key.
         prop_assert!(!shown.contains(&key[key.len() - 12..]), "{shown}");
+    }
+
+    #[test]
+    fn a_planted_random_run_never_survives(
+        text in prop::sample::select(TEXTS.to_vec()),
+        secret in prop_oneof![
+            "[0-9a-f]{32,80}".prop_filter("no simple pattern", |run| distinct(run) >= 8),
+            // Nearly all of base64 is so.
+            "[A-Za-z0-9+/]{32,80}".prop_filter("mixed", |run| is_mixed(run) && !run.starts_with(['+', '/'])),
+            "kbs-[0-9a-f]{32,64}",
+        ],
+    ) {
+        let shown = redact(&text.replace('@', &secret));
+        prop_assert!(!shown.contains(&secret[secret.len() - 12..]), "{shown}");
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl Classifier {
         }
         let (mut fault, known) = self.decide(seen, wait);
         fault.detail = match error.messages.as_slice() {
-            [only] => self.detail(only),
+            [only] => self.said(only),
             messages => {
                 // Relays put one sentence into several fields.
                 let mut said: Vec<&str> = Vec::new();
@@ -239,7 +239,7 @@ impl Classifier {
                         said.push(message);
                     }
                 }
-                self.detail(&said.join(" · "))
+                self.said(&said.join(" · "))
             }
         };
         // "Invalid value: 'x'" helps nobody who does not know of which field.
