@@ -1,5 +1,6 @@
 //! Who is asked about a config besides the table of its keys: the simulated provider for its models, and the gateway for everything that
-//! it would refuse. `check`, `serve` and a reload ask the same ones, so they never differ.
+//! it would refuse. `check`, `serve` and a reload ask the same ones, so they differ in one thing only: whether the API keys of providers that
+//! the file does not describe are in the environment, which `check` cannot know of a gateway that runs elsewhere.
 
 use std::fs::File;
 use std::io;
@@ -12,11 +13,19 @@ use koboshi_gateway::{Refusal, refusals};
 
 use crate::{clock, sim_names};
 
+/// Stands for a key that is not set here.
+const KEY_ELSEWHERE: &str = "not-set-here";
+
 /// All of them.
 pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable };
 
 fn unservable(config: &Config) -> Vec<Unservable> {
-    let found = refusals(config, &clock::zones(), &|name| std::env::var(name).ok());
+    // A provider whose key is only in the gateway's own environment is no mistake of the file.
+    let lookup = |name: &str| {
+        let elsewhere = || name.ends_with("_API_KEY").then(|| KEY_ELSEWHERE.to_owned());
+        std::env::var(name).ok().or_else(elsewhere)
+    };
+    let found = refusals(config, &clock::zones(), &lookup);
     // Rule files are looked at elsewhere, with the place in them.
     let others = found.into_iter().filter(|one| one.key != "rules");
     others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()

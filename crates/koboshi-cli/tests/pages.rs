@@ -85,9 +85,7 @@ fn check(block: &Block, text: &str) {
     for name in ["answers.yaml", "my-rules.yaml"] {
         std::fs::copy(repository(&format!("examples/{name}")), folder.path().join(name)).unwrap();
     }
-    let named = text.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next());
-    // Providers without a section come from the usual variables.
-    let variables = named.chain(["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]);
+    let variables = text.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next());
     let output = koboshi(&["check", "koboshi.yaml"])
         .envs(variables.map(|name| (name, "a-value")))
         .current_dir(folder.path())
