@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::args::{Format, LangArgs};
 use crate::init::next_commands;
+use crate::input::why_unreadable;
 use crate::say::Say;
 use crate::{Exit, Failure};
 
@@ -64,8 +65,12 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
     let say = Say::new(args.lang.get(&Config::default()))?;
     let language = say.language();
     let name = args.file.display().to_string();
-    let text = read(&args.file).map_err(|reason| {
-        Failure::new(say.text("import-cannot-read", &[("place", &name), ("reason", &reason)]))
+    let bytes = read(&args.file).map_err(|error| {
+        let shown = [("name", name.as_str()), ("why", &error.to_string())];
+        Failure::new(say.text(why_unreadable(&error), &shown))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::new(say.text("input-binary", &[("name", &name), ("command", "import litellm -")]))
     })?;
     let imported =
         translate(&name, &text, language).map_err(|problems| Failure::new(problems.show(language)))?;
@@ -154,7 +159,7 @@ fn as_json(name: &str, output: Option<&Path>, imported: &Imported, language: Lan
 }
 
 /// At most as much as a config may have, so that a device or a log is not read to its end.
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
@@ -162,8 +167,7 @@ fn read(path: &Path) -> Result<String, String> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
     };
-    read.map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "UTF-8".to_owned())
+    read.map(|_| bytes)
 }
 
 fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {

@@ -401,3 +401,10 @@ fn a_missing_command_is_not_told_as_a_library() {
     let steps = fault["further_steps"].to_string();
     assert!(steps.contains("コマンド"), "{steps}");
 }
+
+#[test]
+fn a_time_that_is_near_has_its_seconds() {
+    let log = "Rate limit reached. Please retry after 30 seconds.\n";
+    let near = run_with(&["explain", "--now", "2026-11-15T05:00:00Z"], &[("TZ", "UTC")], log);
+    assert!(near.text.contains("05:00:30 UTC (30s left)"), "{}", near.text);
+}

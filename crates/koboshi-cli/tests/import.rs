@@ -192,6 +192,8 @@ fn a_file_that_is_there_is_left_alone_and_others_are_refused() {
         "{}",
         missing.error
     );
+    let binary = run(&["import", "litellm", env!("CARGO_BIN_EXE_koboshi")]);
+    assert!(binary.status == 2 && binary.error.contains("is not text"), "{}", binary.error);
     // Everything of a small file is carried over.
     let small = "model_list: [{model_name: m, litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY}}]";
     let out = run_with(&["import", "litellm", "-"], &[], small);

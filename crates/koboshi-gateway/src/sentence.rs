@@ -3,7 +3,7 @@
 //! A provider's own words stand in place of ours where the client caused the fault or can mend it. A time stands in place of "wait a while": the
 //! two would contradict each other. Where the reader must change something first, no time is named, because it would promise too much.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
@@ -50,6 +50,7 @@ pub(crate) fn sentences(
     };
     let detail = detail(plan, story, fault);
     let when = until
+        .filter(|(until, now)| !is_only_a_hint(fault, *until, *now))
         .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
         .filter(|when| !when.is_empty());
     let passes = passes_by_itself(fault.kind);
@@ -77,6 +78,12 @@ pub(crate) fn sentences(
     let user = (status == 429 || status >= 500)
         .then(|| say(if fault.advice.later { "unavailable-long" } else { "unavailable-contact" }, &[]));
     Sentences { whole, message, suggestion, detail: detail.map(str::to_owned), user }
+}
+
+/// Whether a time is no end of what it is told for: Gemini states seconds beside a quota of a day, and the day goes on.
+fn is_only_a_hint(fault: &Fault, until: Timestamp, now: Timestamp) -> bool {
+    let is_long = fault.kind == Kind::QuotaExceeded && matches!(fault.sub, Some(Sub::Day | Sub::Month));
+    is_long && until.duration_since(now) < SignedDuration::from_hours(1)
 }
 
 /// How a fault ends.
@@ -133,4 +140,24 @@ const fn is_mended_by_client(kind: Kind) -> bool {
 pub(crate) fn joined<'a>(lang: Lang, sentences: impl IntoIterator<Item = &'a str>) -> String {
     let all: Vec<&str> = sentences.into_iter().filter(|one| !one.is_empty()).collect();
     all.join(if lang == Lang::Ja { "" } else { " " })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_beside_a_quota_of_a_day_are_no_end_of_it() {
+        let (now, soon) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(46).unwrap());
+        let hours = Timestamp::from_second(8 * 3600).unwrap();
+        let fault = |sub| {
+            let mut fault = Fault::of(Kind::QuotaExceeded, "test");
+            fault.sub = Some(sub);
+            fault
+        };
+        assert!(is_only_a_hint(&fault(Sub::Day), soon, now) && is_only_a_hint(&fault(Sub::Month), soon, now));
+        assert!(
+            !is_only_a_hint(&fault(Sub::Day), hours, now) && !is_only_a_hint(&fault(Sub::Window), soon, now)
+        );
+    }
 }

@@ -590,7 +590,6 @@ init-without-key = Not active yet, because the key is missing: { $names }. Set t
 
 ## koboshi import
 
-import-cannot-read = cannot read { $place }: { $reason }
 import-there = { $place } is there already and was left as it is: use --force to overwrite it, or name another file
 import-done = { $place } is written. Next: set the variables, check it with `{ $check }`, then start `{ $serve }`.
 import-left = not translated:

@@ -590,7 +590,6 @@ init-without-key = キーがないため、まだ有効にしていません: { 
 
 ## koboshi import
 
-import-cannot-read = { $place } を読み込めません: { $reason }
 import-there = { $place } はすでにあるため、変更していません。上書きするには --force を付けるか、別のファイルを指定してください
 import-done = { $place } を書き出しました。次に環境変数を設定し、`{ $check }` で確認してから `{ $serve }` を起動してください。
 import-left = 変換できません:

@@ -233,7 +233,9 @@ impl Telling<'_> {
         }
         let until = self.local(wait.until);
         let left = self.phrases.countdown(self.lang, wait.after);
-        let time = when::local_time(self.lang, &until);
+        // Rounded up to the minute, the time would contradict the few seconds that are left.
+        let is_near = wait.after < Duration::from_secs(120);
+        let time = if is_near { when::exact_time } else { when::local_time }(self.lang, &until);
         let mut lines = vec![self.say("wait-until", &[("time", &time), ("left", &left)])];
         match wait.zone {
             WaitZone::Stated(offset) if offset != until.offset() => {

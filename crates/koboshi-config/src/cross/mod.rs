@@ -182,7 +182,7 @@ fn unknown_provider(
     let from_environment = config.providers.is_empty();
     let (shown, quoted) = (&at.shown, walk.quote(provider));
     let place = if from_environment {
-        words("none of the well-known ones", "既知のプロバイダーにありません")
+        words("none of the well-known ones", "よく知られたプロバイダーの中にありません")
     } else {
         words("not in `providers`", "`providers` にありません")
     };

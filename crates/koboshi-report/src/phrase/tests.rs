@@ -32,7 +32,7 @@ const TOOL_CATEGORIES: &str = "font missing_module missing_command version_confl
 const TEXTS: &str = "check-good check-one-warning check-warnings check-warning check-no-file check-all-defaults check-differs check-default \
     check-one-problem check-problems check-not-shown check-described \
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
-    init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-cannot-read import-there import-done import-left \
+    init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-there import-done import-left \
     repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
     import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
