@@ -300,6 +300,9 @@ fn cool_lasts_as_long_as_a_person_says() {
     assert_eq!(json(&home.run(&["status", "--format", "json"]))["rows"][0]["until"], "2026-11-15T12:10:00Z");
     let none = home.run(&["cool", "account:main", "--for", "0s", "--lang", "en"]);
     assert!(none.status == 2 && none.error.contains("longer than zero"), "{}", none.error);
+    let long = home.run(&["cool", "account:main", "--for", "400d", "--lang", "en"]);
+    assert!(long.status == 2 && long.error.contains("at most 365 days"), "{}", long.error);
+    assert_eq!(home.run(&["journal", "--limit", "0"]).status, 2);
     let past = home.run(&["cool", "account:main", "--until", "2026-11-15T11:00:00Z"]);
     assert_eq!(past.status, 2);
     assert!(past.error.contains("koboshi resume account:main"), "{}", past.error);

@@ -488,6 +488,7 @@ journal-store = store
 journal-operator = operator
 time-no-instant = `{ $text }` cannot be read as a time with its zone: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]
 time-no-length = `{ $text }` is not a length of time: write it like 30s, 45m, 2h or 1d
+time-too-long = { $text } is too long: at most 365 days. Give the end with --until instead
 time-zero-length = `{ $text }` is no time at all: it must be longer than zero
 time-neither = `{ $text }` is neither a length of time such as 2h nor a time with its zone such as 2026-11-15T12:00:00Z
 key-of-one-process = { $key } is about the network of one machine: its process alone keeps it, and it cannot be set from here

@@ -3,6 +3,7 @@
 use clap::Args;
 use koboshi::key::ScopeKey;
 use koboshi_store::What;
+use std::num::NonZeroUsize;
 
 use crate::args::{ConfigFileArgs, Format, LangArgs};
 
@@ -136,8 +137,8 @@ pub(crate) struct JournalArgs {
     #[arg(long)]
     pub(crate) prune: bool,
     /// Show at most this many entries, the newest
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "200")]
+    pub(crate) limit: NonZeroUsize,
     #[command(flatten)]
     pub(crate) state: StateArgs,
 }

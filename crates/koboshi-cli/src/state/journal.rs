@@ -36,7 +36,7 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
         kind: args.kind.clone(),
         key: args.target.clone(),
         agent: args.agent.clone(),
-        limit: args.limit,
+        limit: args.limit.get(),
     };
     let mut out = stdout().lock();
     if args.prune {

@@ -13,6 +13,9 @@ use super::args::StateArgs;
 use crate::say::store_place;
 use crate::{Failure, clock, shell};
 
+/// No length of time is longer.
+const LONGEST_LENGTH: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 pub(super) struct Say {
     phrases: Phrases,
     lang: Lang,
@@ -47,7 +50,12 @@ impl Say {
     pub(super) fn length(&self, text: &str) -> Result<Duration, Failure> {
         let is_zero = koboshi::wait::parse_duration(text).is_some_and(|length| length.is_zero());
         let id = if is_zero { "time-zero-length" } else { "time-no-length" };
-        parse_length(text).ok_or_else(|| Failure::new(self.text(id, &[("text", text)])))
+        let length = parse_length(text).ok_or_else(|| Failure::new(self.text(id, &[("text", text)])))?;
+        // The grammar of waits takes longer ones for this: somebody who types one means it.
+        if length >= LONGEST_LENGTH {
+            return Err(Failure::new(self.text("time-too-long", &[("text", text)])));
+        }
+        Ok(length)
     }
 
     /// Where a store is.
