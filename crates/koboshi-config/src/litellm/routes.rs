@@ -183,11 +183,12 @@ impl Build<'_> {
             let Some(route) = routes.iter_mut().find(|route| route.name == from) else { continue };
             // A pattern without a route leads to its provider by itself: a route of fallbacks alone would stand in the way.
             if route.chain.is_empty() && from.contains('*') {
-                let reason = words(
-                    "this pattern has no route here, so its fallbacks are left out",
-                    "このパターンにはルートがないため、フォールバックは省略しました",
+                let reason = text!(
+                    "the pattern `{}` leads to its provider without a route, so this one gets no fallbacks",
+                    "パターン `{}` はルートなしでプロバイダーに対応するため、このパターンにはフォールバックが付きません",
+                    model(from)
                 );
-                notes.left(*at, key, reason);
+                notes.add(*at, key, Level::Left, reason);
                 continue;
             }
             // A target whose model is what the client asked for does not fit another route.

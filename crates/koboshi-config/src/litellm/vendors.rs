@@ -91,6 +91,8 @@ pub(super) fn of(model: &str, stated: Option<&str>) -> Result<(Vendor, String), 
     }
     match model.split_once('/') {
         Some((prefix, own)) if find(prefix).is_some() => {
+            // LiteLLM's mark for the Responses API; Koboshi chooses the API of a model by itself.
+            let own = own.strip_prefix("responses/").unwrap_or(own);
             find(prefix).map(|vendor| (vendor, own.to_owned())).ok_or(NOT_SPOKEN)
         }
         Some((prefix, _)) if OTHERS.contains(&prefix) => Err(NOT_SPOKEN),
@@ -119,3 +121,15 @@ const UNKNOWN: Words = words(
     "it is not clear which provider this is; add it by hand under `providers`",
     "どのプロバイダーか判断できません。`providers` に手で追加してください",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_of_the_responses_api_is_no_part_of_a_models_name() {
+        let named = |model| of(model, None).map(|(vendor, own)| (vendor.prefix, own)).ok();
+        assert_eq!(named("openai/responses/o1"), Some(("openai", "o1".to_owned())));
+        assert_eq!(named("openai/gpt-4o"), Some(("openai", "gpt-4o".to_owned())));
+    }
+}
