@@ -108,8 +108,14 @@ impl Cache {
 /// Fields that do not change what is asked.
 const ASIDE: [&str; 4] = ["stream", "stream_options", "metadata", "user"];
 
-/// The cache's name for a request; none if it cannot be read.
+/// Bodies up to this are kept: naming one means reading all of it into a tree, on the thread that serves everybody else.
+const MAX_BODY: usize = 256 * 1024;
+
+/// The cache's name for a request; none if it cannot be read or is too large.
 pub(crate) fn key(tenant: &str, dialect: &str, model: &str, body: &[u8]) -> Option<String> {
+    if body.len() > MAX_BODY {
+        return None;
+    }
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let fields = request.as_object_mut()?;
     for field in ASIDE {
@@ -133,6 +139,13 @@ mod tests {
 
     fn at(seconds: u64) -> Moment {
         Moment::START.after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_large_request_has_no_name() {
+        let body = |length| format!("{{\"messages\":\"{}\"}}", "x".repeat(length));
+        assert!(key("t", "chat", "m", body(1000).as_bytes()).is_some());
+        assert_eq!(key("t", "chat", "m", body(MAX_BODY).as_bytes()), None);
     }
 
     #[test]
