@@ -24,6 +24,13 @@ def slug(fall):
     return re.sub(r"[^a-z0-9]+", "-", fall)
 
 
+def target(dialect, fall, seed):
+    """The target that fails so. A name that no provider has would be refused in the config: the client's own name stands for it."""
+    if fall == "no-such-model":
+        return dialect + "/{model}"
+    return f"{dialect}/{fall}{'&' if '?' in fall else '?'}seed={seed}"
+
+
 def alone(dialect, fall, stream):
     """The route to one that falls, with nobody behind it."""
     return f"{dialect}.only{'-streamed' if stream else ''}.{slug(fall)}"
@@ -39,7 +46,7 @@ def config(dialects=None):
         routes |= {f"{dialect}.fall.{slug(fall)}": [f"{dialect}/{fall}", f"{other}/ok"] for fall in falls}
         for stream, seed in ((False, 1), (True, 2)):
             # The seed changes nothing here but the name, and so the target.
-            routes |= {alone(dialect, fall, stream): [f"{dialect}/{fall}{'&' if '?' in fall else '?'}seed={seed}"] for fall in [*TABLE["errors"], *TABLE["alike"], *TABLE["waits"], *TABLE["filtered"], *TABLE["broken"]]}
+            routes |= {alone(dialect, fall, stream): [target(dialect, fall, seed)] for fall in [*TABLE["errors"], *TABLE["alike"], *TABLE["waits"], *TABLE["filtered"], *TABLE["broken"]]}
     return {
         "store": "memory",
         "keys": {"tests": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}},

@@ -140,10 +140,29 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
 
 /// Why it did not start. Of an address that is open to others it says what `check` says.
 fn cannot_start(error: &StartError, say: &Say) -> Failure {
-    let StartError::Open(address) = error else { return Failure::new(error.to_string()) };
-    let (message, hint) = open_to_others(*address);
     let language = say.language();
-    Failure::new(format!("{}{}", message.get(language), hint_line(&hint, language)))
+    Failure::new(match error {
+        StartError::Open(address) => {
+            let (message, hint) = open_to_others(*address);
+            format!("{}{}", message.get(language), hint_line(&hint, language))
+        }
+        StartError::Listen(address, why) => {
+            let shown = [("address", address.to_string()), ("why", why.to_string())];
+            let shown: Vec<_> = shown.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            say.text(cannot_listen(why.kind()), &shown)
+        }
+        _ => error.to_string(),
+    })
+}
+
+/// The phrase for an address that cannot be had.
+const fn cannot_listen(kind: std::io::ErrorKind) -> &'static str {
+    match kind {
+        std::io::ErrorKind::AddrInUse => "serve-port-used",
+        std::io::ErrorKind::AddrNotAvailable => "serve-no-address",
+        std::io::ErrorKind::PermissionDenied => "serve-port-reserved",
+        _ => "serve-cannot-listen",
+    }
 }
 
 /// The signals that it obeys.

@@ -322,3 +322,15 @@ fn a_reload_names_the_keys_that_need_a_restart() {
     child.wait().unwrap();
     assert!(line.contains("for the new value of: store, log"), "{line}");
 }
+
+#[test]
+fn a_port_in_use_is_told_in_the_readers_language() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (lang, words) in [("en", "Another program uses this port"), ("ja", "別のプログラム")] {
+        let out =
+            koboshi(&["serve", "--listen", &address, "--store", "memory", "--lang", lang]).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(2) && said.contains(words) && said.contains(&address), "{said}");
+    }
+}

@@ -53,7 +53,7 @@ pub(crate) fn sentences(
         .filter(|(until, now)| !is_only_a_hint(fault, *until, *now))
         .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
         .filter(|when| !when.is_empty());
-    let passes = passes_by_itself(fault.kind);
+    let passes = passes_by_itself(fault);
     // "In a few minutes" beside a time would contradict it.
     let suggestion = match (&when, &passes) {
         (Some(when), Passes::Alone) => when.clone(),
@@ -96,8 +96,10 @@ enum Passes {
     Mended,
 }
 
-fn passes_by_itself(kind: Kind) -> Passes {
-    match kind {
+fn passes_by_itself(fault: &Fault) -> Passes {
+    match fault.kind {
+        // "When the provider's day ends" beside a time would contradict it.
+        Kind::QuotaExceeded if matches!(fault.sub, Some(Sub::Day | Sub::Month)) => Passes::Alone,
         Kind::RateLimited
         | Kind::Overloaded
         | Kind::Unavailable

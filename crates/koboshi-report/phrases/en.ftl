@@ -40,7 +40,7 @@ kind-timeout-total =
     .message = The answer was not complete within the timeout of the whole request.
     .suggestion = Ask for less at once, or raise the timeout of the whole request (timeouts.total, serve.deadline) in the configuration.
 kind-timeout-unary =
-    .message = The AI provider did not send the whole answer within the timeout for answers without streaming (timeouts.unary).
+    .message = The AI provider did not begin to answer within the timeout for answers without streaming (timeouts.unary).
     .suggestion = Ask for a stream or for less at once, or raise timeouts.unary of the provider in the configuration.
 kind-timeout-deadline =
     .message = The deadline that the client set for this request passed before the answer was complete.
@@ -419,7 +419,7 @@ input-answer-too-long = this answer is too long to be judged as a whole; pass on
 ## What is remembered
 
 status-clear = All targets are available.
-status-key-clear = { $key } is available.
+status-key-clear = Nothing is recorded against { $key } itself. `koboshi status` shows everything, also what is above or below it.
 status-nothing-known = Nothing has been recorded yet ({ $place } does not exist).
 status-store = Read from the store { $place }.
 status-remote = Read from the gateway at { $place }. Its store: { $store }.
@@ -853,6 +853,10 @@ root-own = Status and administration
 
 ## koboshi serve, by what answers
 
+serve-port-used = cannot listen on { $address }: { $why }. Another program uses this port, perhaps another Koboshi: choose another one with --listen 127.0.0.1:PORT (or `serve.listen` in the config)
+serve-no-address = cannot listen on { $address }: { $why }. This machine does not have this address: choose one that it has with --listen ADDRESS:PORT (or `serve.listen` in the config)
+serve-port-reserved = cannot listen on { $address }: { $why }. Ports below 1024 are reserved: choose another one with --listen ADDRESS:PORT
+serve-cannot-listen = cannot listen on { $address }: { $why }
 serve-demo = Running in demo mode: all answers are fake. No AI provider is asked, whatever the config and the environment name.
 serve-no-key = No API key found. Only the models named sim/… are answered, with fake answers; every other model gets an error.
 serve-no-key-next = Next: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or add a provider to koboshi.yaml (koboshi init writes one). To try everything with fake answers: koboshi serve --demo

@@ -4,7 +4,7 @@
 ## 障害の種類。理由によって助言が変わるものは kind-<種類>-<理由>
 
 kind-connection-failed =
-    .message = AI プロバイダーへの接続に失敗しました。リクエストがこのマシンのネットワークの外に届かなかったか、途中で切断されました。
+    .message = AI プロバイダーへの接続に失敗しました。リクエストがプロバイダーまで届かなかったか、途中で接続が切れました。
     .suggestion = このマシンのネットワーク、VPN、プロキシの設定を確認してから、もう一度送信してください。
 kind-connection-failed-dns =
     .message = AI プロバイダーへの接続に失敗しました。接続先サーバーの名前を解決できません（DNS）。
@@ -40,7 +40,7 @@ kind-timeout-total =
     .message = AI プロバイダーからの応答がタイムアウトしました。リクエスト全体のタイムアウトまでに応答が完了しませんでした。
     .suggestion = 一度に依頼する量を減らすか、設定で全体のタイムアウト（timeouts.total、serve.deadline）を長くしてください。
 kind-timeout-unary =
-    .message = AI プロバイダーからの応答がタイムアウトしました。ストリームを使わない応答の制限時間（timeouts.unary）内に、応答全体が届きませんでした。
+    .message = AI プロバイダーからの応答がタイムアウトしました。ストリームを使わない応答の制限時間（timeouts.unary）内に、応答が始まりませんでした。
     .suggestion = ストリームを使うか、一度に依頼する量を減らすか、設定でプロバイダーの timeouts.unary を長くしてください。
 kind-timeout-deadline =
     .message = AI プロバイダーからの応答がタイムアウトしました。応答が完了する前に、クライアントがこのリクエストに指定した期限を過ぎました。
@@ -154,7 +154,7 @@ kind-response-invalid-output-limit =
     .message = AI モデルからの応答が不正です。応答が完成する前に、出力の上限に達しました。
     .suggestion = max_tokens を大きくするか、より短い応答を依頼してください。
 kind-response-invalid-not-api =
-    .message = AI モデルからの応答が不正です。API の応答ではなく、Web ページが返ってきました。
+    .message = AI モデルからの応答が不正です。プロバイダーの API ではなく、Web ページが応答しました。
     .suggestion = base_url を確認してください。ホテルや社内のネットワークでログインが必要な場合は、先にブラウザーでログインしてください。
 kind-content-filtered =
     .message = コンテンツフィルターにより、リクエストまたは応答がブロックされました。
@@ -419,7 +419,7 @@ input-answer-too-long = 応答が長すぎるため、全体を判定できま�
 ## 記憶している状態
 
 status-clear = すべてのターゲットを利用できます。
-status-key-clear = { $key } は利用できます。
+status-key-clear = { $key } 自体には、クールダウンも制限も記録されていません。関連するものを含むすべての状態は `koboshi status` で確認できます。
 status-nothing-known = まだ何も記録されていません（{ $place } がありません）。
 status-store = ストア { $place } から読み込みました。
 status-remote = ゲートウェイ { $place } から取得しました（ストア: { $store }）。
@@ -853,6 +853,10 @@ root-own = 状態の確認と管理
 
 ## koboshi serve: 何が応答するか
 
+serve-port-used = { $address } で待ち受けできません（{ $why }）。このポートは別のプログラム（別の Koboshi など）が使用中です。--listen 127.0.0.1:ポート番号（または設定の `serve.listen`）で別のポートを選んでください
+serve-no-address = { $address } で待ち受けできません（{ $why }）。このマシンにはこのアドレスがありません。--listen アドレス:ポート番号（または設定の `serve.listen`）で、このマシンのアドレスを選んでください
+serve-port-reserved = { $address } で待ち受けできません（{ $why }）。1024 未満のポートは予約されています。--listen アドレス:ポート番号 で別のポートを選んでください
+serve-cannot-listen = { $address } で待ち受けできません: { $why }
 serve-demo = デモモードで動作しています。応答はすべて架空のものです。設定や環境変数の内容にかかわらず、AI プロバイダーには問い合わせません。
 serve-no-key = API キーが見つかりません。応答できるのは sim/… という名前のモデルだけで、その応答は架空のものです。ほかのモデルはエラーになります。
 serve-no-key-next = 次に、OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定するか、koboshi.yaml にプロバイダーを追加してください（koboshi init で作成できます）。架空の応答ですべてを試すには: koboshi serve --demo

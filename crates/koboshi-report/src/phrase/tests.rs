@@ -69,7 +69,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     guard-step-other-way guard-question-fix-or-other-way guard-question-what-next guard-question-go-on \
     guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
     guard-note-width guard-note-width-only guard-note-stop \
-    serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
+    serve-port-used serve-no-address serve-port-reserved serve-cannot-listen serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
     expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items expected-count \
     expected-level";
 

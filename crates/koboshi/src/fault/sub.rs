@@ -43,7 +43,7 @@ subs! {
     FirstContent = "first_content", "nothing came within the first-content timeout";
     Idle = "idle", "the stream sent nothing for longer than the idle timeout";
     Total = "total", "the timeout of the whole request passed";
-    Unary = "unary", "the whole answer did not come within the timeout for answers without streaming";
+    Unary = "unary", "no answer began within the timeout for answers without streaming";
     Deadline = "deadline", "the deadline that the client set for this request passed";
     Stopping = "stopping", "the gateway is being stopped";
     Token = "token", "the gateway could not get an access token";
