@@ -11,6 +11,8 @@ import tempfile
 import time
 import urllib.request
 
+from table import ADMIN_KEY
+
 
 class DidNotStart(Exception):
     """The gateway did not become ready."""
@@ -66,7 +68,7 @@ class Gateway:
 
     def targets(self):
         """What the gateway knows of its targets, by name."""
-        with urllib.request.urlopen(f"{self.url}/koboshi/targets", timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/koboshi/targets", headers={"authorization": f"Bearer {ADMIN_KEY}"}), timeout=10) as answer:
             return {target["target"]: target for target in json.load(answer)["targets"]}
 
     def metrics(self):

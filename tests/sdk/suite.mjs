@@ -26,7 +26,7 @@ const show = (what) => JSON.stringify(what)?.slice(0, 1500);
 export const parsed = (given) => (given ? JSON.parse(given) : {});
 
 async function attempts() {
-  const { targets } = await (await fetch(`${BASE}/koboshi/targets`)).json();
+  const { targets } = await (await fetch(`${BASE}/koboshi/targets`, { headers: { authorization: `Bearer ${process.env.KOBOSHI_ADMIN_KEY}` } })).json();
   return targets.reduce((sum, known) => sum + known.attempts, 0);
 }
 

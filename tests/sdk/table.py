@@ -12,6 +12,7 @@ import re
 TABLE = json.loads((pathlib.Path(__file__).parent / "table.json").read_text())
 # The key that clients of the tests have.
 KEY = "a-key-of-the-tests"
+ADMIN_KEY = "an-admin-key-of-the-tests"
 TIMEOUTS = {"connect": "1s", "first": "1s", "idle": "500ms", "whole": "1s", "total": "20s"}
 
 
@@ -50,6 +51,7 @@ def config(dialects=None):
     return {
         "store": "memory",
         "keys": {"tests": {"sha256": hashlib.sha256(KEY.encode()).hexdigest()}},
+        "admin": {"sha256": hashlib.sha256(ADMIN_KEY.encode()).hexdigest()},
         "providers": {dialect: upstream(dialect) for dialect in dialects},
         "retry": {"initial_delay": "10ms", "max_delay": "50ms"},
         "routes": routes,
