@@ -408,3 +408,19 @@ fn a_time_that_is_near_has_its_seconds() {
     let near = run_with(&["explain", "--now", "2026-11-15T05:00:00Z"], &[("TZ", "UTC")], log);
     assert!(near.text.contains("05:00:30 UTC (30s left)"), "{}", near.text);
 }
+
+/// The first text that a Python developer pastes is the traceback of an SDK: no tool is involved.
+#[test]
+fn the_traceback_of_an_sdk_is_no_output_of_a_tool() {
+    for line in [
+        r#"openai.BadRequestError: Error code: 400 - {'error': {'message': "Unsupported value: 'temperature' does not support 5 with this model.", 'type': 'invalid_request_error', 'param': 'temperature', 'code': 'unsupported_value'}}"#,
+        r#"anthropic.BadRequestError: Error code: 400 - {'type': 'error', 'error': {'type': 'invalid_request_error', 'message': 'max_tokens: must be greater than or equal to 1'}}"#,
+    ] {
+        let log =
+            format!("Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n{line}\n");
+        for text in [log.as_str(), line] {
+            let fault = json(&run_with(&["explain", "--format", "json"], &[], text))["fault"].clone();
+            assert_eq!(fault["kind"], "invalid_request", "{text}\n{fault}");
+        }
+    }
+}

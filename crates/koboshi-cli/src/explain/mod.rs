@@ -178,6 +178,18 @@ fn tool<'a>(classifier: &Classifier, is_error: Option<bool>, input: &'a Input, n
     Explained { fault, read_as: "tool", text, offset: 0, cut: input.is_cut() }
 }
 
+/// Whether the last lines have the error of a provider's SDK, as Python prints it: such a traceback is no output of a tool, however much
+/// its words about arguments sound like one.
+fn ends_with_an_sdks_error(text: &str) -> bool {
+    const LAST_LINES: usize = 20;
+    const RAISED_BY: [&str; 4] = ["openai.", "anthropic.", "google.genai.errors.", "litellm."];
+    text.lines().rev().take(LAST_LINES).any(|line| {
+        let line = line.trim_start();
+        let error = RAISED_BY.iter().find_map(|prefix| line.strip_prefix(prefix));
+        error.and_then(|error| error.split_once(": ")).is_some_and(|(name, _)| name.ends_with("Error"))
+    })
+}
+
 /// A log of an agent and the output of a tool look alike: the reading that recognises something wins.
 fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
     let as_log = log(classifier, args, input, now);
@@ -186,7 +198,8 @@ fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: 
         .as_ref()
         .is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
     let is_tools = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ToolFailed);
-    if recognised && !is_tools {
+    let is_of_sdk = as_log.fault.is_some() && ends_with_an_sdks_error(input.end());
+    if recognised && !is_tools || is_of_sdk {
         return as_log;
     }
     // Where the log already says that a tool failed, its whole output says more than one line.
