@@ -236,7 +236,7 @@ fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
     let mut rewrite = Rewrite::of(request, body);
     rewrite.model("a \"model\"").stream(!request.stream()).include_usage().tool_choice_none().parallel_off();
     rewrite.append_to_last_tool_result("note\n\u{1f}").prefill("so \"far");
-    rewrite.append_exchange(&[Corrected { call, correction: "no JSON" }]);
+    rewrite.append_exchange("", &[Corrected { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = ChatRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!(again.model(), "a \"model\"");

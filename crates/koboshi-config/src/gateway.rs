@@ -51,7 +51,7 @@ pub(crate) use names;
 
 names!(KeepAlive: Comment "comment", Frame "frame", Off "off");
 names!(Commit: First "first", Complete "complete");
-names!(GuardMode: Enforce "enforce", Observe "observe", Off "off");
+names!(GuardMode: Stop "stop", Note "note", Observe "observe", Off "off");
 names!(CacheMode: Off "off", Fallback "fallback", Serve "serve");
 names!(LogFormat: Pretty "pretty", Json "json");
 names!(ErrorDetail: Always "always", Loopback "loopback", Never "never");
@@ -230,7 +230,7 @@ pub struct GuardConfig {
 
 impl Default for GuardConfig {
     fn default() -> Self {
-        Self { mode: GuardMode::Enforce, enforce_depth: false, policy: GuardPolicy::default() }
+        Self { mode: GuardMode::Stop, enforce_depth: false, policy: GuardPolicy::default() }
     }
 }
 
@@ -238,8 +238,10 @@ impl Default for GuardConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GuardMode {
-    /// Note and stop.
-    Enforce,
+    /// Tell the model what repeats, and at the limit forbid it: the same call first, then the tool, then all tools.
+    Stop,
+    /// Only tell the model what repeats.
+    Note,
     /// Say in headers and metrics what it would do.
     Observe,
     /// Nothing.

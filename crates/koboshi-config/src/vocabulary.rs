@@ -25,6 +25,7 @@ static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     for key in KEYS.iter() {
         words.insert(key.name());
         words.extend(key.former());
+        words.extend(key.former_words().map(|(before, _)| before));
         match &key.shape {
             Shape::Word { words: of_key, .. } => words.extend(*of_key),
             Shape::Section { word: Some(stand) } => {

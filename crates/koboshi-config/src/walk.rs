@@ -166,6 +166,7 @@ impl Walk<'_> {
                     if key.name() != name {
                         self.old_name(at, key, &name, spot);
                     }
+                    self.old_word(at, key, value);
                     self.key(&At::within(at, key), spot, value);
                 }
                 (None, None) => self.unknown(at, &name, spot),
@@ -208,6 +209,21 @@ impl Walk<'_> {
             key.name()
         );
         self.warnings.push(self.reader.source.problem(spot, &old, message, Some(hint)));
+    }
+
+    fn old_word(&mut self, section: Option<&At>, key: &Key, value: &Node) {
+        let Raw::Text(word) = &value.value else { return };
+        let Some(now) = key.renamed_word(word) else { return };
+        let path = At::join(section, key.name());
+        let message = text!(
+            "`{word}` is an old word for `{path}`: it is called `{now}` now",
+            "`{path}` の `{word}` は旧名です。現在の名前は `{now}` です"
+        );
+        let hint = text!(
+            "write `{now}`; the old word is still read",
+            "`{now}` と書いてください（旧名も引き続き使えます）"
+        );
+        self.warnings.push(self.reader.source.problem(value.spot, &path, message, Some(hint)));
     }
 
     /// An entry under a name of the user's choice.

@@ -66,7 +66,7 @@ impl ToolCall {
     }
 
     /// The name that the request's tools know it by.
-    fn known_name(&self) -> Cow<'_, str> {
+    pub(crate) fn known_name(&self) -> Cow<'_, str> {
         match &self.namespace {
             Some(namespace) => Cow::Owned(flat_name(namespace, &self.name)),
             None => Cow::Borrowed(&self.name),
@@ -143,6 +143,8 @@ pub(crate) fn is_made_whole(calls: &[ToolCall], finish: Finish) -> bool {
 pub(crate) enum Unsettled {
     /// Another target may do better.
     Elsewhere,
+    /// The guard forbids a call of it: the model is asked again.
+    Refused,
     /// The request is over.
     Ended(Ended),
 }
@@ -158,7 +160,8 @@ enum Looked {
 }
 
 impl Run<'_> {
-    /// Brings the calls of an answer in order. The attempt may be replaced by the one that answered last.
+    /// Brings the calls of an answer in order. The attempt may be replaced by the one that answered last. With `may_refuse` the guard may
+    /// refuse the answer as a whole.
     pub(crate) async fn settle_calls(
         &self,
         journey: &mut Journey<'_>,
@@ -166,12 +169,17 @@ impl Run<'_> {
         calls: &mut [ToolCall],
         finish: Finish,
         usage: &mut Usage,
+        may_refuse: bool,
     ) -> Result<Box<Open>, Unsettled> {
         if let Some(last) = calls.last_mut() {
             last.cut = finish == Finish::Cut;
         }
         loop {
             let (at, correction) = match self.look(calls) {
+                Looked::Fine if may_refuse && self.refuses(calls) => {
+                    journey.succeeded(open, Some(*usage));
+                    return Err(Unsettled::Refused);
+                }
                 Looked::Fine => return Ok(open),
                 Looked::Reask(at, correction) => (at, correction),
                 Looked::Hopeless => return Err(hopeless(journey, open)),

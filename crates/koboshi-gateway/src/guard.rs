@@ -1,23 +1,26 @@
 //! The loop guard on the conversation that a request carries: it needs no state, because the whole turn is there.
 //!
-//! At the first stage the model is told in the last tool result, where it reads next; the client's transcript stays as it is, so the
-//! note is added again each time, in the same words. At the second stage tools are forbidden and the model writes a closing answer. Depth is only
-//! observed unless the config says otherwise: coding agents make far more calls in a turn than a chat does.
+//! At a note the model is told in the last tool result, where it reads next; the client's transcript stays as it is, so the note is added again
+//! each time, in the same words. A stop forbids as little as ends the loop ([`forbidden`](crate::forbidden)), and never the tools by which an
+//! agent asks for help or ends its work. Depth is only observed unless the config says otherwise: coding agents make far more calls in a turn
+//! than a chat does.
 
 use koboshi::guard::{Finding, Judgement, Rule, Verdict};
 use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
 use koboshi_store::What;
 use koboshi_wire::any::Request;
+use koboshi_wire::form::GuardCall;
 use serde_json::json;
 
+use crate::forbidden::Forbidden;
 use crate::plan::Plan;
 use crate::run::Steer;
 use crate::story::Story;
 use crate::world::World;
 
 /// What the guard makes of a request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Guarded {
     pub(crate) steer: Steer,
     /// For the header: what it did or would have done.
@@ -41,13 +44,17 @@ pub(crate) fn judge(
         return Guarded::default();
     }
     let Some(guard) = &plan.guard else { return Guarded::default() };
-    let borrowed: Vec<_> = calls.iter().map(koboshi_wire::form::GuardCall::call).collect();
+    let borrowed: Vec<_> = calls.iter().map(GuardCall::call).collect();
     let now = world.zoned();
     let judgement = guard.judge_in_with(&plan.digests, request.turn(), &borrowed, &plan.classifier, &now);
     let Some((finding, is_binding)) = gravest(&judgement, plan.config.guard.enforce_depth) else {
         return Guarded::default();
     };
-    act(world, story, mode == GuardMode::Observe || !is_binding, finding, &judgement)
+    let mode = if is_binding { mode } else { GuardMode::Observe };
+    let mut finding = finding.clone();
+    // A model that is told of an end that never comes learns that notes mean nothing.
+    finding.stops &= mode == GuardMode::Stop;
+    act(world, story, mode, &finding, &judgement, &calls)
 }
 
 /// The finding that decides, and whether it may. Depth that is only observed is told where nothing else is.
@@ -60,8 +67,16 @@ fn gravest(judgement: &Judgement, enforce_depth: bool) -> Option<(&Finding, bool
     }
 }
 
-fn act(world: &World, story: &Story, observed: bool, finding: &Finding, judgement: &Judgement) -> Guarded {
-    let stops = finding.verdict == Verdict::Stop;
+fn act(
+    world: &World,
+    story: &Story,
+    mode: GuardMode,
+    finding: &Finding,
+    judgement: &Judgement,
+    calls: &[GuardCall<'_>],
+) -> Guarded {
+    let observed = mode == GuardMode::Observe;
+    let stops = finding.verdict == Verdict::Stop && mode != GuardMode::Note;
     let what = if stops { "stop" } else { "note" };
     world.meters.guard(match (observed, stops) {
         (true, true) => "would_stop",
@@ -73,17 +88,22 @@ fn act(world: &World, story: &Story, observed: bool, finding: &Finding, judgemen
     if finding.rule != Rule::Depth || !observed {
         tell(world, story, finding, what, observed);
     }
+    let forbids = finding.forbids().filter(|_| stops);
     let said = format!(
-        "{what}; rule={}; count={}{}",
+        "{what}; rule={}; count={}{}{}",
         finding.rule.name(),
         finding.count,
+        forbids.map_or_else(String::new, |forbids| format!("; forbids={}", forbids.name())),
         if observed { "; observed" } else { "" }
     );
     if observed {
         return Guarded { said: Some(said), ..Guarded::default() };
     }
-    let note = note(&world.phrases, story.lang, finding, judgement.reach);
-    Guarded { steer: Steer { note: Some(note), close: stops }, said: Some(said) }
+    let ways_out: Vec<&str> = Vec::new();
+    let note = note(&world.phrases, story.lang, finding, judgement.reach, &ways_out);
+    let forbidden = if stops { Forbidden::of(finding, calls, &ways_out) } else { None };
+    let close = stops && forbidden.is_none();
+    Guarded { steer: Steer { note: Some(note), close, forbidden }, said: Some(said) }
 }
 
 fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: bool) {

@@ -33,6 +33,7 @@ mod feed;
 mod firewall;
 mod flow;
 mod follow;
+mod forbidden;
 mod gateway;
 mod guard;
 mod h1;

@@ -26,6 +26,7 @@ use crate::answer::{Followed, Pass};
 use crate::firewall::{ToolCall, Unsettled, broken_call, hopeless, is_made_whole};
 use crate::flow::Tap;
 use crate::follow::{Stop, finish_reading};
+use crate::forbidden::turn_after;
 use crate::hold::Hold;
 use crate::journey::{Ended, Journey, Open};
 use crate::reply::stream_head;
@@ -61,6 +62,8 @@ pub(crate) struct Stream<'s, 'r> {
     about: Option<Value>,
     /// It was text and nothing else, to its own end.
     pub(crate) is_plain: bool,
+    /// An answer was refused for what the guard forbids, when the client had so much text.
+    refused_at: Option<usize>,
 }
 
 /// How a stream ended that the client has seen.
@@ -88,6 +91,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             knows_usage: false,
             about: None,
             is_plain: false,
+            refused_at: None,
         }
     }
 
@@ -109,7 +113,11 @@ impl<'s, 'r> Stream<'s, 'r> {
                 Err(ended) => return self.over(ended).await,
             };
             if let Some(resume) = &mut resume {
-                *resume = Resume::new(if open.target.prefills() { Begun::Prefilled } else { Begun::Anew });
+                *resume = match self.refused_at {
+                    Some(_) => Resume::following(),
+                    None if open.target.prefills() => Resume::new(Begun::Prefilled),
+                    None => Resume::new(Begun::Anew),
+                };
             }
             let followed = self.follow(&mut open, resume.as_mut(), journey).await;
             let fault = match followed {
@@ -161,9 +169,13 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     /// The calls of an answer could not be brought in order: how the next one begins, or the end.
-    fn leave(&self, journey: &mut Journey<'_>, unsettled: Unsettled) -> Result<Option<Resume>, Ended> {
+    fn leave(&mut self, journey: &mut Journey<'_>, unsettled: Unsettled) -> Result<Option<Resume>, Ended> {
         match unsettled {
             Unsettled::Ended(ended) => Err(ended),
+            Unsettled::Refused => {
+                self.refused_at = Some(self.sent.len());
+                Ok(self.committed.then(Resume::following))
+            }
             Unsettled::Elsewhere if self.committed && !self.can_resume() => {
                 Err(journey.give_up(broken_call()))
             }
@@ -175,11 +187,14 @@ impl<'s, 'r> Stream<'s, 'r> {
         let run = self.run;
         let sent = &self.sent;
         let head = || stream_head(run.story, &run.facts());
+        let refused = run.refused.take();
+        let calls = refused.corrected();
+        let resuming = resuming && calls.is_empty();
         let mut make = |target: &crate::target::Target| {
             if resuming && target.prefills() {
                 run.write(target, &Turn::Prefill(sent))
             } else {
-                run.write(target, &Turn::Plain)
+                run.write(target, &turn_after(&calls, sent))
             }
         };
         let opened = {
@@ -188,6 +203,8 @@ impl<'s, 'r> Stream<'s, 'r> {
             let breath = || run.voice.borrow_mut().breath();
             self.hold.during(head, breath, opening.as_mut()).await
         };
+        drop(calls);
+        run.refused.replace(refused);
         if let Ok(open) = &opened {
             run.served_by(open);
             run.disclose(|facts| facts.tried(journey));
@@ -214,7 +231,9 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     pub(crate) fn can_resume(&self) -> bool {
-        !self.beyond_text && self.sent.len() < LONGEST_RESUMED
+        // What another model would say after a refused answer is not what the client has begun to read.
+        let goes_on = self.refused_at.is_none_or(|at| at == self.sent.len());
+        goes_on && !self.beyond_text && self.sent.len() < LONGEST_RESUMED
     }
 
     /// The answer is whole: its calls pass the firewall, and what was held goes out.
@@ -238,9 +257,15 @@ impl<'s, 'r> Stream<'s, 'r> {
             open
         } else {
             let head = || stream_head(run.story, &run.facts());
-            let settling = run.settle_calls(journey, open, &mut calls, finish, &mut sum);
+            let may_refuse = !self.committed || self.can_resume();
+            let settling = run.settle_calls(journey, open, &mut calls, finish, &mut sum, may_refuse);
             let breath = || run.voice.borrow_mut().breath();
-            self.hold.during(head, breath, Box::pin(settling).as_mut()).await?
+            let settled = self.hold.during(head, breath, Box::pin(settling).as_mut()).await;
+            if matches!(settled, Err(Unsettled::Refused)) {
+                self.usage = self.usage.plus(sum);
+                self.knows_usage |= usage.is_some();
+            }
+            settled?
         };
         self.usage = self.usage.plus(sum);
         self.knows_usage |= usage.is_some();

@@ -43,6 +43,11 @@ impl Resume {
         Self { begun, repeated: 0, waiting: String::new(), settled: false }
     }
 
+    /// For an answer that goes on after what was sent, whatever it says: the model has read its own words.
+    pub(crate) fn following() -> Self {
+        Self { settled: true, ..Self::new(Begun::Anew) }
+    }
+
     /// Takes a piece of the new answer. `sent` is what the client has seen.
     pub(crate) fn take(&mut self, sent: &str, piece: &str) -> Passed {
         if self.settled {

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::attempt::Shape;
 use crate::core::Core;
+use crate::forbidden::{Forbidden, RefusedAnswer};
 use crate::journey::{Journey, Open};
 use crate::plan::Plan;
 use crate::reply::{Disclosure, Lack};
@@ -23,12 +24,14 @@ use crate::target::Target;
 use crate::voice::LateVoice;
 
 /// What the loop guard changes in a request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Steer {
     /// Added to the last tool result.
     pub(crate) note: Option<String>,
     /// No more tools in this turn.
     pub(crate) close: bool,
+    /// Calls that are refused.
+    pub(crate) forbidden: Option<Forbidden>,
 }
 
 /// One request, whoever is asked.
@@ -56,6 +59,10 @@ pub(crate) struct Run<'r> {
     pub(crate) trimmed: Cell<Option<u64>>,
     /// What a target has refused of the conversation, where that can be mended.
     pub(crate) mending: Cell<Option<Mending>>,
+    /// The answer that was refused last for what the guard forbids.
+    pub(crate) refused: RefCell<RefusedAnswer>,
+    /// How many answers were.
+    pub(crate) refusals: Cell<u32>,
 }
 
 /// Of what a provider has refused, so much is left by the first trim and by every further one: its count is not known.
@@ -97,7 +104,7 @@ impl<'r> Run<'r> {
             model: &target.model,
             include_usage: wants_usage && !self.request.include_usage(),
             note: self.steer.note.as_deref(),
-            close: self.steer.close,
+            close: self.is_closed(),
             trim: self.trimmed.get(),
             pinned: &self.plan.config.pinned,
             mend: self.mending.get().filter(|_| self.is_native(target)),

@@ -126,6 +126,8 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         lost_media: Cell::new(false),
         trimmed: Cell::new(None),
         mending: Cell::new(None),
+        refused: RefCell::default(),
+        refusals: Cell::new(0),
     };
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));

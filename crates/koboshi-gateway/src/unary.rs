@@ -9,7 +9,7 @@ use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Turn, answer};
+use koboshi_wire::any::answer;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::attempt::Limits;
 use crate::blocks::Blocks;
 use crate::firewall::{ToolCall, Unsettled, broken_call, is_broken_call, is_made_whole};
+use crate::forbidden::turn_after;
 use crate::journey::{Ended, Journey, Open};
 use crate::run::Run;
 use crate::target::Target;
@@ -73,8 +74,10 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
 impl Run<'_> {
     /// Asks until a whole, right answer is there.
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
+        // What answers cost that were refused.
+        let mut refused = Usage::default();
         loop {
-            let mut open = journey.open(&self.shape, &mut |target| self.write(target, &Turn::Plain)).await?;
+            let mut open = self.open_whole(journey).await?;
             self.served_by(&open);
             let read = read_whole(&mut open).await;
             let judged = read.and_then(|body| {
@@ -98,15 +101,16 @@ impl Run<'_> {
             }
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
-                let body = self.for_reader(&open.target, body, &calls, None);
+                let sum = Some(refused.plus(sum)).filter(|_| refused != Usage::default());
+                let body = self.for_reader(&open.target, body, &calls, sum.as_ref());
                 journey.succeeded(open, usage);
                 return Ok(Answered { body, id });
             }
             // Who said it; a call may be made anew by somebody else.
             let speaker = Arc::clone(&open.target);
-            match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum)).await {
+            match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum, true)).await {
                 Ok(open) => {
-                    let changed = Some(sum).filter(|sum| usage != Some(*sum));
+                    let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
                     let said = match is_made_whole(&calls, finish) {
                         true => answer::ended_for_calls(self.tongue(&speaker), &body),
                         false => body,
@@ -116,9 +120,21 @@ impl Run<'_> {
                     return Ok(Answered { body, id });
                 }
                 Err(Unsettled::Elsewhere) => {}
+                Err(Unsettled::Refused) => refused = refused.plus(sum),
                 Err(Unsettled::Ended(ended)) => return Err(ended),
             }
         }
+    }
+
+    /// Asks for a whole answer; after a refused one the model reads why.
+    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+        let refused = self.refused.take();
+        let calls = refused.corrected();
+        let opened =
+            journey.open(&self.shape, &mut |target| self.write(target, &turn_after(&calls, ""))).await;
+        drop(calls);
+        self.refused.replace(refused);
+        opened
     }
 
     /// Notes a failed attempt; gives the end where there is nothing left to do.

@@ -544,8 +544,8 @@ guard-step-other-way = Ask for another way to reach the goal.
 guard-question-fix-or-other-way = Do you want to fix the cause first, or should the agent try another way?
 guard-question-what-next = What should the agent do differently?
 guard-question-go-on = Should the agent continue?
-guard-note-errors = { $tools } failed { $count } times with the same message: { $pattern }. Repeating the call will not make it succeed. Find the cause first, or choose another way. After the next failure of this kind, no more tools can be called.
-guard-note-repeats = Calls of { $tools } returned the same results { $count } times. Repeating them brings nothing new. Use what is already known, or choose another way. If this continues, no more tools can be called.
+guard-note-errors = { $tools } failed { $count } times with the same message: { $pattern }. Repeating the call will not make it succeed. Find the cause first, or choose another way. After the next failure of this kind, the same call is refused.
+guard-note-repeats = Calls of { $tools } returned the same results { $count } times. Repeating them brings nothing new. Use what is already known, or choose another way. If this continues, the same call is refused.
 guard-note-depth = { $calls } tool calls were made for this message, and { $limit } are allowed. Answer now with what is known.
 guard-note-errors-only = { $tools } failed { $count } times with the same message: { $pattern }. Repeating the call will not make it succeed. Find the cause first, or choose another way.
 guard-note-repeats-only = Calls of { $tools } returned the same results { $count } times. Repeating them brings nothing new. Use what is already known, or choose another way.
@@ -553,6 +553,14 @@ guard-note-depth-only = { $calls } tool calls were made for this message, and { 
 guard-note-width = One response called { $count } tools at once, and { $limit } are allowed. Call fewer at a time.
 guard-note-width-only = One response called { $count } tools at once, and { $limit } are usually enough. Call fewer at a time.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what blocks the work and what is known so far, and ask how to continue.
+guard-note-stop-but = Except { $others }, no more tools can be called for this message. Tell the user what was tried, what blocks the work and what is known so far, or use one of these tools to ask for help or to finish.
+guard-note-forbids-calls = { $tools } was called { $count } times without progress. The same calls with the same arguments are refused from now on. Use what is already known, choose another way, ask the user, or finish.
+guard-note-forbids-tools = { $tools } was called { $count } times without progress, so calls of { $tools } are refused for now. All other tools can be used. Choose another way, ask the user, or finish.
+guard-refused-call = This call was refused and did not run: the same call with the same arguments was made before, again and again, with the same result. Do something else: use what is already known, choose another way, ask the user, or finish.
+guard-refused-tool = This call was refused and did not run: { $tools } was called again and again without progress. Use another tool, ask the user, or finish.
+guard-refused-turn = This call was refused and did not run: no more tools can be called for this message. Answer the user now.
+guard-refused-turn-but = This call was refused and did not run: only { $others } can be called for this message now. Use one of these, or answer the user now.
+guard-refused-beside = This call did not run, because another call of the same response was refused. Make it again if it is still needed.
 
 ## koboshi check
 

@@ -5,7 +5,7 @@
 //! with the guard's mark, so that the guard knows its own words when they come back.
 
 use koboshi::classify::{OwnCategory, Texts};
-use koboshi::guard::{Finding, NOTE_MARK, Reach, Rule, Step, Suggestion, Verdict};
+use koboshi::guard::{Finding, Forbids, NOTE_MARK, Reach, Rule, Step, Suggestion};
 
 use crate::phrase::{Lang, Phrases};
 
@@ -80,12 +80,16 @@ pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
     text(phrases, lang, &format!("guard-what-{}", suggestion.rule.name()), &args)
 }
 
-/// What the model is told about a finding: at a note what repeats, at a stop to answer without tools. Where no stop
-/// follows, none is announced.
+/// What the model is told about a finding: at a note what repeats, at a stop what is forbidden from now on. Where no stop
+/// follows, none is announced. `ways_out` are the tools that stay allowed when all others are forbidden.
 #[must_use]
-pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> String {
-    let id = match (finding.verdict, finding.rule, finding.stops) {
-        (Verdict::Stop, _, true) => "guard-note-stop",
+pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach, ways_out: &[&str]) -> String {
+    let forbids = finding.forbids().filter(|_| finding.stops);
+    let id = match (forbids, finding.rule, finding.stops) {
+        (Some(Forbids::Calls), ..) => "guard-note-forbids-calls",
+        (Some(Forbids::Tools), ..) => "guard-note-forbids-tools",
+        (Some(Forbids::Turn), ..) if ways_out.is_empty() => "guard-note-stop",
+        (Some(Forbids::Turn), ..) => "guard-note-stop-but",
         (_, Rule::Depth, true) => "guard-note-depth",
         (_, Rule::Depth, false) => "guard-note-depth-only",
         (_, Rule::Width, true) => "guard-note-width",
@@ -100,9 +104,37 @@ pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> S
     let calls = reach.calls.to_string();
     let tools = names(lang, finding.tools.iter().map(AsRef::as_ref));
     let pattern = finding.fingerprint.text.replace('\n', " ");
-    let args: [(&str, &str); 5] =
-        [("count", &count), ("limit", &limit), ("calls", &calls), ("tools", &tools), ("pattern", &pattern)];
+    let others = names(lang, ways_out.iter().copied());
+    let args: [(&str, &str); 6] = [
+        ("count", &count),
+        ("limit", &limit),
+        ("calls", &calls),
+        ("tools", &tools),
+        ("pattern", &pattern),
+        ("others", &others),
+    ];
     format!("{NOTE_MARK} {}", text(phrases, lang, id, &args))
+}
+
+/// What the model is told of a call that was refused and not run. Without a reason of its own the call was refused because
+/// another one of the same response was.
+#[must_use]
+pub fn refusal(
+    phrases: &Phrases,
+    lang: Lang,
+    tool: &str,
+    forbids: Option<Forbids>,
+    ways_out: &[&str],
+) -> String {
+    let id = match forbids {
+        Some(Forbids::Calls) => "guard-refused-call",
+        Some(Forbids::Tools) => "guard-refused-tool",
+        Some(Forbids::Turn) if ways_out.is_empty() => "guard-refused-turn",
+        Some(Forbids::Turn) => "guard-refused-turn-but",
+        None => "guard-refused-beside",
+    };
+    let others = names(lang, ways_out.iter().copied());
+    format!("{NOTE_MARK} {}", text(phrases, lang, id, &[("tools", tool), ("others", &others)]))
 }
 
 /// Tools that are named; the rest is counted.
@@ -134,7 +166,7 @@ mod tests {
     use jiff::Timestamp;
     use jiff::tz::{TimeZone, TimeZoneDatabase};
     use koboshi::classify::{Classifier, Rules};
-    use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question, RulePolicy};
+    use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question, RulePolicy, Verdict};
 
     fn judge(calls: &[Call<'_>]) -> Judgement {
         judge_by(GuardPolicy::default(), calls)
@@ -216,14 +248,36 @@ mod tests {
     #[test]
     fn notes_carry_the_mark_and_stops_ask_for_an_answer() {
         let phrases = Phrases::new().unwrap();
-        let note_of =
-            |judgement: &Judgement, lang| note(&phrases, lang, judgement.gravest().unwrap(), judgement.reach);
+        let note_of = |judgement: &Judgement, lang| {
+            note(&phrases, lang, judgement.gravest().unwrap(), judgement.reach, &[])
+        };
         for &lang in Lang::ALL {
             let noted = note_of(&fonts(2), lang);
             assert!(noted.starts_with(NOTE_MARK) && noted.contains("<*>") && noted.contains('2'), "{noted}");
             assert_ne!(note_of(&fonts(3), lang), noted);
         }
-        assert!(note_of(&fonts(3), Lang::En).contains("No more tools"));
+        assert!(note_of(&fonts(3), Lang::En).contains("same calls with the same arguments are refused"));
+        assert!(note_of(&fonts(5), Lang::En).contains("calls of run_code are refused"));
+        assert!(note_of(&fonts(7), Lang::En).contains("No more tools"));
+        let last = fonts(7);
+        let ways = note(&phrases, Lang::En, last.gravest().unwrap(), last.reach, &["ask_user", "submit"]);
+        assert!(ways.contains("Except ask_user, submit, no more tools"), "{ways}");
+    }
+
+    /// Each stage of a refusal has words of its own, in both languages.
+    #[test]
+    fn a_refused_call_reads_why() {
+        let phrases = Phrases::new().unwrap();
+        for &lang in Lang::ALL {
+            let stages = [Some(Forbids::Calls), Some(Forbids::Tools), Some(Forbids::Turn), None];
+            let mut all: Vec<String> =
+                stages.iter().map(|stage| refusal(&phrases, lang, "run", *stage, &[])).collect();
+            all.push(refusal(&phrases, lang, "run", Some(Forbids::Turn), &["submit"]));
+            assert!(all.iter().all(|text| text.starts_with(NOTE_MARK) && !text.contains("guard-refused")));
+            assert!(all.last().unwrap().contains("submit"));
+            let known: std::collections::BTreeSet<_> = all.iter().collect();
+            assert_eq!(known.len(), all.len(), "{all:?}");
+        }
     }
 
     /// A model that is told of an end that never comes learns that notes mean nothing.
@@ -253,14 +307,14 @@ mod tests {
         ] {
             let judgement = judge_by(policy, &vec![call; count]);
             let finding = judgement.gravest().unwrap();
-            for (lang, threat) in [(Lang::En, "can be called"), (Lang::Ja, "呼び出せ")] {
-                let note = note(&phrases, lang, finding, judgement.reach);
+            for (lang, threat) in [(Lang::En, "refused"), (Lang::Ja, "拒否")] {
+                let note = note(&phrases, lang, finding, judgement.reach, &[]);
                 assert!(!note.contains(threat) && !note.contains("allowed"), "{note}");
             }
         }
         let stopping = judge(&[failed; 2]);
         let finding = stopping.gravest().unwrap();
-        assert!(note(&phrases, Lang::En, finding, stopping.reach).contains("no more tools can be called"));
+        assert!(note(&phrases, Lang::En, finding, stopping.reach, &[]).contains("the same call is refused"));
     }
 
     #[test]
@@ -274,7 +328,7 @@ mod tests {
         let finding = judgement.gravest().unwrap();
         assert_eq!((finding.rule, finding.verdict), (Rule::Width, Verdict::Note));
         for &lang in Lang::ALL {
-            let note = note(&phrases, lang, finding, judgement.reach);
+            let note = note(&phrases, lang, finding, judgement.reach, &[]);
             assert!(note.contains("16") && !note.contains("18"), "{note}");
         }
     }

@@ -80,7 +80,11 @@ impl Answer {
         if fall == Fall::Empty {
             return nothing;
         }
-        let calls = tool::calls(request, print, broken, manner.makes_up_calls);
+        let repeated = match fall {
+            Fall::Loop { stubborn } => tool::repeated(request, print, stubborn),
+            _ => None,
+        };
+        let calls = repeated.unwrap_or_else(|| tool::calls(request, print, broken, manner.makes_up_calls));
         let thought = thought(request, dialect, print);
         if calls.is_empty() {
             let speech = words(request, print, manner.chunks, most, manner.makes_up_calls);

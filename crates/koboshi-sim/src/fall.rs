@@ -60,6 +60,8 @@ pub(crate) enum Fall {
     InBand { after: u64 },
     /// Arguments of tool calls that are no JSON.
     BrokenArgs { form: Form, always: bool },
+    /// The last call once more.
+    Loop { stubborn: bool },
     /// Nothing in it.
     Empty,
     /// A page.
@@ -159,6 +161,7 @@ fn fall(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
         "no-done" => Ok(Fall::NoDone { open: order.flag("open")? }),
         "in-band-error" => Ok(Fall::InBand { after: after(1)? }),
         "broken-tool-args" => Ok(Fall::BrokenArgs { form: form(order)?, always: order.flag("always")? }),
+        "loop" => Ok(Fall::Loop { stubborn: order.flag("stubborn")? }),
         "empty" => Ok(Fall::Empty),
         "html" => Ok(Fall::Html),
         "flap" => flap(order, tally, seed),

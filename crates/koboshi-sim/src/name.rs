@@ -60,7 +60,7 @@ pub fn names() -> &'static [Name] {
 }
 
 /// The names that are about tool calls: who asks for one asks for calls.
-const ABOUT_CALLS: [&str; 2] = ["broken-tool-args", "cut-tool"];
+const ABOUT_CALLS: [&str; 3] = ["broken-tool-args", "cut-tool", "loop"];
 
 /// The same model without calls of its own making, unless its name says what it does about them: `tools=…`, or a name that is
 /// about calls. For a place where a real agent may be asking, and would run what was made up.
@@ -213,6 +213,12 @@ const NAMES: &[Name] = &[
             ),
             param("always", "no", "`yes`: in every answer, not only in the first of a conversation."),
         ],
+    },
+    Name {
+        name: "loop",
+        example: "loop",
+        does: "The last tool call is made again with the same arguments, until it is refused.",
+        params: &[param("stubborn", "no", "`yes`: also after it was refused.")],
     },
     Name { name: "empty", example: "empty", does: "200 with nothing in it.", params: &[] },
     Name { name: "html", example: "html", does: "200 with an HTML page.", params: &[] },

@@ -3,6 +3,7 @@
 //! As a model would: a user's question with tools on offer is answered by a call, a tool's result by words. A prompt can
 //! script an agent instead ([`Script`]).
 
+use koboshi::guard::NOTE_MARK;
 use koboshi_wire::form::{Tool, ToolInput};
 use serde_json::{Value, json};
 
@@ -52,6 +53,28 @@ pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>, m
         Call { id: format!("call_sim{:016x}", print.value()), name, arguments, free_text }
     });
     made.collect()
+}
+
+/// The last calls of the conversation once more, as a model in a loop makes them. None if there are none yet, if no tool may be
+/// called, or if they were refused and the model is not stubborn.
+pub(crate) fn repeated(request: &Request<'_>, print: Print, stubborn: bool) -> Option<Vec<Call>> {
+    let said = request.conversation();
+    let last = said.iter().rev().find(|said| !said.calls.is_empty())?;
+    let mut results = said.iter().rev().take_while(|said| said.role == Role::Tool);
+    let is_refused = results.any(|result| result.text().starts_with(NOTE_MARK));
+    if matches!(request.choice(), Choice::None) || (is_refused && !stubborn) {
+        return None;
+    }
+    let made = (0_usize..).zip(&last.calls).map(|(nth, call)| {
+        let print = print.add(&call.name).add(&nth.to_string());
+        Call {
+            id: format!("call_sim{:016x}", print.value()),
+            name: call.name.to_string(),
+            arguments: call.arguments.to_string(),
+            free_text: call.free_text,
+        }
+    });
+    Some(made.collect())
 }
 
 /// Whether there would be a call here if any were made up: then the words say why there is none.

@@ -34,7 +34,7 @@ fn meant(name: &str) -> Option<Meant> {
     let closed = Some((Kind::ConnectionClosed, None));
     let unusable = Some((Kind::ResponseInvalid, None));
     Some(match name {
-        "ok" | "slow-first" => (None, None),
+        "ok" | "slow-first" | "loop" => (None, None),
         "fail-500" | "in-band-error" => both(Kind::Internal, None),
         "fail-503" | "fail-STATUS" | "flap" => both(Kind::Unavailable, None),
         "rate-429" => both(Kind::RateLimited, None),

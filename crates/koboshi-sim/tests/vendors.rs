@@ -48,7 +48,7 @@ fn meant(name: &str, dialect: Dialect) -> Option<(Meant, Meant)> {
     let closed = Some((Kind::ConnectionClosed, None));
     let unusable = Some((Kind::ResponseInvalid, None));
     Some(match (name, dialect) {
-        ("ok" | "slow-first", _) => (None, None),
+        ("ok" | "slow-first" | "loop", _) => (None, None),
         ("fail-500" | "in-band-error", _) => both(Kind::Internal, None),
         ("fail-503" | "fail-STATUS" | "flap", _) => both(Kind::Unavailable, None),
         ("rate-429", _) => both(Kind::RateLimited, None),

@@ -185,10 +185,13 @@ fn a_broken_call_is_shown_back_as_sound_json_with_its_correction() {
     let broken = WholeCall { id: "call_1", name: "f", arguments: "{\"a\": oops", ..WholeCall::default() };
     let sound = WholeCall { id: "call_2", name: "f", arguments: "{\"a\":1}", ..WholeCall::default() };
     let exchange = |rewrite: &mut Rewrite<'_>| {
-        rewrite.append_exchange(&[
-            Corrected { call: broken, correction: "not JSON at column 7" },
-            Corrected { call: sound, correction: "`b` is missing" },
-        ]);
+        rewrite.append_exchange(
+            "",
+            &[
+                Corrected { call: broken, correction: "not JSON at column 7" },
+                Corrected { call: sound, correction: "`b` is missing" },
+            ],
+        );
     };
     let messages = value(&with_tools(), exchange)["messages"].clone();
     let call = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}});

@@ -230,7 +230,8 @@ impl Reader<'_> {
             Raw::Flag(flag) => flag.to_string(),
             _ => return Err(self.wrong_type(at, node, |language| either(words, language))),
         };
-        if let Some(word) = words.iter().find(|word| **word == written) {
+        let now = at.key.renamed_word(&written).unwrap_or(&written);
+        if let Some(word) = words.iter().find(|word| **word == now) {
             return Ok(word);
         }
         let quoted = self.source.quote(&written);

@@ -100,7 +100,11 @@ fn property(key: &Key) -> Json {
         Shape::Choice { numbers, .. } => json!({"enum": numbers}),
         Shape::Flag { words: false, .. } => json!({"type": "boolean"}),
         Shape::Flag { words: true, .. } => json!({"enum": [true, false, "on", "off"]}),
-        Shape::Word { words, .. } => json!({"enum": words}),
+        Shape::Word { words, .. } => {
+            let all: Vec<_> =
+                words.iter().copied().chain(key.former_words().map(|(before, _)| before)).collect();
+            json!({"enum": all})
+        }
         Shape::Text { form, .. } | Shape::Secret { form, .. } => text(*form),
         Shape::Texts { form, range, .. } | Shape::Secrets { form, range, .. } => {
             let types = if range.least == 0 { json!(["array", "null"]) } else { json!("array") };

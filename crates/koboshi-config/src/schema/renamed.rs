@@ -72,7 +72,22 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("store", "most_bytes", "max_bytes"),
 ];
 
+/// Words of values that changed: (key, old word, new word).
+const RENAMED_WORDS: &[(&str, &str, &str)] =
+    &[("guard.mode", "enforce", "stop"), ("routes.*.guard", "enforce", "stop")];
+
 impl Key {
+    /// Words that its value could be before, and what each is called now.
+    pub(crate) fn former_words(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let path = self.path;
+        RENAMED_WORDS.iter().filter(move |(key, ..)| *key == path).map(|(_, before, now)| (*before, *now))
+    }
+
+    /// What a former word of its value is called now.
+    pub(crate) fn renamed_word(&self, word: &str) -> Option<&'static str> {
+        self.former_words().find(|(before, _)| *before == word).map(|(_, now)| now)
+    }
+
     /// The name that it had before, if it had another one.
     #[must_use]
     pub fn former(&self) -> Option<&'static str> {

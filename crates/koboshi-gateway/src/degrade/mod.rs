@@ -198,6 +198,8 @@ impl<'l> Lesser<'l> {
             lost_media: Cell::new(false),
             trimmed: run.trimmed.clone(),
             mending: run.mending.clone(),
+            refused: RefCell::default(),
+            refusals: run.refusals.clone(),
         };
         let mut journey = simple.journey().after_attempts(run.facts().attempts);
         let given = if run.request.stream() {
@@ -259,7 +261,7 @@ impl<'l> Lesser<'l> {
 
     /// Keeps the text of a stream.
     pub(crate) fn keep_text(&self, run: &Run<'_>, text: &str, model: &str) {
-        if run.facts.borrow().degraded.is_none() && !text.is_empty() && !run.steer.close {
+        if run.facts.borrow().degraded.is_none() && !text.is_empty() && !run.is_closed() {
             self.keep(run, text, model);
         }
     }

@@ -1,8 +1,11 @@
 //! Tool calls for clients of every dialect: whole, valid, or not at all.
 
+use koboshi::guard::RulePolicy;
+use koboshi_config::gateway::GuardMode;
 use koboshi_wire::Dialect;
+use serde_json::json;
 
-use crate::common::Stage;
+use crate::common::{Stage, with_tools};
 use crate::speech::{ask, heard, of_stream, stage, with_tool};
 
 const TEXT: &str = "What is the weather in Kyoto? Look it up.";
@@ -72,6 +75,35 @@ fn a_call_that_the_provider_itself_could_not_read_goes_elsewhere() {
             assert_eq!(told.finish.as_deref(), Some("tool_calls"), "{thinks} {stream} {answer:?}");
             assert!(!told.calls.is_empty() && told.done && !told.error, "{answer:?}");
             assert!(!answer.text().contains("MALFORMED"), "{answer:?}");
+        }
+    }
+}
+
+/// Whatever the target speaks, the model reads that its repeated call was refused, and the client never sees the call.
+#[test]
+fn a_repeated_call_is_refused_in_every_dialect() {
+    for upstream in Dialect::ALL {
+        for (stream, say) in [(false, 0), (true, 0), (true, 5)] {
+            let chain = format!("one/loop?say={say}");
+            let stage = stage(upstream, &[&chain], |config| {
+                config.guard.mode = GuardMode::Stop;
+                config.guard.policy.same_call = RulePolicy::stop(5);
+            });
+            let mut body = with_tools(stream, "look it up");
+            let messages = body["messages"].as_array_mut().unwrap();
+            for number in 0..5 {
+                let id = format!("call_{number}");
+                let function = json!({"name": "look_up", "arguments": r#"{"city":"Aizu","count":1}"#});
+                messages.push(json!({"role": "assistant", "content": null, "tool_calls": [
+                    {"id": id, "type": "function", "function": function}]}));
+                messages.push(json!({"role": "tool", "tool_call_id": id, "content": "nothing new"}));
+            }
+            let answer = stage.ask(&body);
+            assert_eq!(answer.status, 200, "{upstream:?} {stream}: {answer:?}");
+            assert!(answer.calls().is_empty(), "{upstream:?} {stream}: {answer:?}");
+            assert!(!answer.content().is_empty(), "{upstream:?} {stream}: {answer:?}");
+            assert_eq!(answer.finish().as_deref(), Some("stop"), "{upstream:?} {stream}: {answer:?}");
+            assert_eq!(stage.calls().0, 2, "{upstream:?} {stream}");
         }
     }
 }

@@ -72,8 +72,10 @@ pub enum Turn<'t> {
     Plain,
     /// The answer is to go on with this text.
     Prefill(&'t str),
-    /// The model is to mend its calls, in an answer that is no stream.
+    /// The model is to mend a call, in an answer that is no stream.
     Redo(Redone<'t>),
+    /// The model's calls were refused: it is to do something else.
+    Refuse(Refused<'t>),
 }
 
 /// Calls that the model is to make again.
@@ -83,6 +85,15 @@ pub struct Redone<'t> {
     pub broken: &'t [Corrected<'t>],
     /// The tool that it must call.
     pub tool: &'t str,
+}
+
+/// Calls that were not run, and that the model is not to make again.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused<'t> {
+    /// The text before them that the client has seen.
+    pub text: &'t str,
+    /// The calls, and why each was refused.
+    pub calls: &'t [Corrected<'t>],
 }
 
 /// Who gets it.
@@ -244,9 +255,10 @@ impl Request<'_> {
                         $rewrite.$prefill(text);
                     }
                     Turn::Redo(Redone { broken, tool }) => {
-                        $redo(&mut $rewrite, broken);
+                        $redo(&mut $rewrite, "", broken);
                         $rewrite.force_tool(tool).parallel_off().stream(false);
                     }
+                    Turn::Refuse(Refused { text, calls }) => $redo(&mut $rewrite, text, calls),
                 }
                 $rewrite.finish()
             }};
@@ -257,8 +269,8 @@ impl Request<'_> {
                 if edits.include_usage {
                     rewrite.include_usage();
                 }
-                changed!(rewrite, prefill, |rewrite: &mut chat::Rewrite<'_>, broken| {
-                    rewrite.append_exchange(broken);
+                changed!(rewrite, prefill, |rewrite: &mut chat::Rewrite<'_>, text, calls| {
+                    rewrite.append_exchange(text, calls);
                 })
             }
             Self::Messages(request) => {
@@ -266,8 +278,8 @@ impl Request<'_> {
                 if lacks_thought(request.form()) {
                     rewrite.thoughtless();
                 }
-                changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, broken| {
-                    rewrite.corrected("", broken);
+                changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, text, calls| {
+                    rewrite.corrected(text, calls);
                 })
             }
             Self::Responses(request) => {
@@ -275,8 +287,8 @@ impl Request<'_> {
                 if request.has_own_thoughts() {
                     rewrite.drop_own_thoughts();
                 }
-                changed!(rewrite, continue_with, |rewrite: &mut responses::Rewrite<'_>, broken| {
-                    rewrite.corrected("", broken);
+                changed!(rewrite, continue_with, |rewrite: &mut responses::Rewrite<'_>, text, calls| {
+                    rewrite.corrected(text, calls);
                 })
             }
             Self::Gemini(request) => {
@@ -285,8 +297,8 @@ impl Request<'_> {
                 if to.vertex {
                     rewrite.without_ids();
                 }
-                changed!(rewrite, continue_with, |rewrite: &mut gemini::Rewrite<'_>, broken| {
-                    rewrite.corrected("", broken);
+                changed!(rewrite, continue_with, |rewrite: &mut gemini::Rewrite<'_>, text, calls| {
+                    rewrite.corrected(text, calls);
                 })
             }
         }
@@ -338,11 +350,12 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
         Turn::Plain => {}
         Turn::Prefill(text) => prefill(form, text),
         Turn::Redo(Redone { broken, tool }) => {
-            form.turns.extend(exchange(broken));
+            form.turns.extend(exchange("", broken));
             form.choice = Choice::Tool(Cow::Owned(tool.to_owned()));
             form.parallel = Some(false);
             form.stream = false;
         }
+        Turn::Refuse(Refused { text, calls }) => form.turns.extend(exchange(text, calls)),
     }
 }
 
@@ -350,6 +363,7 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
 fn append_note(form: &mut Form<'_>, note: &str, turn: Turn<'_>) {
     let ours = match turn {
         Turn::Redo(Redone { broken, .. }) => broken.len(),
+        Turn::Refuse(Refused { calls, .. }) => calls.len(),
         Turn::Plain | Turn::Prefill(_) => 0,
     };
     let parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
@@ -371,8 +385,9 @@ fn prefill(form: &mut Form<'_>, text: &str) {
 }
 
 /// Broken calls as if a tool had complained.
-fn exchange(broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
+fn exchange(text: &str, broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
     let owned = |text: &str| Cow::Owned(text.to_owned());
+    let text = (!text.trim().is_empty()).then(|| Part::Text(owned(text)));
     let calls = broken.iter().map(|Corrected { call, .. }| {
         Part::Call(Call {
             id: owned(call.id),
@@ -392,7 +407,7 @@ fn exchange(broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
         })
     });
     [
-        Said { role: Role::Assistant, parts: calls.collect() },
+        Said { role: Role::Assistant, parts: text.into_iter().chain(calls).collect() },
         Said { role: Role::User, parts: results.collect() },
     ]
 }

@@ -16,7 +16,7 @@ mod kept;
 mod request;
 mod writer;
 
-pub use edit::{Edits, Mending, Redone, To, Turn, Written};
+pub use edit::{Edits, Mending, Redone, Refused, To, Turn, Written};
 pub use events::Events;
 pub use request::Request;
 pub use writer::{Manner, Writer};

@@ -10,10 +10,12 @@ use std::collections::HashMap;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::content;
 use super::request::{ChatRequest, GuardCall, Message, Role};
 use super::said::{Called, Function};
 use crate::form::MOST_READ;
 use crate::lenient::{List, Object};
+use crate::step::join;
 
 impl<'a> ChatRequest<'a> {
     /// Number of the current user turn: how often the user has written.
@@ -63,11 +65,13 @@ fn paired<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<
     }
     let mut outputs: Vec<Option<Cow<'a, str>>> = Vec::new();
     outputs.resize_with(asked.len(), || None);
+    let shown: Vec<String> =
+        results.iter().filter(|message| !message.is_result()).flat_map(marks_of).collect();
     for result in results.iter().filter(|message| message.is_result()) {
         let id = result.tool_call_id.as_deref().unwrap_or_default();
         let index = open.get_mut(id).and_then(std::collections::VecDeque::pop_front);
         if let Some(output) = index.and_then(|index| outputs.get_mut(index)) {
-            *output = Some(result.text().unwrap_or_default());
+            *output = Some(compared(result, &shown));
         }
     }
     let answered = asked.into_iter().zip(outputs).filter_map(|(call, output)| Some((call, output?)));
@@ -79,6 +83,20 @@ fn paired<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<
             ..blank.clone()
         })
         .collect()
+}
+
+/// What the guard compares: the text of a result, a mark for each image or file, and the marks of what was shown after the results. The
+/// results share those: nothing says whose they are.
+fn compared<'a>(result: &Message<'a>, shown: &[String]) -> Cow<'a, str> {
+    let mut all = result.text();
+    for mark in marks_of(result).into_iter().chain(shown.iter().cloned()) {
+        join(&mut all, Cow::Owned(mark), "\n");
+    }
+    all.unwrap_or_default()
+}
+
+fn marks_of(message: &Message<'_>) -> Vec<String> {
+    message.content.map(content::marks).unwrap_or_default()
 }
 
 /// As many blank calls as the answer made and got answered.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use koboshi::guard::image_mark;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -114,6 +115,18 @@ fn of_parts(list: &str) -> serde_json::Result<Option<Cow<'_, str>>> {
 /// Whether a content is a list of parts.
 pub(crate) fn is_list(content: &RawValue) -> bool {
     content.get().starts_with('[')
+}
+
+/// What stands for each image or file of a content where answers are compared.
+pub(crate) fn marks(content: &RawValue) -> Vec<String> {
+    if !is_list(content) {
+        return Vec::new();
+    }
+    let List(raws) = serde_json::from_str::<List<&RawValue>>(content.get()).unwrap_or_default();
+    let is_encoded = |raw: &&&RawValue| {
+        serde_json::from_str::<Object<Part<'_>>>(raw.get()).is_ok_and(|Object(part)| part.is_encoded())
+    };
+    raws.iter().filter(is_encoded).map(|raw| image_mark(raw.get())).collect()
 }
 
 /// What a content weighs: its bytes without encoded parts, how many of those there are, and whether one is an image.

@@ -151,9 +151,10 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Shows the model its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
+    /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown as an empty one: many servers refuse a history with broken arguments, and the correction quotes them.
-    pub fn append_exchange(&mut self, broken: &[Corrected<'_>]) -> &mut Self {
+    pub fn append_exchange(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+        let text = Some(text).filter(|text| !text.trim().is_empty());
         let sound = |call: &WholeCall<'_>| {
             if is_object(call.arguments) { call.arguments.to_owned() } else { "{}".to_owned() }
         };
@@ -161,7 +162,7 @@ impl<'a> Rewrite<'a> {
             for Corrected { call, correction } in broken {
                 let function = json!({"name": call.name, "arguments": sound(call)});
                 self.append_message(
-                    &json!({"role": "assistant", "content": null, "function_call": function}),
+                    &json!({"role": "assistant", "content": text, "function_call": function}),
                 );
                 self.append_message(&json!({"role": "function", "name": call.name, "content": correction}));
             }
@@ -174,7 +175,7 @@ impl<'a> Rewrite<'a> {
             })
             .collect();
         if !calls.is_empty() {
-            self.append_message(&json!({"role": "assistant", "content": null, "tool_calls": calls}));
+            self.append_message(&json!({"role": "assistant", "content": text, "tool_calls": calls}));
         }
         for Corrected { call, correction } in broken {
             self.append_message(&json!({"role": "tool", "tool_call_id": call.id, "content": correction}));

@@ -6,7 +6,8 @@
 //! are left out: nothing has happened yet.
 //!
 //! Results of tools are said by the user's side, so it takes a look to tell who wrote: texts beside or after results are the user's,
-//! pictures alone are the results' second half, because some dialects cannot put them there.
+//! images alone are the results' second half, because some dialects cannot put them there. An image is part of an answer by its hash:
+//! a screenshot that differs is another answer.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use koboshi::guard;
 use serde_json::value::RawValue;
 
-use super::{Form, Outcome, Output, Part, Role, ToolInput, Turn};
+use super::{Form, Image, Outcome, Output, Part, Role, ToolInput, Turn};
 use crate::step::join;
 
 /// Bytes for one token, roughly, in text and JSON.
@@ -248,6 +249,17 @@ impl Part<'_> {
         }
     }
 
+    /// What stands for an image or a file where answers are compared.
+    fn mark(&self) -> Option<String> {
+        let data = match self {
+            Part::Image(Image::Data { data, .. }) => data,
+            Part::Image(Image::Url(url)) => url,
+            Part::Media(media) => &media.data,
+            _ => return None,
+        };
+        Some(guard::image_mark(data))
+    }
+
     pub(crate) fn weight(&self) -> usize {
         match self {
             Part::Text(text) | Part::Refusal(text) => text.len(),
@@ -267,6 +279,22 @@ impl Outcome<'_> {
     pub fn text(&self) -> Option<Cow<'_, str>> {
         text_of_parts(&self.parts)
     }
+}
+
+impl<'a> Outcome<'a> {
+    /// What the guard compares: the texts, a mark for each image or file, and the marks of what was shown after the results.
+    fn compared(&self, shown: &[String]) -> Cow<'_, str> {
+        let mut all = self.text();
+        for mark in self.parts.iter().filter_map(Part::mark).chain(shown.iter().cloned()) {
+            join(&mut all, Cow::Owned(mark), "\n");
+        }
+        all.unwrap_or_default()
+    }
+}
+
+/// The marks of images that a message after the results shows. The results share them: nothing says whose they are.
+fn shown_after(results: &[Turn<'_>]) -> Vec<String> {
+    results.iter().flat_map(|turn| &turn.parts).filter_map(Part::mark).collect()
 }
 
 fn text_of_parts<'s>(parts: &'s [Part<'_>]) -> Option<Cow<'s, str>> {
@@ -304,6 +332,7 @@ fn paired<'s>(asked: &'s [Turn<'_>], results: &'s [Turn<'_>], blank: &GuardCall<
         open.entry(&call.id).or_default().push_back(index);
     }
     let mut outcomes: Vec<Option<&Outcome<'_>>> = vec![None; asked.len()];
+    let shown = shown_after(results);
     for result in results_in(results) {
         let index = open.get_mut(result.id.as_ref()).and_then(VecDeque::pop_front);
         if let Some(outcome) = index.and_then(|index| outcomes.get_mut(index)) {
@@ -315,7 +344,7 @@ fn paired<'s>(asked: &'s [Turn<'_>], results: &'s [Turn<'_>], blank: &GuardCall<
         .map(|(call, outcome)| GuardCall {
             tool: Cow::Borrowed(&call.name),
             args: Cow::Borrowed(&call.arguments),
-            output: outcome.text().unwrap_or_default(),
+            output: outcome.compared(&shown),
             is_error: outcome.failed,
             ..blank.clone()
         })

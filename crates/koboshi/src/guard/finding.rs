@@ -78,7 +78,7 @@ pub enum Verdict {
     Pass,
     /// Go on, and tell the model what repeats.
     Note,
-    /// End the loop: no more tools in this turn.
+    /// End the loop: [`Finding::forbids`] says what is forbidden.
     Stop,
 }
 
@@ -93,6 +93,33 @@ impl Verdict {
         }
     }
 }
+
+/// What a stop forbids: no more than ends the loop. The first refusals name the call, and only where the agent goes on
+/// repeating itself by other calls more is taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Forbids {
+    /// The calls that repeat, with the same arguments.
+    Calls,
+    /// The tools of these calls.
+    Tools,
+    /// All tools, but those by which an agent ends its work or asks for help.
+    Turn,
+}
+
+impl Forbids {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Tools => "tools",
+            Self::Turn => "turn",
+        }
+    }
+}
+
+/// So many repetitions beyond the limit until a stop forbids more.
+const PER_STAGE: u32 = 2;
 
 /// What made entries equal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -133,6 +160,22 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// What it forbids, where it stops.
+    #[must_use]
+    pub fn forbids(&self) -> Option<Forbids> {
+        if self.verdict != Verdict::Stop {
+            return None;
+        }
+        Some(match self.rule {
+            Rule::Depth | Rule::Width => Forbids::Turn,
+            _ => match self.count.saturating_sub(self.limit) / PER_STAGE {
+                0 => Forbids::Calls,
+                1 => Forbids::Tools,
+                _ => Forbids::Turn,
+            },
+        })
+    }
+
     /// The finding as a fault, for journals, headers and metrics.
     #[must_use]
     pub fn fault(&self) -> Fault {

@@ -158,7 +158,7 @@ pub(super) fn keys() -> Vec<Key> {
                     }
                 },
             },
-            "`enforce` acts, `observe` only reports what it would do, `off` does nothing",
+            "`stop` tells the model what repeats and forbids it at the limit, `note` only tells the model, `observe` only reports what it would do, `off` does nothing",
         ),
         flag(
             "guard.enforce_depth",
