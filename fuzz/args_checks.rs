@@ -59,7 +59,10 @@ impl Bench {
                 assert_eq!(check(piece, schema, finish, &policy), Verdict::Valid, "{piece:?}");
             }
         }
-        let tight = ArgsPolicy { most_bytes: 16, most_depth: 2, ..policy };
+        let tight = policy.with(|policy| {
+            policy.most_bytes = 16;
+            policy.most_depth = 2;
+        });
         let _ = check(&text, schema, finish, &tight);
     }
 

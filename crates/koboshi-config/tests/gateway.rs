@@ -117,7 +117,7 @@ fn the_guard_has_general_rules_and_those_of_tools() {
     );
     let policy = &config.guard.policy;
     assert!(config.guard.mode == GuardMode::Observe && policy.observe, "the policy agrees with the mode");
-    assert_eq!(policy.depth, RulePolicy { limit: 20, act: Act::Off }, "the limit stays");
+    assert_eq!((policy.depth.limit, policy.depth.act), (20, Act::Off), "the limit stays");
     let rule = |rule, tool| policy.rule(rule, tool);
     assert_eq!(
         rule(Rule::SameCall, "poll job"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use koboshi::classify::Classifier;
-use koboshi::guard::{DigestCache, Guard, GuardPolicy};
+use koboshi::guard::{DigestCache, Guard};
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind, RouteConfig};
 
@@ -115,7 +115,10 @@ impl Plan {
         routes.sort_by_key(|(pattern, _)| std::cmp::Reverse((!pattern.contains('*'), pattern.len())));
         let keys = Keys::of(&config.keys);
         // Whether it only observes is for each route to say.
-        let guard = Guard::new(GuardPolicy { observe: false, ..config.guard.policy.clone() }).ok();
+        let guard = Guard::new(config.guard.policy.clone().with(|policy| {
+            policy.observe = false;
+        }))
+        .ok();
         let digests = DigestCache::new(MOST_DIGESTS);
         let plan =
             Self { keys, classifier, answers, guard, digests, stands_in, demo, providers, routes, config };

@@ -876,3 +876,8 @@ serve-no-calls = The simulated provider makes up no tool calls unless the model 
 gateway-key-refused =
     .message = The AI provider did not accept the API key of this gateway: the key is missing, wrong or revoked.
     .suggestion = Ask whoever runs this gateway to replace it. Your own key is not the cause, and waiting will not help.
+
+## The end of a protected call
+
+spent-one = { $message } ({ $kind }, 1 attempt) { $suggestion }
+spent-many = { $message } ({ $kind }, { $count } attempts) { $suggestion }

@@ -876,3 +876,8 @@ serve-no-calls = 模擬プロバイダーは、モデル名で指定した場合
 gateway-key-refused =
     .message = AI プロバイダーが、このゲートウェイに設定された API キーを受け付けませんでした。未設定か、誤りか、失効しています。
     .suggestion = ゲートウェイの管理者に連絡してください。お使いのキーが原因ではありません。待っても解決しません。
+
+## 保護された呼び出しの終わり
+
+spent-one = { $message }（{ $kind }、1 回試行）{ $suggestion }
+spent-many = { $message }（{ $kind }、{ $count } 回試行）{ $suggestion }

@@ -284,13 +284,16 @@ mod tests {
     #[test]
     fn no_note_threatens_with_a_stop_that_will_not_come() {
         let phrases = Phrases::new().unwrap();
-        let noting = |limit| GuardPolicy {
-            similar_errors: RulePolicy::note(3),
-            same_call: RulePolicy::note(5),
-            depth: RulePolicy::note(limit),
-            ..GuardPolicy::default()
+        let noting = |limit| {
+            GuardPolicy::default().with(|policy| {
+                policy.similar_errors = RulePolicy::note(3);
+                policy.same_call = RulePolicy::note(5);
+                policy.depth = RulePolicy::note(limit);
+            })
         };
-        let observing = GuardPolicy { observe: true, ..GuardPolicy::default() };
+        let observing = GuardPolicy::default().with(|policy| {
+            policy.observe = true;
+        });
         let failed =
             Call { tool: "run", args: "{}", output: "error: no", is_error: Some(true), ..Call::default() };
         let same =

@@ -7,4 +7,5 @@
 pub mod guard;
 pub mod phrase;
 pub mod reask;
+pub mod spent;
 pub mod when;

@@ -27,3 +27,10 @@ pub use redis::{RedisPolicy, RedisStore};
 pub use sqlite::{SqlitePolicy, SqliteStore};
 pub use standing::{Row, RowState};
 pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};
+
+/// The snippets of the page on stores, compiled.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/store.md")]
+    struct OfStores;
+}

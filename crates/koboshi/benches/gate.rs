@@ -49,7 +49,9 @@ fn reserve(c: &mut Criterion) {
     let mut group = c.benchmark_group("gate/reserve+settle");
     let empty = Gate::new(GatePolicy::default(), NOW);
     group.bench_function("nothing_learned", |b| b.iter(|| pass(&empty)));
-    let gate = open_gate(GatePolicy { concurrency: Some(64), ..GatePolicy::default() });
+    let gate = open_gate(GatePolicy::default().with(|policy| {
+        policy.concurrency = Some(64);
+    }));
     group.bench_function("four_limits", |b| b.iter(|| pass(&gate)));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -68,7 +70,10 @@ fn reserve(c: &mut Criterion) {
 fn queue(c: &mut Criterion) {
     let mut group = c.benchmark_group("gate/queue");
     for waiting in [100_u64, 10_000] {
-        let policy = GatePolicy { concurrency: Some(1), queue: 100_000, ..GatePolicy::default() };
+        let policy = GatePolicy::default().with(|policy| {
+            policy.concurrency = Some(1);
+            policy.queue = 100_000;
+        });
         let gate = open_gate(policy);
         let _inside = gate.reserve(COST, NOW).expect("one may pass");
         let deadline = NOW.after(Duration::from_secs(10));

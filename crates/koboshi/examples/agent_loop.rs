@@ -62,7 +62,8 @@ fn run((tool, args): Call) -> Result<String, String> {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Runs the example.
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let classifier = Classifier::new(Rules::builtin()?, TimeZoneDatabase::none());
     let mut tracker = Tracker::new(Guard::new(GuardPolicy::default())?);
     // Scripted too: the core never reads a clock.

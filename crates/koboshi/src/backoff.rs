@@ -47,6 +47,7 @@ pub enum Jitter {
 
 /// How pauses grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BackoffPolicy {
     /// Attempts in all, the first included.
     pub attempts: u32,

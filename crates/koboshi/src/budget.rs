@@ -33,6 +33,7 @@ use crate::time::Moment;
 
 /// How much one request may try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RequestPolicy {
     /// Attempts over all targets; none: 6, and at least one more than there are targets, so that the last one is reached.
     pub in_all: Option<u32>,
@@ -57,6 +58,7 @@ pub struct Spent {
 
 /// How much of the traffic may be retries.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SharePolicy {
     /// Retries earned by one first attempt.
     pub share: f64,

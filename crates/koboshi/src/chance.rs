@@ -18,6 +18,14 @@ impl Seed {
         Self(value)
     }
 
+    /// A seed from the system's randomness.
+    #[cfg(feature = "clock")]
+    #[must_use]
+    pub fn random() -> Self {
+        use std::hash::{BuildHasher, RandomState};
+        Self(RandomState::new().hash_one(0_u8))
+    }
+
     /// The seed of the `n`-th draw, so that draws of one request are independent of each other.
     #[must_use]
     pub const fn nth(self, n: u64) -> Self {

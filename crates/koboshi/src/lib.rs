@@ -12,19 +12,25 @@
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves
 //! the gateway, the supervisor, the command line and your own program.
 
+#[cfg(feature = "args")]
 pub mod args;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;
 pub mod call;
 pub mod chance;
+#[cfg(feature = "classify")]
 pub mod classify;
 pub mod cooldown;
 pub mod fault;
 pub mod gate;
+#[cfg(feature = "guard")]
 pub mod guard;
 pub mod key;
+mod policies;
+#[cfg(feature = "args")]
 pub mod reask;
+#[cfg(feature = "redact")]
 pub mod redact;
 pub mod remedy;
 mod sync;
@@ -32,3 +38,17 @@ pub mod time;
 #[cfg(feature = "tower")]
 pub mod tower;
 pub mod wait;
+
+/// The crate of wall times in signatures here. A new major version of it is a new major version of this crate.
+pub use jiff;
+
+/// The snippets of the pages, compiled.
+#[cfg(all(doctest, feature = "clock", feature = "classify"))]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct OfTheCrate;
+    #[doc = include_str!("../../../README.md")]
+    struct OfTheProject;
+    #[doc = include_str!("../../../README.ja.md")]
+    struct InJapanese;
+}

@@ -51,6 +51,7 @@ const LONGEST_TEXT: usize = 400;
 
 /// How patient one is with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReaskPolicy {
     /// So many invalid answers end a call.
     pub max_attempts: u32,

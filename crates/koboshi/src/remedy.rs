@@ -112,6 +112,7 @@ pub struct Left {
 
 /// What is allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct RemedyPolicy {
     /// Attempts and patience.
     pub request: RequestPolicy,

@@ -28,6 +28,18 @@ impl Moment {
         self.0
     }
 
+    /// Now, on the clock of this process.
+    #[cfg(feature = "clock")]
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a clock for programs that have none to hand in; nothing in this crate decides by it"
+    )]
+    pub fn now() -> Self {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        Self::START.after(START.get_or_init(std::time::Instant::now).elapsed())
+    }
+
     /// How long it is from `earlier` to this moment; nothing if it is not later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {

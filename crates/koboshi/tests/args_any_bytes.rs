@@ -164,7 +164,9 @@ fn a_feed_knows_when_the_object_is_complete_and_how_much_is_held() {
 
 #[test]
 fn a_feed_is_bounded_and_says_so() {
-    let policy = ArgsPolicy { most_bytes: 10, ..ArgsPolicy::default() };
+    let policy = ArgsPolicy::default().with(|policy| {
+        policy.most_bytes = 10;
+    });
     let mut feed = Feed::new(policy);
     feed.push("{\"a\":");
     for _ in 0..1000 {

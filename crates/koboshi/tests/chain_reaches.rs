@@ -74,7 +74,7 @@ proptest! {
         let breakers: Vec<_> = chain.iter().map(breaker).collect();
         // A quiet gateway has retries to spend, a busy one has none.
         let per_second = if quiet { 10.0 } else { 0.0 };
-        let share = RetryShare::new(SharePolicy { share: 0.0, per_second }, Moment::START);
+        let share = RetryShare::new(SharePolicy::default().with(|policy| { policy.share = 0.0; policy.per_second = per_second; }), Moment::START);
         let policy = RemedyPolicy::default();
         let mut call = Call::new(&breakers, &share, &policy, Seed::new(seed));
         let mut now = Moment::START;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::backoff::{BackoffPolicy, Jitter};
-use koboshi::breaker::{Breaker, BreakerPolicy, Mode, OpenPolicy, ProbePolicy};
+use koboshi::breaker::{Breaker, BreakerPolicy, Mode};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::call::{Call, End, Next};
 use koboshi::chance::Seed;
-use koboshi::cooldown::{Class, ClassPolicy, CooldownPolicy, Cooldowns, Failure, HeldFor, Standing};
+use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, HeldFor, Standing};
 use koboshi::fault::{Fault, Kind};
 use koboshi::key::ScopeKey;
 use koboshi::remedy::RemedyPolicy;
@@ -32,7 +32,9 @@ fn wall(second: i64) -> Timestamp {
 #[test]
 fn backoff_admission() {
     for attempts in 1..10 {
-        let policy = BackoffPolicy { attempts, ..BackoffPolicy::SERVICE };
+        let policy = BackoffPolicy::SERVICE.with(|policy| {
+            policy.attempts = attempts;
+        });
         assert_eq!(
             policy.pauses(SEED).count(),
             attempts as usize - 1,
@@ -52,22 +54,26 @@ fn backoff_cancellation() {
 
 #[test]
 fn backoff_clock_jump() {
-    let policy = BackoffPolicy { jitter: Jitter::None, ..BackoffPolicy::SERVICE };
+    let policy = BackoffPolicy::SERVICE.with(|policy| {
+        policy.jitter = Jitter::None;
+    });
     assert_eq!(policy.pause(3, None, None, SEED), policy.pause(3, None, None, SEED), "it knows no clock");
 }
 
 #[test]
 fn backoff_edge_config() {
-    let nothing = BackoffPolicy { first: Duration::ZERO, cap: Duration::ZERO, ..BackoffPolicy::SERVICE };
+    let nothing = BackoffPolicy::SERVICE.with(|policy| {
+        policy.first = Duration::ZERO;
+        policy.cap = Duration::ZERO;
+    });
     assert_eq!(nothing.validate(), Ok(()));
     assert_eq!(nothing.pause(u32::MAX, None, None, SEED), Duration::ZERO);
-    let huge = BackoffPolicy {
-        first: Duration::MAX,
-        cap: Duration::MAX,
-        growth: 1e300,
-        jitter: Jitter::None,
-        ..BackoffPolicy::SERVICE
-    };
+    let huge = BackoffPolicy::SERVICE.with(|policy| {
+        policy.first = Duration::MAX;
+        policy.cap = Duration::MAX;
+        policy.growth = 1e300;
+        policy.jitter = Jitter::None;
+    });
     assert_eq!(huge.pause(u32::MAX, Some(Duration::MAX), None, SEED), Duration::MAX);
 }
 
@@ -75,14 +81,26 @@ fn backoff_edge_config() {
 
 #[test]
 fn budget_admission() {
-    let share = RetryShare::new(SharePolicy { share: 0.0, per_second: 0.1 }, at(0));
+    let share = RetryShare::new(
+        SharePolicy::default().with(|policy| {
+            policy.share = 0.0;
+            policy.per_second = 0.1;
+        }),
+        at(0),
+    );
     assert!(share.withdraw(at(0)));
     assert!(!share.withdraw(at(0)), "an empty account pays nothing");
 }
 
 #[test]
 fn budget_cancellation() {
-    let share = RetryShare::new(SharePolicy { share: 0.0, per_second: 0.1 }, at(0));
+    let share = RetryShare::new(
+        SharePolicy::default().with(|policy| {
+            policy.share = 0.0;
+            policy.per_second = 0.1;
+        }),
+        at(0),
+    );
     assert!(share.withdraw(at(0)));
     share.refund();
     assert!(share.withdraw(at(0)), "a retry that was not made is put back");
@@ -90,7 +108,13 @@ fn budget_cancellation() {
 
 #[test]
 fn budget_clock_jump() {
-    let share = RetryShare::new(SharePolicy { share: 0.0, per_second: 1.0 }, at(100));
+    let share = RetryShare::new(
+        SharePolicy::default().with(|policy| {
+            policy.share = 0.0;
+            policy.per_second = 1.0;
+        }),
+        at(100),
+    );
     while share.withdraw(at(100)) {}
     assert!(!share.withdraw(at(0)), "a moment before the last earns nothing");
     assert_eq!(share.left(at(1_000_000_000)), 10, "and a far one earns ten seconds' worth");
@@ -98,7 +122,13 @@ fn budget_clock_jump() {
 
 #[test]
 fn budget_edge_config() {
-    let none = RetryShare::new(SharePolicy { share: 0.0, per_second: 0.0 }, at(0));
+    let none = RetryShare::new(
+        SharePolicy::default().with(|policy| {
+            policy.share = 0.0;
+            policy.per_second = 0.0;
+        }),
+        at(0),
+    );
     assert!(none.withdraw(at(0)), "the account begins with one");
     assert!(!none.withdraw(at(1_000_000)), "and never earns another");
 }
@@ -145,22 +175,22 @@ fn breaker_clock_jump() {
 
 #[test]
 fn breaker_edge_config() {
-    let touchy = BreakerPolicy {
-        consecutive: Some(1),
-        window: None,
-        open: OpenPolicy {
-            first: Duration::from_nanos(1),
-            growth: 1e300,
-            cap: Duration::from_nanos(2),
-            jitter: 0.0,
-        },
-        probe: ProbePolicy {
-            permits: 1,
-            successes: 1,
-            longest: Duration::from_nanos(1),
-            last_target_every: None,
-        },
-    };
+    let touchy = BreakerPolicy::BOTH.with(|policy| {
+        policy.consecutive = Some(1);
+        policy.window = None;
+        policy.open = BreakerPolicy::BOTH.open.with(|policy| {
+            policy.first = Duration::from_nanos(1);
+            policy.growth = 1e300;
+            policy.cap = Duration::from_nanos(2);
+            policy.jitter = 0.0;
+        });
+        policy.probe = BreakerPolicy::BOTH.probe.with(|policy| {
+            policy.permits = 1;
+            policy.successes = 1;
+            policy.longest = Duration::from_nanos(1);
+            policy.last_target_every = None;
+        });
+    });
     let breaker = Breaker::new(touchy, SEED, at(0)).unwrap();
     for second in 0..100 {
         breaker.admit(at(second)).unwrap().fail(at(second));
@@ -168,7 +198,10 @@ fn breaker_edge_config() {
     }
     breaker.admit(at(200)).unwrap().succeed(at(200));
     assert_eq!(breaker.mode(), Mode::Closed);
-    let never = BreakerPolicy { consecutive: None, window: None, ..touchy };
+    let never = touchy.with(|policy| {
+        policy.consecutive = None;
+        policy.window = None;
+    });
     assert!(Breaker::new(never, SEED, at(0)).is_err(), "a policy that could never open is refused");
 }
 
@@ -216,8 +249,16 @@ fn cooldown_clock_jump() {
 
 #[test]
 fn cooldown_edge_config() {
-    let class = ClassPolicy { base: SECOND, growth: 1e300, cap: Duration::MAX, park_after: Some(3) };
-    let policy = CooldownPolicy { error: class, jitter: 1.0, ..CooldownPolicy::default() };
+    let class = CooldownPolicy::default().error.with(|policy| {
+        policy.base = SECOND;
+        policy.growth = 1e300;
+        policy.cap = Duration::MAX;
+        policy.park_after = Some(3);
+    });
+    let policy = CooldownPolicy::default().with(|policy| {
+        policy.error = class;
+        policy.jitter = 1.0;
+    });
     let mut cooldowns = Cooldowns::new(policy).unwrap();
     for _ in 0..2 {
         cooldowns.fail(&account(), &Failure::of_class(Class::Error), wall(0), SEED);
@@ -230,7 +271,13 @@ fn cooldown_edge_config() {
         matches!(cooldowns.standing(&account(), Timestamp::MAX), Standing::Parked(_)),
         "the third one parks"
     );
-    assert!(Cooldowns::new(CooldownPolicy { starts: 0, ..policy }).is_err(), "nothing could ever start");
+    assert!(
+        Cooldowns::new(policy.with(|policy| {
+            policy.starts = 0;
+        }))
+        .is_err(),
+        "nothing could ever start"
+    );
 }
 
 // ===== call =====

@@ -36,7 +36,13 @@ fn tenant() -> Tenant {
 /// any number of threads, and a refusal takes nothing.
 #[test]
 fn gate_admission() {
-    let gate = Gate::new(GatePolicy { concurrency: Some(3), queue: 0, ..GatePolicy::default() }, at(0));
+    let gate = Gate::new(
+        GatePolicy::default().with(|policy| {
+            policy.concurrency = Some(3);
+            policy.queue = 0;
+        }),
+        at(0),
+    );
     let inside: Vec<_> = (0..5).filter_map(|_| gate.reserve(ONE, at(0)).ok()).collect();
     assert_eq!(inside.len(), 3);
     let full = Held { until: None, reason: Limit::Concurrency };
@@ -48,7 +54,12 @@ fn gate_admission() {
     assert_eq!(gate.reserve(ONE, at(59_999)).unwrap_err().reason, Limit::Quota, "nothing passes a hold");
     assert!(gate.reserve(ONE, at(60_000)).is_ok());
 
-    let gate = Gate::new(GatePolicy { concurrency: Some(1), ..GatePolicy::default() }, at(0));
+    let gate = Gate::new(
+        GatePolicy::default().with(|policy| {
+            policy.concurrency = Some(1);
+        }),
+        at(0),
+    );
     let inside = gate.reserve(ONE, at(0)).unwrap();
     let Entry::Wait(mut waiting) = gate.enter(&tenant(), ONE, at(1000), at(0)) else { panic!("it waits") };
     drop(inside);
@@ -73,7 +84,12 @@ fn gate_admission() {
 /// Whoever gives up gives back: unsent reservations whole, sent ones their place, tickets their turn.
 #[test]
 fn gate_cancellation() {
-    let gate = Gate::new(GatePolicy { concurrency: Some(1), ..GatePolicy::default() }, at(0));
+    let gate = Gate::new(
+        GatePolicy::default().with(|policy| {
+            policy.concurrency = Some(1);
+        }),
+        at(0),
+    );
     gate.learn(Limit::Requests, requests(None, 2, None), at(0));
     for _ in 0..100 {
         drop(gate.reserve(ONE, at(0)).unwrap());
@@ -118,10 +134,21 @@ fn gate_clock_jump() {
 #[test]
 fn gate_edge_config() {
     let base = GatePolicy::default();
-    let gate = Gate::new(GatePolicy { concurrency: Some(0), ..base }, at(0));
+    let gate = Gate::new(
+        base.with(|policy| {
+            policy.concurrency = Some(0);
+        }),
+        at(0),
+    );
     assert!(gate.reserve(ONE, at(0)).is_ok(), "at least one at a time");
 
-    let gate = Gate::new(GatePolicy { queue: u32::MAX, concurrency: Some(1), ..base }, at(0));
+    let gate = Gate::new(
+        base.with(|policy| {
+            policy.queue = u32::MAX;
+            policy.concurrency = Some(1);
+        }),
+        at(0),
+    );
     let _inside = gate.reserve(ONE, at(0)).unwrap();
     let waiting = (0..=LARGEST_QUEUE).map(|_| gate.enter(&tenant(), ONE, at(5000), at(0)));
     let waiting: Vec<_> = waiting.collect();
@@ -136,19 +163,23 @@ fn gate_edge_config() {
     assert!(gate.reserve(huge, at(0)).is_err(), "and only then");
 
     for headroom in [f64::NAN, -1.0, 1.0, f64::INFINITY] {
-        let gate = Gate::new(GatePolicy { headroom, ..base }, at(0));
+        let gate = Gate::new(
+            base.with(|policy| {
+                policy.headroom = headroom;
+            }),
+            at(0),
+        );
         gate.learn(Limit::Requests, requests(Some(10), 10, Some(Duration::from_secs(1))), at(0));
         assert!(gate.reserve(ONE, at(0)).is_ok(), "headroom {headroom} leaves at least one");
     }
 
     for length in [Duration::ZERO, Duration::MAX] {
-        let policy = GatePolicy {
-            longest_wait: length,
-            stagger: length,
-            forget_after: length,
-            concurrency: Some(1),
-            ..base
-        };
+        let policy = base.with(|policy| {
+            policy.longest_wait = length;
+            policy.stagger = length;
+            policy.forget_after = length;
+            policy.concurrency = Some(1);
+        });
         let gate = Gate::new(policy, at(0));
         gate.learn(Limit::Requests, requests(Some(0), 0, Some(length)), at(0));
         gate.hold(Limit::Requests, Timestamp::MAX, at(0), wall(0));

@@ -32,7 +32,11 @@ fn cases(count: u32) -> ProptestConfig {
 /// Without a limit on depth and width, which any call counts for.
 static SHALLOW: LazyLock<Guard> = LazyLock::new(|| {
     let off = RulePolicy::OFF;
-    Guard::new(GuardPolicy { depth: off, width: off, ..GuardPolicy::default() }).unwrap()
+    Guard::new(GuardPolicy::default().with(|policy| {
+        policy.depth = off;
+        policy.width = off;
+    }))
+    .unwrap()
 });
 
 fn judge(calls: &[Call<'_>]) -> Judgement {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::breaker::{Breaker, BreakerPolicy, Forced, Mode, OpenPolicy, ProbePolicy};
+use koboshi::breaker::{Breaker, BreakerPolicy, Forced, Mode};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::chance::Seed;
 use koboshi::gate::{Allowance, Cost, Gate, GatePolicy, Limit, Refill};
@@ -21,12 +21,19 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn breaker(consecutive: u32, successes: u32) -> Breaker {
-    let policy = BreakerPolicy {
-        consecutive: Some(consecutive),
-        open: OpenPolicy { first: OPEN, growth: 1.0, cap: OPEN, jitter: 0.0 },
-        probe: ProbePolicy { permits: 1, successes, ..BreakerPolicy::WINDOW.probe },
-        ..BreakerPolicy::WINDOW
-    };
+    let policy = BreakerPolicy::WINDOW.with(|policy| {
+        policy.consecutive = Some(consecutive);
+        policy.open = BreakerPolicy::BOTH.open.with(|policy| {
+            policy.first = OPEN;
+            policy.growth = 1.0;
+            policy.cap = OPEN;
+            policy.jitter = 0.0;
+        });
+        policy.probe = BreakerPolicy::WINDOW.probe.with(|policy| {
+            policy.permits = 1;
+            policy.successes = successes;
+        });
+    });
     Breaker::new(policy, Seed::new(1), at(0)).unwrap()
 }
 
@@ -149,7 +156,13 @@ fn an_operator_and_a_failure_never_fight() {
 #[test]
 fn the_last_retry_is_paid_once() {
     loom::model(|| {
-        let share = Arc::new(RetryShare::new(SharePolicy { share: 0.0, per_second: 0.0 }, at(0)));
+        let share = Arc::new(RetryShare::new(
+            SharePolicy::default().with(|policy| {
+                policy.share = 0.0;
+                policy.per_second = 0.0;
+            }),
+            at(0),
+        ));
         let other = Arc::clone(&share);
         let thread = thread::spawn(move || other.withdraw(at(0)));
         let here = share.withdraw(at(0));
@@ -161,7 +174,13 @@ fn the_last_retry_is_paid_once() {
 #[test]
 fn a_retry_that_is_put_back_is_not_lost() {
     loom::model(|| {
-        let share = Arc::new(RetryShare::new(SharePolicy { share: 0.0, per_second: 0.0 }, at(0)));
+        let share = Arc::new(RetryShare::new(
+            SharePolicy::default().with(|policy| {
+                policy.share = 0.0;
+                policy.per_second = 0.0;
+            }),
+            at(0),
+        ));
         assert!(share.withdraw(at(0)));
         let other = Arc::clone(&share);
         let thread = thread::spawn(move || other.refund());

@@ -16,8 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::breaker::{
-    Breaker, BreakerPolicy, BreakerSnapshot, Forced, Mode, OpenPolicy, Outcome, Permit, ProbePolicy,
-    SlowPolicy, Span, WindowPolicy,
+    Breaker, BreakerPolicy, BreakerSnapshot, Forced, Mode, Outcome, Permit, SlowPolicy, Span,
 };
 use koboshi::chance::Seed;
 use koboshi::time::Moment;
@@ -199,28 +198,30 @@ fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
     let probe = (1_u32..4, 1_u32..4, 1_u64..8, proptest::option::of(1_u64..3));
     let open = (1_u64..6, prop_oneof![Just(1.0), Just(2.0)], 6_u64..20);
     (consecutive, window, open, probe).prop_map(|(consecutive, window, open, probe)| {
-        let window = window.map(|(span, least, failure_rate, slow)| WindowPolicy {
-            span,
-            least_calls: if let Span::Calls(calls) = span { least.min(calls) } else { least },
-            failure_rate,
-            slow: slow.map(|(seconds, rate)| SlowPolicy { longer_than: Duration::from_secs(seconds), rate }),
+        let window = window.map(|(span, least, failure_rate, slow)| {
+            BreakerPolicy::WINDOW.window.unwrap().with(|policy| {
+                policy.span = span;
+                policy.least_calls = if let Span::Calls(calls) = span { least.min(calls) } else { least };
+                policy.failure_rate = failure_rate;
+                policy.slow = slow.map(|(seconds, rate)| SlowPolicy::new(Duration::from_secs(seconds), rate));
+            })
         });
-        BreakerPolicy {
-            consecutive: consecutive.or(window.is_none().then_some(3)),
-            window,
-            open: OpenPolicy {
-                first: Duration::from_secs(open.0),
-                growth: open.1,
-                cap: Duration::from_secs(open.2),
-                jitter: 0.0,
-            },
-            probe: ProbePolicy {
-                permits: probe.0,
-                successes: probe.1,
-                longest: Duration::from_secs(probe.2),
-                last_target_every: probe.3.map(Duration::from_secs),
-            },
-        }
+        BreakerPolicy::BOTH.with(|policy| {
+            policy.consecutive = consecutive.or(window.is_none().then_some(3));
+            policy.window = window;
+            policy.open = BreakerPolicy::BOTH.open.with(|policy| {
+                policy.first = Duration::from_secs(open.0);
+                policy.growth = open.1;
+                policy.cap = Duration::from_secs(open.2);
+                policy.jitter = 0.0;
+            });
+            policy.probe = BreakerPolicy::BOTH.probe.with(|policy| {
+                policy.permits = probe.0;
+                policy.successes = probe.1;
+                policy.longest = Duration::from_secs(probe.2);
+                policy.last_target_every = probe.3.map(Duration::from_secs);
+            });
+        })
     })
 }
 

@@ -208,7 +208,7 @@ proptest! {
 
     #[test]
     fn the_table_does_what_the_model_does(steps in proptest::collection::vec((0..2_usize, any_step()), 1..120)) {
-        let policy = CooldownPolicy { jitter: 0.0, ..CooldownPolicy::default() };
+        let policy = CooldownPolicy::default().with(|policy| { policy.jitter = 0.0; });
         let mut table = Cooldowns::new(policy).unwrap();
         let keys: [ScopeKey; 2] = ["agent:a/p".parse().unwrap(), "account:main".parse().unwrap()];
         let mut models = [Key::default(), Key::default()];

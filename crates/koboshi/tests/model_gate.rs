@@ -578,13 +578,15 @@ fn any_policy() -> impl Strategy<Value = GatePolicy> {
         prop::sample::select(&[0.0, 0.25, 0.9][..]),
         lengths(&[0, 5000, 60_000]),
     )
-        .prop_map(|(concurrency, queue, longest_wait, stagger, headroom, forget_after)| GatePolicy {
-            concurrency,
-            queue,
-            longest_wait,
-            stagger,
-            headroom,
-            forget_after,
+        .prop_map(|(concurrency, queue, longest_wait, stagger, headroom, forget_after)| {
+            GatePolicy::default().with(|policy| {
+                policy.concurrency = concurrency;
+                policy.queue = queue;
+                policy.longest_wait = longest_wait;
+                policy.stagger = stagger;
+                policy.headroom = headroom;
+                policy.forget_after = forget_after;
+            })
         })
 }
 
@@ -847,7 +849,7 @@ proptest! {
         concurrency in 1..4_u32,
         shuffles in vec(any::<u16>(), 40),
     ) {
-        let policy = GatePolicy { concurrency: Some(concurrency), queue: 64, ..GatePolicy::default() };
+        let policy = GatePolicy::default().with(|policy| { policy.concurrency = Some(concurrency); policy.queue = 64; });
         let gate = Gate::new(policy, Moment::START);
         let mut inside: Vec<_> =
             (0..concurrency).map(|_| gate.reserve(Cost::of(1, 1), Moment::START).unwrap()).collect();
@@ -894,7 +896,7 @@ proptest! {
         allowance in any_allowance(),
         crowd in vec((0..TENANTS.len(), any_cost(), 0..12_000_u64), 1..6),
     ) {
-        let gate = Gate::new(GatePolicy { queue: 6, ..policy }, Moment::START);
+        let gate = Gate::new(policy.with(|policy| { policy.queue = 6; }), Moment::START);
         let wall = timestamp(1_800_000_000);
         let _slow = gate.reserve(Cost::of(1, 1), Moment::START);
         gate.learn(Limit::Tokens, allowance, Moment::START);

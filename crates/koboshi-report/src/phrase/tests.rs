@@ -70,7 +70,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
     guard-note-width guard-note-width-only guard-note-stop guard-note-stop-but \
     guard-note-forbids-calls guard-note-forbids-tools guard-refused-call guard-refused-tool guard-refused-turn \
-    guard-refused-turn-but guard-refused-beside \
+    guard-refused-turn-but guard-refused-beside spent-one spent-many \
     serve-port-used serve-no-address serve-port-reserved serve-cannot-listen serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
     expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items expected-count \
     expected-level";
@@ -213,7 +213,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason message said store address ago failed value places file default names text encoding check serve keys others";
+        origin host length reason message said store address ago failed value places file default names text encoding check serve keys others suggestion kind";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

@@ -48,6 +48,7 @@ impl Finish {
 
 /// What is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArgsPolicy {
     /// Read other notations where exactly one reading exists; otherwise only strict JSON passes.
     pub repair: bool,

@@ -21,6 +21,7 @@ pub enum Span {
 
 /// Calls that answer, but too slowly.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SlowPolicy {
     /// A call that takes longer is slow.
     pub longer_than: Duration,
@@ -30,6 +31,7 @@ pub struct SlowPolicy {
 
 /// The sliding window.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct WindowPolicy {
     /// What it looks back on.
     pub span: Span,
@@ -43,6 +45,7 @@ pub struct WindowPolicy {
 
 /// How long a breaker stays open.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct OpenPolicy {
     /// The first time.
     pub first: Duration,
@@ -56,6 +59,7 @@ pub struct OpenPolicy {
 
 /// How a breaker finds out whether the target is back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProbePolicy {
     /// Probes at the same time.
     pub permits: u32,
@@ -69,6 +73,7 @@ pub struct ProbePolicy {
 
 /// When a breaker opens, for how long, and what closes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BreakerPolicy {
     /// Opens after so many failures in a row.
     pub consecutive: Option<u32>,
@@ -78,6 +83,14 @@ pub struct BreakerPolicy {
     pub open: OpenPolicy,
     /// How it finds out.
     pub probe: ProbePolicy,
+}
+
+impl SlowPolicy {
+    /// Calls that take longer count as slow; at this share of slow calls the breaker opens.
+    #[must_use]
+    pub const fn new(longer_than: Duration, rate: f64) -> Self {
+        Self { longer_than, rate }
+    }
 }
 
 impl Default for BreakerPolicy {

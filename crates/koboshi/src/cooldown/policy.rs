@@ -13,6 +13,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// How long one class rests.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ClassPolicy {
     /// The first rest.
     pub base: Duration,
@@ -38,6 +39,7 @@ impl ClassPolicy {
 
 /// What is added to a stated wait: clocks differ, and the first instant after a reset is the busiest.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct MarginPolicy {
     /// At least this after a countdown.
     pub least: Duration,
@@ -62,6 +64,7 @@ impl MarginPolicy {
 
 /// How long things rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct CooldownPolicy {
     /// Off: failures are not counted and nothing rests. What a person set still holds.
     pub enabled: bool,

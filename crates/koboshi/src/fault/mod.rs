@@ -9,6 +9,7 @@
 //! it is the report's.
 
 mod advice;
+mod into;
 mod kind;
 mod sub;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use advice::{Advice, Health, Later, Other, Same};
+pub use into::IntoFault;
 pub use kind::{DEFAULT_PREFIX, Kind, Row, TABLE};
 pub use sub::Sub;
 

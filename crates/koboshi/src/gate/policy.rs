@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// How a gate behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct GatePolicy {
     /// Calls at the same time; none leaves it to the provider.
     pub concurrency: Option<u32>,

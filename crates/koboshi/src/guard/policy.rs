@@ -17,6 +17,7 @@ pub enum Act {
 
 /// One rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct RulePolicy {
     /// At so many the rule stops; `depth` and `width` allow so many and stop at the next.
     pub limit: u32,
@@ -43,6 +44,7 @@ impl RulePolicy {
 
 /// What is different for one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ToolPolicy {
     /// What a successful call of it does, where its name does not tell.
     pub effect: Option<Effect>,
@@ -66,6 +68,7 @@ fn is_of_turn(rule: Rule) -> bool {
 
 /// How often what may repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GuardPolicy {
     /// Judge and report, but never note or stop.
     pub observe: bool,

@@ -33,7 +33,7 @@ fn with_window(config: &mut Config, change: impl FnOnce(&mut WindowPolicy)) {
 /// Changes what a slow call is; until its length is set, a slow call of no length is refused by the core.
 fn with_slow(config: &mut Config, change: impl FnOnce(&mut SlowPolicy)) {
     with_window(config, |window| {
-        change(window.slow.get_or_insert(SlowPolicy { longer_than: Duration::ZERO, rate: SLOW_RATE }));
+        change(window.slow.get_or_insert(SlowPolicy::new(Duration::ZERO, SLOW_RATE)));
     });
 }
 

@@ -81,15 +81,22 @@
 //! - A new [`RetryShare`] per call.
 //! - Sending twice what may be done once only: tools and payments are not repeated by anyone but their owner.
 
+#[cfg(feature = "clock")]
+mod calls;
+mod run;
+
 use std::ops::Deref;
 use std::time::Duration;
 
 use crate::breaker::{Breaker, Outcome, Permit, Refused};
 use crate::budget::{RetryShare, Spent};
 use crate::chance::Seed;
-use crate::fault::{Fault, Kind};
+use crate::fault::{Fault, IntoFault, Kind};
 use crate::remedy::{History, Left, Remedy, RemedyPolicy, remedy};
 use crate::time::Moment;
+
+#[cfg(feature = "clock")]
+pub use calls::Calls;
 
 /// One protected call over an ordered list of targets. `B` is how the breakers are held: by reference, or by `Arc`
 /// where an attempt must outlive the caller, as a stream does.
@@ -300,8 +307,8 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
 
     /// The attempt failed like this. Says what is done about it; where that is `Trim`, `Reask`, `Degrade` or `Stop`,
     /// the call is over and the rest is the caller's.
-    pub fn failed(&mut self, attempt: Attempt<B>, fault: impl Into<Box<Fault>>, now: Moment) -> Remedy {
-        let (target, fault) = (attempt.target, fault.into());
+    pub fn failed(&mut self, attempt: Attempt<B>, fault: impl IntoFault, now: Moment) -> Remedy {
+        let (target, fault) = (attempt.target, fault.into_fault());
         attempt.permit.record(Outcome::of(&fault), now);
         self.spent.on_target = self.spent.on_target.saturating_add(1);
         self.spent.in_all = self.spent.in_all.saturating_add(1);
@@ -316,31 +323,6 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
         self.failed.push(Failed { target, fault });
         chosen
-    }
-
-    /// The whole call for programs without async: `send` gets the place of the target.
-    ///
-    /// # Errors
-    /// No attempt succeeded.
-    pub fn run<T, F: Into<Box<Fault>>>(
-        mut self,
-        now: impl Fn() -> Moment,
-        sleep: impl Fn(&Pause),
-        mut send: impl FnMut(usize) -> Result<T, F>,
-    ) -> Result<T, End> {
-        loop {
-            match self.next(now()) {
-                Next::Try(attempt) => match send(attempt.target()) {
-                    Ok(answer) => {
-                        attempt.succeeded(now());
-                        return Ok(answer);
-                    }
-                    Err(fault) => drop(self.failed(attempt, fault, now())),
-                },
-                Next::Pause(pause) => sleep(&pause),
-                Next::Over(end) => return Err(end),
-            }
-        }
     }
 
     fn decide(&self, fault: &Fault, now: Moment) -> Remedy {
