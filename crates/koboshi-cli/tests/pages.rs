@@ -13,7 +13,7 @@ use common::{koboshi, repository, run};
 #[test]
 fn every_primitive_has_defaults_events_and_anti_patterns() {
     let pages = [
-        "backoff.rs", "budget.rs", "remedy.rs", "call.rs", "docs/breaker.md", "docs/gate.md",
+        "backoff.rs", "budget.rs", "remedy.rs", "call/mod.rs", "docs/breaker.md", "docs/gate.md",
         "docs/cooldown.md",
     ];
     for page in pages {
