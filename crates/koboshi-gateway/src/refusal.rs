@@ -299,6 +299,11 @@ impl Refusal {
         Self { retry_after: Some("1"), ..Self::of(Kind::Unavailable, 503, "stopping") }
     }
 
+    /// Too many large bodies wait to be read.
+    pub(crate) fn busy() -> Self {
+        Self { retry_after: Some("1"), ..Self::of(Kind::Overloaded, 503, "busy") }
+    }
+
     /// Something of ours went wrong.
     pub(crate) const fn internal() -> Self {
         Self::of(Kind::Internal, 500, "internal")
@@ -390,6 +395,7 @@ mod tests {
             Refusal::admin(false, false),
             Refusal::metrics(),
             Refusal::stopping(),
+            Refusal::busy(),
             Refusal::host_count(),
             Refusal::content_encoding("gzip"),
             Refusal::origin("https://evil.example"),

@@ -1,28 +1,60 @@
 //! Nothing grows without bound, and every limit is kept.
 
-use std::time::Duration;
+use std::io::Read;
+
+use koboshi_testkit::{RawReply, RawUpstream, until};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use crate::common::*;
 
-/// A provider that sends without end, and a client that reads all of it: data is always at hand.
+/// A provider that sends without end, in blocks of many events.
+fn never_pauses() -> RawUpstream {
+    let event = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
+                 [{\"index\":0,\"delta\":{\"content\":\"and so on \"},\"finish_reason\":null}]}\n\n";
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    RawUpstream::start(move |_| RawReply::Endless(head.to_owned(), event.repeat(500)))
+}
+
+/// The last event of a stream whose client takes a little at a time and has room for little, until the provider is let go: whenever the gateway goes
+/// on, more data is at hand than it may write, and it never waits for the provider. Then nothing but a look at the clock ends it.
+fn end_of_a_slow_reading(stage: &Stage, upstream: &RawUpstream, headers: &[(&str, &str)]) -> String {
+    let mut client = stage.client();
+    set_socket_recv_buffer_size(&client.stream, 8 * 1024).unwrap();
+    client.send("POST", "/v1/chat/completions", headers, chat(true).to_string().as_bytes());
+    until("the provider is let go", || {
+        assert_ne!(client.stream.read(&mut [0; 16 * 1024]).unwrap(), 0);
+        (upstream.left() > 0).then_some(())
+    });
+    // What the kernel holds is taken quickly.
+    set_socket_recv_buffer_size(&client.stream, 4 * 1024 * 1024).unwrap();
+    let mut rest = Vec::new();
+    while !rest.ends_with(b"\r\n0\r\n\r\n") {
+        let mut block = [0; 64 * 1024];
+        let read = client.stream.read(&mut block).unwrap();
+        assert_ne!(read, 0, "the end of the stream was cut");
+        rest.extend_from_slice(&block[..read]);
+    }
+    String::from_utf8_lossy(&rest).rsplit("data: ").next().unwrap().to_owned()
+}
+
 #[test]
 fn the_total_timeout_ends_a_stream_that_never_pauses() {
-    let stage = Stage::with(&["one/ok?chunks=100000"], |config| {
-        timeouts(config, "one", |timeouts| timeouts.total = Some(Duration::from_millis(100)));
+    let upstream = never_pauses();
+    let stage = Stage::with(&["raw/m"], |config| {
+        config.providers.insert("raw".to_owned(), provider(upstream.url()));
+        timeouts(config, "raw", |timeouts| timeouts.total = Some(ms(1000)));
     });
-    let answer = stage.ask(&chat(true));
-    assert_eq!(answer.status, 200);
-    let text = answer.text();
-    let end = text.trim_end().rsplit("\n\n").next().unwrap();
+    let end = end_of_a_slow_reading(&stage, &upstream, &[]);
     assert!(end.contains("\"kind\":\"timeout\"") && end.contains("\"sub\":\"total\""), "{end}");
 }
 
 #[test]
 fn the_clients_deadline_ends_a_stream_that_never_pauses() {
-    let stage = Stage::of(&["one/ok?chunks=100000"]);
-    let answer = stage.post(&chat(true), &[("x-koboshi-deadline", "100ms")]);
-    let text = answer.text();
-    let end = text.trim_end().rsplit("\n\n").next().unwrap();
+    let upstream = never_pauses();
+    let stage = Stage::with(&["raw/m"], |config| {
+        config.providers.insert("raw".to_owned(), provider(upstream.url()));
+    });
+    let end = end_of_a_slow_reading(&stage, &upstream, &[("x-koboshi-deadline", "1000ms")]);
     assert!(end.contains("\"sub\":\"deadline\""), "{end}");
 }
 
@@ -59,7 +91,7 @@ fn large_bodies_do_not_take_more_memory_than_they_may() {
     large["messages"][0]["content"] = "x".repeat(2 << 20).into();
     let mut held = stage.client();
     held.send("POST", "/v1/chat/completions", &[], large.to_string().as_bytes());
-    koboshi_testkit::until("the first is on its way", || (stage.calls() == (1, 0)).then_some(()));
+    until("the first is on its way", || (stage.calls() == (1, 0)).then_some(()));
     let refused = stage.ask(&large);
     assert_error(&refused, 503, "overloaded");
     assert!(refused.text().contains("serve.memory"), "{}", refused.text());
@@ -69,5 +101,5 @@ fn large_bodies_do_not_take_more_memory_than_they_may() {
     assert_whole(&stage.ask(&small), &small);
     drop(held);
     large["model"] = "fine".into();
-    koboshi_testkit::until("its share is given back", || (stage.ask(&large).status == 200).then_some(()));
+    until("its share is given back", || (stage.ask(&large).status == 200).then_some(()));
 }
