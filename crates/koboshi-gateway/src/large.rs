@@ -33,7 +33,7 @@ use crate::talk::{self, Intake, Opened};
 /// A body above this is large.
 pub(crate) const LARGE: usize = 1024 * 1024;
 /// Bytes of bodies that may wait for their turn.
-const MAX_WAITING: usize = 256 * 1024 * 1024;
+const MAX_WAITING: usize = 512 * 1024 * 1024;
 /// How much lower the priority of these cores is.
 const NICE: i32 = 10;
 

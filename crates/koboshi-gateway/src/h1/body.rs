@@ -20,7 +20,7 @@ use koboshi_wire::http1::head::Coming;
 const STEP: usize = 256 * 1024;
 
 /// After so much of a body others have their turn, also where more is at hand.
-const TURN: usize = 1024 * 1024;
+const TURN: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
