@@ -12,6 +12,7 @@ mod corpus;
 mod experts;
 mod explain;
 mod follow;
+mod heap;
 mod import;
 mod init;
 mod input;

@@ -73,6 +73,7 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    crate::heap::fix_thresholds();
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
     let config = with_flags(settings::load_to_serve(args.config.file.as_deref(), &args.lang)?, args);

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{koboshi, run};
+use common::{Running, koboshi, run};
 use koboshi::cooldown::Cooldown;
 use koboshi_store::{Entry, Record, Slot, SqlitePolicy, SqliteStore, Store, What};
 
@@ -34,10 +34,8 @@ fn damaged(path: &Path, table: &str) {
 
 /// Tries to start a gateway that must not start: its status and what it said.
 fn refused(store: &str) -> (Option<i32>, String) {
-    let mut child = koboshi(&["serve", "--demo", "--listen", "127.0.0.1:0", "--store", store])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = koboshi(&["serve", "--demo", "--listen", "127.0.0.1:0", "--store", store]);
+    let mut child = Running::start(command.stderr(Stdio::piped()));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let first = lines.next().unwrap_or_default();
     if first.contains("http://") {

@@ -7,7 +7,7 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::koboshi;
+use common::{Running, koboshi};
 use koboshi_testkit::Client;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn log(debug: bool) -> String {
     if debug {
         args.push("--debug");
     }
-    let mut child = koboshi(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running::start(koboshi(&args).stderr(Stdio::piped()));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let first = lines.find(|line| line.contains("http://")).unwrap();
     let address = first.split("http://").nth(1).unwrap().split('/').next().unwrap().parse().unwrap();

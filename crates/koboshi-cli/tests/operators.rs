@@ -7,10 +7,10 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use common::{Out, json, koboshi, run_with};
+use common::{Out, Running, json, koboshi, run_with};
 use koboshi_testkit::{Answer, Authority, Client, RedisServer, Speaks, Upstream, signal, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ const CHAIN: &str = "routes: {talk: [sim/fail-503, sim/ok], steady: [sim/ok]}\ns
 
 /// A gateway as a process, with what it says.
 struct Gateway {
-    child: Child,
+    child: Running,
     address: SocketAddr,
     said: Arc<Mutex<Vec<String>>>,
 }
@@ -31,7 +31,7 @@ impl Gateway {
     fn start(args: &[&str]) -> Self {
         let args: Vec<&str> =
             ["serve", "--lang", "en", "--listen", "127.0.0.1:0"].iter().chain(args).copied().collect();
-        let mut child = koboshi(&args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = Running::start(koboshi(&args).stderr(Stdio::piped()));
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         let place = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
@@ -88,13 +88,6 @@ impl Gateway {
 
     fn ended(&mut self) -> Option<i32> {
         until("the gateway ends", || self.child.try_wait().unwrap()).code()
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

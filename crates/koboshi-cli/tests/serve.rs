@@ -7,10 +7,10 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
-use common::koboshi;
 use common::served::Served;
+use common::{Running, koboshi};
 use koboshi_testkit::{Client, signal, until};
 use serde_json::{Value, json};
 
@@ -43,21 +43,17 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
 }
 
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
-fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Child) {
+fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Running) {
     let store = folder.join("store.db").display().to_string();
     let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
     if !args.contains(&"--store") {
         all.extend(["--store", &store]);
     }
     all.extend(args);
-    let mut child = koboshi(&all)
-        .env_clear()
-        .env("HOME", folder)
-        .current_dir(folder)
-        .envs(environment.iter().copied())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = koboshi(&all);
+    command.env_clear().env("HOME", folder).current_dir(folder);
+    command.envs(environment.iter().copied()).stderr(Stdio::piped());
+    let mut child = Running::start(&mut command);
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut said = Vec::new();
     // The request to try is said last.
@@ -136,7 +132,7 @@ fn it_says_what_answers_and_does_as_it_says() {
             }
             let mut args = args.to_vec();
             args.extend(["--lang", lang]);
-            let (said, at, mut child) = started(folder.path(), &args, &[]);
+            let (said, at, child) = started(folder.path(), &args, &[]);
             for word in words {
                 assert!(said.contains(word), "{word}: {said}");
             }
@@ -144,8 +140,7 @@ fn it_says_what_answers_and_does_as_it_says() {
             let given = [asked(at, "gpt-4o").0, asked(at, "sim/ok").0, asked(at, "talk").0, ready(at)];
             assert_eq!(given, statuses, "{args:?} {config:?}");
             assert_eq!(asked(at, "sim/ok").1["koboshi"]["simulated"], true);
-            child.kill().unwrap();
-            child.wait().unwrap();
+            drop(child);
         }
     }
 }
@@ -175,11 +170,10 @@ fn a_client_that_names_no_language_gets_that_of_the_gateway() {
 #[test]
 fn with_a_key_in_the_environment_nothing_is_said_of_a_simulated_provider() {
     let folder = tempfile::tempdir().unwrap();
-    let (said, at, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
+    let (said, at, child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
     assert!(said.contains("openai") && !said.contains("fake") && !said.contains("No API key"), "{said}");
     assert_eq!(ready(at), 200);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
 }
 
 #[test]
@@ -188,12 +182,11 @@ fn the_request_to_try_has_a_key_where_one_is_needed() {
     let config =
         format!("keys: {{laptop: {{sha256: \"{}\"}}}}\nroutes: {{talk: [sim/ok]}}\n", "0".repeat(64));
     std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
-    let (said, at, mut child) = started(folder.path(), &[], &[]);
+    let (said, at, child) = started(folder.path(), &[], &[]);
     assert!(said.contains("authorization: Bearer YOUR_KEY"), "{said}");
     let (status, body) = asked(at, "sim/ok");
     assert!(status == 401 && body["error"]["message"].as_str().unwrap().contains("koboshi.yaml"), "{body}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
 }
 
 #[test]
@@ -206,10 +199,9 @@ fn it_says_in_the_readers_language_where_the_store_is() {
         ("redis://127.0.0.1:1", "store         Redis at 127.0.0.1:1", "Redis サーバー（127.0.0.1:1）"),
     ] {
         for (lang, words) in [("en", en), ("ja", ja)] {
-            let (said, _, mut child) = started(folder.path(), &["--store", store, "--lang", lang], &[]);
+            let (said, _, child) = started(folder.path(), &["--store", store, "--lang", lang], &[]);
             assert!(said.contains(words), "{words}: {said}");
-            child.kill().unwrap();
-            child.wait().unwrap();
+            drop(child);
         }
     }
 }
@@ -220,7 +212,7 @@ fn the_request_to_try_asks_for_a_route_of_the_file_and_is_answered() {
     let config =
         "routes:\n  '*': [openai/gpt-4o]\n  \"it's \\\"mine\\\"\": [sim/ok]\n  another: [sim/fail-503]\n";
     std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
-    let (said, _, mut child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
+    let (said, _, child) = started(folder.path(), &[], &[("OPENAI_API_KEY", "sk-not-a-real-one")]);
     let command = &said[said.find("curl").unwrap()..];
     assert!(command.contains(r#""model":"it'\''s \"mine\"""#), "{command}");
     // The shell reads it as it stands; a real request is sent by hand, since curl is not on every machine.
@@ -230,8 +222,7 @@ fn the_request_to_try_asks_for_a_route_of_the_file_and_is_answered() {
     let mut client = Client::to(at);
     client.send("POST", "/v1/chat/completions", &[], &body);
     assert_eq!(client.read().status, 200, "{}", String::from_utf8_lossy(&body));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
 }
 
 #[test]
@@ -267,25 +258,21 @@ fn an_old_name_in_the_config_is_logged_with_the_new_one() {
         "serve: {hold: 5s, listen: '127.0.0.1:0'}\nroutes: {m: [sim/ok]}\n",
     )
     .unwrap();
-    let mut child = koboshi(&["serve", "--store", "store.db"])
-        .current_dir(folder.path())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = koboshi(&["serve", "--store", "store.db"]);
+    let mut child = Running::start(command.current_dir(folder.path()).stderr(Stdio::piped()));
     let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
     let found = lines.map_while(Result::ok).find(|line| line.contains("serve.first_byte_hold"));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     assert!(found.unwrap().contains("koboshi.yaml:1: `serve.hold` is an old name"));
 }
 
 /// A gateway with this config in a folder, whose log goes to a file there.
-fn logged(folder: &Path, config: &str) -> Child {
+fn logged(folder: &Path, config: &str) -> Running {
     std::fs::write(folder.join("koboshi.yaml"), config).unwrap();
     let log = std::fs::File::create(folder.join("log")).unwrap();
     let mut command = koboshi(&["serve", "--listen", "127.0.0.1:0"]);
     command.env_clear().env("HOME", folder).current_dir(folder).stderr(log);
-    let child = command.spawn().unwrap();
+    let child = Running::start(&mut command);
     in_log(folder, "\"started\"");
     child
 }
@@ -301,25 +288,23 @@ fn in_log(folder: &Path, part: &str) -> String {
 #[test]
 fn a_reload_refuses_what_check_refuses() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    let child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
     std::fs::write(folder.path().join("koboshi.yaml"), "store: memory\nroutes:\n  m: [sim/okk]\n").unwrap();
     signal(&child, "-HUP");
     let line = in_log(folder.path(), "the old one goes on");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     assert!(line.contains("koboshi.yaml:3") && line.contains("sim/okk"), "{line}");
 }
 
 #[test]
 fn a_reload_names_the_keys_that_need_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
+    let child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");
     let new = "store: {path: other.db}\nlog: {level: debug}\nroutes: {m: [sim/ok]}\n";
     std::fs::write(folder.path().join("koboshi.yaml"), new).unwrap();
     signal(&child, "-HUP");
     let line = in_log(folder.path(), "restart the gateway");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     assert!(line.contains("for the new value of: store, log"), "{line}");
 }
 

@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::run_with;
+use common::{Running, run_with};
 use koboshi_testkit::{Client, signal, until};
 use serde_json::json;
 use tempfile::TempDir;
@@ -42,14 +42,14 @@ impl Bare {
     }
 
     /// `koboshi serve` as a user without rights, with no variables but these.
-    fn serve(&self, args: &[&str], environment: &[(&str, &str)]) -> Child {
+    fn serve(&self, args: &[&str], environment: &[(&str, &str)]) -> Running {
         let mut command = Command::new(self.folder.path().join("koboshi"));
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
         command.env_clear().envs(environment.iter().copied()).current_dir(self.home());
         if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.stderr(Stdio::piped()).spawn().unwrap()
+        Running::start(command.stderr(Stdio::piped()))
     }
 
     fn home(&self) -> std::path::PathBuf {

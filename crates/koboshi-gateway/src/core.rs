@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::chains::Chains;
+use crate::large::Large;
 use crate::line::Lines;
 use crate::upstream::Upstream;
 use crate::world::World;
@@ -17,6 +18,8 @@ pub(crate) struct Core {
     pub(crate) upstream: Upstream,
     pub(crate) chains: Chains,
     pub(crate) lines: Lines,
+    /// Who serves large requests; none where this core does.
+    pub(crate) large: Option<Arc<Large>>,
 }
 
 impl Core {
@@ -30,7 +33,7 @@ impl Core {
         .await
     }
 
-    pub(crate) fn new(world: Arc<World>, upstream: Upstream) -> Rc<Self> {
-        Rc::new(Self { world, upstream, chains: Chains::default(), lines: Lines::default() })
+    pub(crate) fn new(world: Arc<World>, upstream: Upstream, large: Option<Arc<Large>>) -> Rc<Self> {
+        Rc::new(Self { world, upstream, chains: Chains::default(), lines: Lines::default(), large })
     }
 }

@@ -26,6 +26,7 @@ use crate::endpoints::Vendor;
 use crate::flow::Flow;
 use crate::h1::body::{self, Room, Unread};
 use crate::h1::{Request, Response};
+use crate::large::{self, LARGE};
 use crate::locality;
 use crate::memory::Share;
 use crate::page;
@@ -128,17 +129,13 @@ async fn answer(
                     };
                     match read {
                         Ok(body) => {
-                            let intake = Intake {
-                                story,
-                                plan,
-                                body,
-                                own_key,
-                                hints,
-                                named,
-                                _open: open,
-                                _memory: share,
-                            };
-                            serve(Rc::clone(core), intake, door)
+                            let intake = Intake { story, plan, body, own_key, hints, named, _memory: share };
+                            match &core.large {
+                                Some(large) if intake.body.len() > LARGE => {
+                                    large::serve(core, large, intake, door, open)
+                                }
+                                _ => serve(Rc::clone(core), intake, door, Some(open)),
+                            }
                         }
                         Err(unread) => say(Refusal::unread(unread, most).told(&core.world, &plan, &story)),
                     }
@@ -215,9 +212,10 @@ fn let_in(
     Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
 }
 
-/// What answers a request that was let in.
-fn serve(core: Rc<Core>, intake: Intake, door: Door) -> Flow {
+/// What answers a request that was let in. A large one is counted where its connection is.
+pub(crate) fn serve(core: Rc<Core>, intake: Intake, door: Door, open: Option<Opened>) -> Flow {
     Flow::of(move |tap| async move {
+        let _open = open;
         let served = match door {
             Door::Embeddings => {
                 core.until_end(Box::pin(embeddings::serve(&core, &intake, &tap)).as_mut()).await

@@ -41,6 +41,7 @@ mod hold;
 mod interface;
 mod journey;
 mod known;
+mod large;
 mod learn;
 mod line;
 mod locality;

@@ -6,8 +6,9 @@
 //! bounded and redacted.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
-use http::header::{ALLOW, RETRY_AFTER};
+use http::header::ALLOW;
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_report::phrase::{Lang, Phrases};
@@ -22,6 +23,8 @@ use crate::world::World;
 
 /// The longest piece of a request that is repeated.
 const MAX_SHOWN: usize = 120;
+/// When a request may be sent again for which there is no room now, or whose gateway stops: another one may be there at once.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
@@ -38,8 +41,8 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<String>,
     /// The methods that a path takes, where another one was used.
     allow: Option<&'static str>,
-    /// Seconds after which it may be sent again.
-    retry_after: Option<&'static str>,
+    /// After this it may be sent again.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// What a phrase fills in.
@@ -182,7 +185,9 @@ impl Refusal {
             }
             Unread::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
             Unread::Broken => Self::bad("body-broken"),
-            Unread::NoMemory => Self { retry_after: Some("1"), ..Self::of(Kind::Overloaded, 503, "memory") },
+            Unread::NoMemory => {
+                Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "memory") }
+            }
         }
     }
 
@@ -296,7 +301,12 @@ impl Refusal {
 
     /// The gateway stops before the request could be answered.
     pub(crate) fn stopping() -> Self {
-        Self { retry_after: Some("1"), ..Self::of(Kind::Unavailable, 503, "stopping") }
+        Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Unavailable, 503, "stopping") }
+    }
+
+    /// Too many large bodies wait to be read.
+    pub(crate) fn busy() -> Self {
+        Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "busy") }
     }
 
     /// Something of ours went wrong.
@@ -307,13 +317,9 @@ impl Refusal {
     /// Its error for this client.
     pub(crate) fn told(&self, world: &World, plan: &Plan, story: &Story) -> Told {
         let (message, suggestion) = self.texts(&world.phrases, story.lang);
-        let param = self.param.as_deref();
-        let mut told = reply::refusal(plan, story, self.kind, self.status, &message, &suggestion, param);
+        let mut told = reply::refusal(plan, story, self, &message, &suggestion);
         if let Some(allow) = self.allow {
             told.heading.add(ALLOW, allow);
-        }
-        if let Some(seconds) = self.retry_after {
-            told.heading.add(RETRY_AFTER, seconds);
         }
         told
     }
@@ -390,6 +396,7 @@ mod tests {
             Refusal::admin(false, false),
             Refusal::metrics(),
             Refusal::stopping(),
+            Refusal::busy(),
             Refusal::host_count(),
             Refusal::content_encoding("gzip"),
             Refusal::origin("https://evil.example"),

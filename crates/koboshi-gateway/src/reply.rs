@@ -27,6 +27,7 @@ use crate::journey::{Ended, Journey};
 use crate::names;
 use crate::plan::Plan;
 use crate::program::{Program, Reply, Situation};
+use crate::refusal::Refusal;
 use crate::sentence::{joined, sentences};
 use crate::story::Story;
 use crate::target::Target;
@@ -258,21 +259,22 @@ pub(crate) fn tell(
     write(plan, story, &outcome, &words, &facts)
 }
 
-/// The error of a request that the gateway refused by itself; see [`Refusal`](crate::refusal::Refusal).
+/// The error of a request that the gateway refused by itself.
 pub(crate) fn refusal(
     plan: &Plan,
     story: &Story,
-    kind: Kind,
-    status: u16,
+    refusal: &Refusal,
     message: &str,
     suggestion: &str,
-    param: Option<&str>,
 ) -> Told {
+    let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
+    let until = retry_after.and_then(|after| Some((story.wall.checked_add(after).ok()?, story.wall)));
     let fault = Fault::of(kind, "gateway.edge");
     let sentence = joined(story.lang, [message, suggestion]);
-    let words = Words { sentence: &sentence, message, suggestion, detail: None, param, user: None };
+    let words =
+        Words { sentence: &sentence, message, suggestion, detail: None, param: param.as_deref(), user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
-    let outcome = Outcome { fault: &fault, status, until: None, untried: true, trail: &[] };
+    let outcome = Outcome { fault: &fault, status, until, untried: true, trail: &[] };
     write(plan, story, &outcome, &words, &facts)
 }
 

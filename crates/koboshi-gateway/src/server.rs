@@ -29,6 +29,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::core::Core;
 use crate::h1::serve::connection;
+use crate::large::Large;
 use crate::line::LOOK;
 use crate::log::{Level, Log};
 use crate::upstream::{Upstream, sim};
@@ -66,30 +67,22 @@ impl Cores {
         let proxies = Arc::new(Matcher::from_env());
         let stage = Arc::new(sim::Stage::new());
         let (end, ended) = watch::channel(false);
+        let worker = |large: Option<&Arc<Large>>| Worker {
+            world: Arc::clone(world),
+            tls: tls.cloned(),
+            proxies: Arc::clone(&proxies),
+            stage: Arc::clone(&stage),
+            large: large.cloned(),
+        };
+        let count = count.max(1);
+        let large = Large::start(count.div_ceil(2), &ended, || worker(None))?;
         let mut cores = Self { deals: Vec::new(), threads: Vec::new(), open, end };
-        for number in 0..count.max(1) {
-            let (deal, dealt) = mpsc::unbounded_channel();
-            let worker = Worker {
-                world: Arc::clone(world),
-                tls: tls.cloned(),
-                proxies: Arc::clone(&proxies),
-                stage: Arc::clone(&stage),
-                stop: stop.clone(),
-                end: ended.clone(),
-                open: Arc::clone(&cores.open),
-            };
-            let (tell, told) = std::sync::mpsc::sync_channel(1);
-            let thread = std::thread::Builder::new().name(format!("koboshi-{number}")).spawn(move || {
-                match runtime() {
-                    Ok(runtime) => {
-                        let _ = tell.send(Ok(()));
-                        worker.serve(runtime, dealt);
-                    }
-                    // Nobody listens only if the start was given up.
-                    Err(error) => drop(tell.send(Err(error))),
-                }
+        for number in 0..count {
+            let (deal, mut dealt) = mpsc::unbounded_channel();
+            let (stop, end, open) = (stop.clone(), ended.clone(), Arc::clone(&cores.open));
+            let thread = worker(Some(&large)).spawn(format!("koboshi-{number}"), async move |core| {
+                take_turns(core, &mut dealt, stop.clone(), end.clone(), &open).await;
             })?;
-            told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended before it began")))?;
             cores.deals.push(deal);
             cores.threads.push(thread);
         }
@@ -112,33 +105,62 @@ impl Cores {
 }
 
 /// What a core's thread needs to serve, and to begin again after a panic.
-struct Worker {
+pub(crate) struct Worker {
     world: Arc<World>,
     tls: Option<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
     stage: Arc<sim::Stage>,
-    stop: watch::Receiver<bool>,
-    end: watch::Receiver<bool>,
-    open: Arc<AtomicUsize>,
+    /// Where large requests go; none for a core that serves these.
+    large: Option<Arc<Large>>,
 }
 
 impl Worker {
-    /// Serves until the last connection was dealt.
-    fn serve(&self, first: LocalRuntime, mut dealt: Dealt) {
+    /// Starts a thread that serves so until it is done.
+    pub(crate) fn spawn(
+        self,
+        name: String,
+        serve: impl AsyncFnMut(Rc<Core>) + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            match self.runtime() {
+                Ok(runtime) => {
+                    let _ = tell.send(Ok(()));
+                    self.serve(runtime, serve);
+                }
+                // Nobody listens only if the start was given up.
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        })?;
+        told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended before it began")))?;
+        Ok(thread)
+    }
+
+    fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<Core>)) {
         let (mut spare, mut used) = (Some(first), None);
         // A runtime is left behind, not dropped: whoever looks up a name or reads a disk for it is not waited for.
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
         despite_panics(&self.world.log, "a worker thread failed and is started again", || {
             leave(&mut used);
-            let Some(runtime) = spare.take().or_else(|| runtime().ok()) else { return false };
+            let Some(runtime) = spare.take().or_else(|| self.runtime().ok()) else { return false };
             let upstream =
                 Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.stage));
-            let core = Core::new(Arc::clone(&self.world), upstream);
-            let (stop, end) = (self.stop.clone(), self.end.clone());
-            used.insert(runtime).block_on(take_turns(core, &mut dealt, stop, end, &self.open));
+            let core = Core::new(Arc::clone(&self.world), upstream, self.large.clone());
+            used.insert(runtime).block_on(serve(core));
             true
         });
         leave(&mut used);
+    }
+
+    /// A runtime that lives on the thread that makes it. Its tasks wake each other without a word to the kernel, which those of a `LocalSet`
+    /// cannot when a socket wakes them.
+    fn runtime(&self) -> io::Result<LocalRuntime> {
+        let mut builder = Builder::new_current_thread();
+        if self.large.is_none() {
+            // One large body after the other must not keep sockets and timers waiting.
+            builder.event_interval(1);
+        }
+        builder.enable_all().build_local(LocalOptions::default())
     }
 }
 
@@ -180,12 +202,6 @@ fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
 #[expect(clippy::disallowed_methods, reason = "a thread of its own that would fail again at once")]
 fn pause() {
     std::thread::sleep(RESTART);
-}
-
-/// A runtime that lives on the thread that makes it. Its tasks wake each other without a word to the kernel, which those of a `LocalSet`
-/// cannot when a socket wakes them.
-fn runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// Accepts connections until told to stop, then waits until the last one is done or the drain time is over.

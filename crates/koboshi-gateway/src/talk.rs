@@ -49,13 +49,11 @@ pub(crate) struct Intake {
     pub(crate) hints: degrade::Hints,
     /// The model and whether a stream is asked for, where the path says it.
     pub(crate) named: Option<(String, bool)>,
-    /// It is counted for as long as this is here.
-    pub(crate) _open: Opened,
     /// Its body's share of the memory, for as long as it is here.
     pub(crate) _memory: Share,
 }
 
-/// Counts a request for as long as it is served.
+/// Counts a request for as long as it is here.
 pub(crate) struct Opened(Rc<Core>);
 
 impl Opened {

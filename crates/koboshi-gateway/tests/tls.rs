@@ -4,6 +4,11 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{Commit, ModelConfig, RouteConfig};
@@ -27,6 +32,82 @@ fn secure(speaks: Speaks, chain: &[&str], change: impl FnOnce(&mut Config)) -> S
     let store = MemoryStore::default();
     let gateway = start(config.clone(), &store).unwrap();
     Stage { gateway, one, two, store, config }
+}
+
+/// Somebody on the way to a provider who forgets connections: they stay open, and nothing passes any more.
+struct Forgetful {
+    port: u16,
+    forgotten: Arc<AtomicU64>,
+    made: Arc<AtomicU64>,
+}
+
+impl Forgetful {
+    fn before(port: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let own = listener.local_addr().unwrap().port();
+        let (forgotten, made) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (limit, count) = (Arc::clone(&forgotten), Arc::clone(&made));
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let ways = [(client.try_clone(), server.try_clone()), (Ok(server), Ok(client))];
+                for (from, to) in ways {
+                    let limit = Arc::clone(&limit);
+                    std::thread::spawn(move || pass(from.unwrap(), to.unwrap(), number, &limit));
+                }
+            }
+        });
+        Self { port: own, forgotten, made }
+    }
+
+    /// Forgets the connections that there are.
+    fn forget(&self) {
+        self.forgotten.store(self.made.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+}
+
+/// Passes on what comes until the connection is forgotten; then it is swallowed.
+fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, forgotten: &AtomicU64) {
+    let mut block = [0; 16 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut block) {
+        if number >= forgotten.load(Ordering::SeqCst) && to.write_all(&block[..read]).is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+/// A connection that hangs costs the requests that are on it their attempt, and no others: the next ones open another.
+#[test]
+fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
+    let mut way = None;
+    let stage = secure(Speaks::Http2, &["one/ok", "two/ok"], |config| {
+        let one = config.providers.get_mut("one").unwrap();
+        let url = one.base_url.clone().unwrap();
+        let port: u16 = url.rsplit(':').next().unwrap().trim_end_matches("/v1").parse().unwrap();
+        let relay = Forgetful::before(port);
+        one.base_url = Some(url.replace(&port.to_string(), &relay.port.to_string()));
+        way = Some(relay);
+        timeouts(config, "one", |limits| (limits.first, limits.whole) = (Some(ms(1500)), Some(ms(1500))));
+        config.routes.insert("only".to_owned(), route(&["one/ok"]));
+    });
+    assert_whole(&stage.ask(&chat(false)), &chat(false));
+    way.unwrap().forget();
+    for stream in [false, true] {
+        assert_whole(&stage.ask(&chat(stream)), &chat(stream));
+    }
+    let mut only = chat(false);
+    only["model"] = "only".into();
+    let answer = stage.ask(&only);
+    assert_whole(&answer, &only);
+    assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "{answer:?}");
+    assert_eq!(
+        (stage.breaker("one/ok"), stage.breaker("two/ok")),
+        ("closed".to_owned(), "closed".to_owned())
+    );
+    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    assert_eq!(entry.kind.as_deref(), Some("timeout"), "{entry:?}");
 }
 
 /// The connections that requests came on, in order, each once.

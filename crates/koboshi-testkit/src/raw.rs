@@ -12,6 +12,8 @@ pub enum RawReply {
     Keep(String),
     /// These bytes, and the connection is closed.
     Close(String),
+    /// The first bytes once, then the second ones again and again for as long as somebody takes them.
+    Endless(String, String),
 }
 
 type Script = dyn Fn(usize) -> RawReply + Send + Sync;
@@ -21,6 +23,7 @@ type Script = dyn Fn(usize) -> RawReply + Send + Sync;
 pub struct RawUpstream {
     port: u16,
     asked: Arc<Mutex<Vec<u64>>>,
+    left: Arc<AtomicU64>,
 }
 
 impl RawUpstream {
@@ -32,23 +35,30 @@ impl RawUpstream {
     pub fn start(script: impl Fn(usize) -> RawReply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (kept, script): (_, Arc<Script>) = (Arc::clone(&asked), Arc::new(script));
+        let (asked, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU64::new(0)));
+        let (kept, gone, script): (_, _, Arc<Script>) =
+            (Arc::clone(&asked), Arc::clone(&left), Arc::new(script));
         let connections = AtomicU64::new(0);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (kept, script) = (Arc::clone(&kept), Arc::clone(&script));
+                let (kept, gone, script) = (Arc::clone(&kept), Arc::clone(&gone), Arc::clone(&script));
                 let connection = connections.fetch_add(1, Ordering::SeqCst);
-                std::thread::spawn(move || serve(&stream, connection, &kept, &*script));
+                std::thread::spawn(move || serve(&stream, connection, &kept, &gone, &*script));
             }
         });
-        Self { port, asked }
+        Self { port, asked, left }
     }
 
     /// Its base address, `http://127.0.0.1:…/v1`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    /// How many clients have left an endless answer.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.left.load(Ordering::SeqCst)
     }
 
     /// The connections that its requests came on, in order: the first one has 0.
@@ -61,7 +71,7 @@ impl RawUpstream {
     }
 }
 
-fn serve(stream: &TcpStream, connection: u64, asked: &Mutex<Vec<u64>>, script: &Script) {
+fn serve(stream: &TcpStream, connection: u64, asked: &Mutex<Vec<u64>>, left: &AtomicU64, script: &Script) {
     let mut lines = BufReader::new(stream);
     while read_request(&mut lines).is_some() {
         let before = {
@@ -69,11 +79,19 @@ fn serve(stream: &TcpStream, connection: u64, asked: &Mutex<Vec<u64>>, script: &
             asked.push(connection);
             asked.len() - 1
         };
+        let mut out = stream;
         let (bytes, closes) = match script(before) {
             RawReply::Keep(bytes) => (bytes, false),
             RawReply::Close(bytes) => (bytes, true),
+            RawReply::Endless(first, again) => {
+                let mut taken = out.write_all(first.as_bytes());
+                while taken.is_ok() {
+                    taken = out.write_all(again.as_bytes());
+                }
+                left.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
         };
-        let mut out = stream;
         if out.write_all(bytes.as_bytes()).is_err() || closes {
             return;
         }

@@ -7,8 +7,9 @@ pub(crate) mod pages;
 pub(crate) mod served;
 
 use std::io::{Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
@@ -18,6 +19,37 @@ pub(crate) struct Out {
     pub(crate) status: i32,
     pub(crate) text: String,
     pub(crate) error: String,
+}
+
+/// A process that ends with the test, also with one that fails: a gateway that stays would keep the test's output open.
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The command, with no language, rules, config, store or terminal from the environment of the test, in the zone UTC.

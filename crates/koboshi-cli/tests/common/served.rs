@@ -6,16 +6,16 @@
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use koboshi_testkit::{Answer, Client};
 use serde_json::Value;
 
-use super::koboshi;
+use super::{Running, koboshi};
 
 /// A running gateway.
 pub(crate) struct Served {
-    pub(crate) child: Child,
+    pub(crate) child: Running,
     pub(crate) address: SocketAddr,
     config: PathBuf,
     store: PathBuf,
@@ -148,7 +148,7 @@ fn spawn(
     config: &Path,
     store: &Path,
     environment: &[(&str, &str)],
-) -> Option<Child> {
+) -> Option<Running> {
     let (address, config, store) =
         (address.to_string(), config.display().to_string(), store.display().to_string());
     let args = ["serve", "--listen", &address, "--config", &config, "--store", &store];
@@ -156,7 +156,7 @@ fn spawn(
     if let Some(shell) = shell {
         command = by_shell(shell, &command);
     }
-    let mut child = command.envs(environment.iter().copied()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running::start(command.envs(environment.iter().copied()).stderr(Stdio::piped()));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     if !first.contains("http://") {
@@ -167,11 +167,4 @@ fn spawn(
     // Whoever writes must be read.
     std::thread::spawn(move || lines.for_each(drop));
     Some(child)
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

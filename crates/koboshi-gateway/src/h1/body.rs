@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use crate::line::Line;
@@ -17,6 +18,9 @@ use koboshi_wire::http1::head::Coming;
 
 /// Room is made for so much at a time: what is announced may never come.
 const STEP: usize = 256 * 1024;
+
+/// After so much of a body others have their turn, also where more is at hand.
+const TURN: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +83,17 @@ async fn in_time(
 
 async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     let mut whole = line.take_all();
+    let mut turn = TURN;
     while whole.len() < length {
         let left = length - whole.len();
         whole.reserve(left.min(STEP));
         let read = poll_fn(|context| poll_read(line, &mut whole, left, context)).await;
         if read.map_err(|_| Unread::Broken)? == 0 {
             return Err(Unread::Broken);
+        }
+        if whole.len() > turn {
+            turn = whole.len() + TURN;
+            yield_now().await;
         }
     }
     Ok(whole.freeze())

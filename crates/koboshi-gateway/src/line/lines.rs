@@ -30,6 +30,8 @@ pub(super) struct Common {
     /// Where it is read into, and where answers are put together. Taken while it is used.
     pub(super) inward: Cell<Vec<u8>>,
     pub(super) outward: Cell<Vec<u8>>,
+    /// Bytes that were thrown away since the last look.
+    pub(super) thrown_away: Cell<usize>,
     /// The time as a header says it, as of the last look.
     pub(super) date: RefCell<Rc<[u8]>>,
 }
@@ -41,6 +43,7 @@ impl Default for Common {
             ending: Cell::new(false),
             inward: Cell::default(),
             outward: Cell::default(),
+            thrown_away: Cell::default(),
             date: RefCell::new(date()),
         }
     }
@@ -109,6 +112,7 @@ impl Lines {
             |time: Duration| u32::try_from(time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
         let most = Patience { head: looks(head_time), send: looks(send_time) };
         *self.common.date.borrow_mut() = date();
+        self.common.thrown_away.set(0);
         self.open.borrow_mut().retain(|line| {
             let Some(line) = line.upgrade() else { return false };
             if line.look(&most) {

@@ -27,6 +27,8 @@ use self::watch::Watch;
 const STILL_THERE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// So much is read at once.
 const ROOM: usize = 32 * 1024;
+/// So much of what clients send on after they were refused is thrown away from one look to the next, by all lines of a core together.
+const MAX_THROWN_AWAY: usize = 4 * 1024 * 1024;
 
 /// A client's connection.
 #[derive(Clone)]
@@ -193,22 +195,27 @@ impl Line {
     /// Says that nothing more will be sent, and waits until the client has heard it: what it still sends is thrown away, because a connection
     /// that is closed before would take the answer with it. Who takes too long is let go by the look.
     pub(crate) async fn leave(&self) -> io::Result<()> {
-        self.finished();
+        self.0.watch.set(Watch::Leaves(0));
         poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
         *self.0.inbox.borrow_mut() = BytesMut::new();
         poll_fn(|context| {
-            loop {
-                if self.0.common.stopping.get() {
-                    return Poll::Ready(Ok(()));
-                }
-                let mut room = self.0.common.inward.take();
+            let common = &self.0.common;
+            if common.stopping.get() {
+                return Poll::Ready(Ok(()));
+            }
+            // The next look goes on: what is refused must not cost more than what is served.
+            while common.thrown_away.get() < MAX_THROWN_AWAY {
+                let mut room = common.inward.take();
                 room.resize(ROOM, 0);
                 let read = self.poll_read(context, &mut room);
-                self.0.common.inward.set(room);
-                if ready!(read)? == 0 {
+                common.inward.set(room);
+                let read = ready!(read)?;
+                if read == 0 {
                     return Poll::Ready(Ok(()));
                 }
+                common.thrown_away.set(common.thrown_away.get().saturating_add(read));
             }
+            Poll::Pending
         })
         .await
     }

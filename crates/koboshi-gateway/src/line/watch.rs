@@ -32,6 +32,8 @@ pub(super) struct Patience {
 pub(super) enum Watch {
     /// It is to send the head of a request; so many looks ago it could begin.
     Head(u32),
+    /// It was answered for the last time, and what it still sends is thrown away; so many looks ago that began.
+    Leaves(u32),
     /// It is being answered, or must not be asked.
     Answered,
     /// It is being answered and takes nothing; so many looks ago it took something.
@@ -68,6 +70,11 @@ impl Shared {
             Watch::Answered => false,
             Watch::Head(looks) => {
                 self.watch.set(Watch::Head(looks.saturating_add(1)));
+                looks >= most.head
+            }
+            Watch::Leaves(looks) => {
+                self.watch.set(Watch::Leaves(looks.saturating_add(1)));
+                self.wake();
                 looks >= most.head
             }
             Watch::Full(looks) => {

@@ -7,10 +7,8 @@
 mod client;
 mod sink;
 
-use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -42,7 +40,7 @@ const LONGEST_NAME: usize = 100;
 
 /// The trace of one request, or none. The last copy that goes tells of the request.
 #[derive(Clone, Default)]
-pub(crate) struct Trace(Option<Rc<Root>>);
+pub(crate) struct Trace(Option<Arc<Root>>);
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +57,7 @@ struct Root {
     operation: &'static str,
     tenant: String,
     request: String,
-    seen: RefCell<Seen>,
+    seen: Mutex<Seen>,
 }
 
 /// What is known of it so far.
@@ -87,7 +85,7 @@ impl Trace {
             return Self::default();
         }
         let trace = if parent.is_valid() { parent.trace_id() } else { sink.new_trace() };
-        Self(Some(Rc::new(Root {
+        Self(Some(Arc::new(Root {
             own: context(trace, sink.new_span(), parent.trace_state().clone()),
             sink: Arc::clone(sink),
             parent,
@@ -95,13 +93,13 @@ impl Trace {
             operation,
             tenant: story.tenant.name().to_owned(),
             request: story.id.to_string(),
-            seen: RefCell::default(),
+            seen: Mutex::default(),
         })))
     }
 
     fn see(&self, change: impl FnOnce(&mut Seen)) {
         if let Some(root) = &self.0 {
-            change(&mut root.seen.borrow_mut());
+            change(&mut root.seen());
         }
     }
 
@@ -173,10 +171,14 @@ impl Trace {
 }
 
 impl Root {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells of one attempt.
     fn attempt(&self, target: &Target, began: Timestamp, more: Vec<KeyValue>, status: Status) {
         let number = {
-            let mut seen = self.seen.borrow_mut();
+            let mut seen = self.seen();
             seen.attempts = seen.attempts.saturating_add(1);
             seen.attempts
         };
@@ -201,7 +203,7 @@ impl Root {
 
     /// What is told of the request itself.
     fn told(&self) -> SpanData {
-        let seen = self.seen.borrow();
+        let seen = self.seen();
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", self.operation),
             KeyValue::new("koboshi.attempts", i64::from(seen.attempts)),

@@ -323,13 +323,14 @@ impl Pool {
 
 async fn send_on_stream(
     mut line: http2::SendRequest<Payload>,
-    stream: Stream,
+    mut stream: Stream,
     ask: &Ask<'_>,
     reused: bool,
 ) -> Sent {
     let began = Instant::now();
     let mut error = match line.try_send_request(ask.message()).await {
         Ok(answer) => {
+            stream.answered();
             let (parts, incoming) = answer.into_parts();
             let head =
                 Fields::of(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));

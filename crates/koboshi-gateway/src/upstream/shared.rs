@@ -21,6 +21,8 @@ use super::pool::OLDEST_IDLE;
 
 /// Streams on one connection, if the other side allows more.
 const MOST_STREAMS: u32 = 100;
+/// Who waited so long for an answer that did not come leaves the connection in doubt: it may hang, and others would wait as long.
+const IN_VAIN: Duration = Duration::from_secs(1);
 /// Stands for what the other side allows before it has said so; nobody says this.
 const UNTOLD: usize = usize::MAX - 1;
 
@@ -39,6 +41,8 @@ struct Streams {
     most: Cell<u32>,
     /// When the last one ended.
     rested: Cell<Instant>,
+    /// Somebody waited in vain: no more streams are opened on it.
+    is_doubtful: Cell<bool>,
 }
 
 impl Shared {
@@ -58,6 +62,7 @@ impl Shared {
             // The one for which it was opened.
             most: Cell::new(1),
             rested: Cell::new(Instant::now()),
+            is_doubtful: Cell::new(false),
         };
         let streams = Rc::new(streams);
         let (known, mut turn) = (Rc::clone(&streams), turn);
@@ -84,10 +89,10 @@ impl Shared {
         Ok(Self { line, streams })
     }
 
-    /// Whether it can be used: it lives, and was not idle for so long that somebody on the way may have forgotten it.
+    /// Whether it can be used: it lives, answers, and was not idle for so long that somebody on the way may have forgotten it.
     pub(super) fn is_trusted(&self) -> bool {
         let fresh = self.streams.open.get() > 0 || self.streams.rested.get().elapsed() < OLDEST_IDLE;
-        fresh && !self.line.is_closed()
+        fresh && !self.streams.is_doubtful.get() && !self.line.is_closed()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -97,17 +102,33 @@ impl Shared {
     /// One more stream.
     pub(super) fn stream(&self) -> (http2::SendRequest<Payload>, Stream) {
         self.streams.open.set(self.streams.open.get().saturating_add(1));
-        (self.line.clone(), Stream(Rc::clone(&self.streams)))
+        let streams = Rc::clone(&self.streams);
+        (self.line.clone(), Stream { streams, began: Instant::now(), is_answered: false })
     }
 }
 
 /// One stream of a shared connection.
-pub(crate) struct Stream(Rc<Streams>);
+pub(crate) struct Stream {
+    streams: Rc<Streams>,
+    began: Instant,
+    is_answered: bool,
+}
+
+impl Stream {
+    /// The head of an answer came on it.
+    pub(super) fn answered(&mut self) {
+        self.is_answered = true;
+    }
+}
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.0.open.set(self.0.open.get().saturating_sub(1));
-        self.0.rested.set(Instant::now());
+        let streams = &self.streams;
+        streams.open.set(streams.open.get().saturating_sub(1));
+        streams.rested.set(Instant::now());
+        if !self.is_answered && self.began.elapsed() >= IN_VAIN {
+            streams.is_doubtful.set(true);
+        }
     }
 }
 

@@ -72,9 +72,13 @@ fn open_streams_end_with_the_error_of_their_dialect_and_waiting_requests_get_a_5
     for mut client in waiting {
         let answer = client.read();
         assert_error(&answer, 503, "unavailable");
-        assert!(answer.header("retry-after").is_some(), "{answer:?}");
+        assert_eq!(
+            (answer.header("retry-after"), answer.header("x-should-retry")),
+            (Some("1"), Some("true"))
+        );
     }
     let mut said = String::new();
     std::io::Read::read_to_string(&mut half, &mut said).unwrap();
     assert!(said.starts_with("HTTP/1.1 503") && said.contains("retry-after: 1"), "{said}");
+    assert!(said.contains("x-should-retry: true"), "{said}");
 }

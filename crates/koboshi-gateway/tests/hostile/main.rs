@@ -9,4 +9,5 @@ mod bounds;
 mod common;
 mod drain;
 mod gone;
+mod large;
 mod trust;

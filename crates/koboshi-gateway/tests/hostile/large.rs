@@ -1,0 +1,106 @@
+//! Requests with large bodies: nobody else waits for them, and they are served like every other.
+
+use std::io::ErrorKind;
+
+use koboshi_config::gateway::{ProviderConfig, ProviderKind};
+use koboshi_testkit::until;
+use serde_json::{Value, json};
+
+use crate::common::*;
+
+/// A request of more than a megabyte.
+fn large(stream: bool) -> Value {
+    let mut body = chat(stream);
+    body["messages"][0]["content"] = "word ".repeat(400_000).into();
+    body
+}
+
+/// With one core. A tool schema of 30 MB with a union takes seconds to read and to translate; meanwhile that core answers others.
+#[test]
+fn others_are_answered_while_a_large_body_is_translated() {
+    let stage = Stage::with(&["one/ok"], |config| {
+        let mut other = ProviderConfig::new(ProviderKind::Anthropic);
+        other.base_url = config.providers["two"].base_url.clone();
+        other.keys = config.providers["two"].keys.clone();
+        config.providers.insert("other".to_owned(), other);
+        config.routes.insert("translated".to_owned(), route(&["other/ok"]));
+    });
+    let branch = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+    let schema =
+        format!("{{\"oneOf\":[{}{branch}]}}", format!("{branch},").repeat(30_000_000 / branch.len()));
+    let body = format!(
+        r#"{{"model":"translated","messages":[{{"role":"user","content":"hello"}}],"tools":[{{"type":"function","function":{{"name":"f","parameters":{schema}}}}}]}}"#
+    );
+    let mut waiting = stage.client();
+    waiting.send("POST", "/v1/chat/completions", &[], body.as_bytes());
+    let mut client = stage.client();
+    for _ in 0..30 {
+        client.send("POST", "/v1/chat/completions", &[], chat(false).to_string().as_bytes());
+        assert_whole(&client.read(), &chat(false));
+    }
+    waiting.stream.set_nonblocking(true).unwrap();
+    let answered = waiting.stream.peek(&mut [0]).map_err(|error| error.kind());
+    assert_eq!(answered, Err(ErrorKind::WouldBlock), "30 others were to be answered before the large one");
+    waiting.stream.set_nonblocking(false).unwrap();
+    // It has the lowest priority on a machine that may be busy.
+    waiting.stream.set_read_timeout(Some(10 * koboshi_testkit::DEADLINE)).unwrap();
+    let answer = waiting.read();
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    assert_eq!(answer.header("x-koboshi-translated"), Some("messages"));
+}
+
+#[test]
+fn a_large_request_is_answered_like_every_other() {
+    let stage = Stage::of(&["one/ok"]);
+    let mut client = stage.client();
+    for stream in [false, true, false] {
+        let body = large(stream);
+        client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+        let answer = client.read();
+        assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+        assert_eq!(answer.header("x-koboshi-target"), Some("one/ok"), "{answer:?}");
+        assert_eq!(answer.is_done(), stream, "{answer:?}");
+        assert_eq!(answer.header("content-length").is_some(), !stream, "{answer:?}");
+    }
+    let mut wrong = large(false);
+    wrong["model"] = "unknown".into();
+    assert_error(&stage.ask(&wrong), 404, "model_not_found");
+    stage.is_quiet();
+}
+
+#[test]
+fn the_client_of_a_large_request_that_goes_away_is_noticed() {
+    let stage = Stage::of(&["one/silence"]);
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], large(true).to_string().as_bytes());
+    until("it is on its way", || (stage.calls() == (1, 0)).then_some(()));
+    drop(client);
+    until("the provider is let go", || (stage.one.cancelled() == 1).then_some(()));
+    stage.is_quiet();
+}
+
+#[test]
+fn large_requests_get_their_error_at_the_end_of_the_drain() {
+    let stage = Stage::with(&["one/ok?gap=20ms&chunks=5000"], |config| {
+        config.routes.insert("silent".to_owned(), route(&["one/silence"]));
+    });
+    let mut streaming = stage.client();
+    streaming.send("POST", "/v1/chat/completions", &[], large(true).to_string().as_bytes());
+    let head = streaming.head().unwrap();
+    let mut text = streaming.piece(&head).unwrap().unwrap();
+    let mut silent = large(false);
+    silent["model"] = json!("silent");
+    let mut waiting = stage.client();
+    waiting.send("POST", "/v1/chat/completions", &[], silent.to_string().as_bytes());
+    until("both are being served", || (stage.one.all_calls() == 2).then_some(()));
+    let Stage { gateway, .. } = stage;
+    gateway.stop();
+    while let Some(piece) = streaming.piece(&head).unwrap() {
+        text.extend(piece);
+    }
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("\"error\":{") && text.contains("being stopped"), "{text}");
+    let answer = waiting.read();
+    assert_error(&answer, 503, "unavailable");
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+}
