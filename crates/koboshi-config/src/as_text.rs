@@ -3,6 +3,7 @@
 //! People write keys and passwords there, so the text itself is repeated only where it is surely the name of a file.
 
 use crate::mask;
+use crate::source::HIDDEN;
 use crate::words::{Text, text, words};
 
 /// The right spelling of a section, where its keys alone would not say it.
@@ -45,4 +46,16 @@ fn store(text: &str) -> Text {
         "ファイルなら `store: {path: ファイル名}`、Redis なら `store: {redis: アドレス}`、メモリなら `store: memory` と書いてください",
     )
     .into()
+}
+
+/// What to write where one text stands in place of a list. What may not be shown cannot be written again either.
+pub(crate) fn as_list(quoted: &str) -> Text {
+    if quoted.contains(HIDDEN) {
+        return words(
+            "it must be a list: put it in quotes and brackets, as in `[\"…\"]`",
+            "リストにしてください。`[\"…\"]` のように引用符とかっこで囲みます",
+        )
+        .into();
+    }
+    text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
 }

@@ -35,7 +35,7 @@ const BROKEN: &[(&str, Words, Words)] = &[
         ),
     ),
     (
-        "mapping values are not allowed",
+        SECOND_COLON,
         words("a second `: ` in one line", "1 行に `: ` が 2 つあります"),
         words(
             "put a value that holds `: ` in quotes, or the second key in a line of its own",
@@ -88,10 +88,30 @@ const TOO_MUCH: Words = words(
 );
 const RIGHT_FILE: Words = words("is this the right file?", "ファイルは正しいですか？");
 
+/// What the library says of a second `: ` in a line, and of a line that stands further right than the one above allows.
+const SECOND_COLON: &str = "mapping values are not allowed";
+const INDENTED: (Words, Words) = (
+    words("this line is indented further than the one above allows", "この行のインデントが深すぎます"),
+    words(
+        "keys of one section begin in the same column; a key that has keys of its own has no value beside it",
+        "同じセクションのキーは同じ桁から始めてください。下にキーを持つキーの行には、値を書けません",
+    ),
+);
+
+/// Whether a line holds one key at most.
+fn has_one_colon(line: &str) -> bool {
+    let line = line.split_once(" #").map_or(line, |(before, _)| before).trim_end();
+    line.matches(": ").count() + usize::from(line.ends_with(':')) <= 1
+}
+
 /// The library's own words are not shown: they may quote the file.
 pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
     let said = broken.message.to_lowercase();
-    let (message, hint) = match BROKEN.iter().find(|(part, _, _)| said.contains(part)) {
+    let known = BROKEN.iter().find(|(part, _, _)| said.contains(part));
+    let (message, hint) = match known {
+        Some((SECOND_COLON, ..)) if broken.spot.is_some_and(|spot| has_one_colon(source.line(spot.line))) => {
+            INDENTED
+        }
         Some((_, message, hint)) => (*message, *hint),
         None => (
             words("this is not YAML", "YAML として読めません"),

@@ -31,6 +31,7 @@ mod source;
 mod tree;
 mod vocabulary;
 mod walk;
+mod wide;
 pub mod words;
 
 pub use config::Config;

@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
         .map(|name| (strsim::damerau_levenshtein(&wrong, name), name))
         .filter(|(distance, name)| {
             // Of a name of one letter nothing would be left.
-            *distance <= name.len().div_ceil(3) && *distance < name.len()
+            *distance <= (name.len() / 3).max(1) && *distance < name.len().min(wrong.len())
                 || (wrong.len() > 2 && name.starts_with(&wrong))
         })
         .min_by_key(|(distance, _)| *distance)
@@ -65,7 +65,9 @@ pub(crate) fn hint_for_unknown(section: &str, name: &str) -> Text {
         keys.sort_by_key(|path| path.contains('*'));
         keys.into_iter().take(3).map(|path| format!("`{path}`")).collect()
     };
-    match (elsewhere(name), nearest(name, KEYS.iter().map(Key::name))) {
+    // Of all names together one is near to anything short.
+    let anywhere = || nearest(name, KEYS.iter().map(Key::name)).filter(|_| name.chars().count() > 4);
+    match (elsewhere(name), anywhere()) {
         (places, _) if !places.is_empty() => {
             let (en, ja) = (places.join(" and "), places.join("、"));
             Text::new(

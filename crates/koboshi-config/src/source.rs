@@ -18,6 +18,7 @@ use crate::mask::{self, Open};
 use crate::secret::is_name;
 use crate::tree::{Node, Spot};
 use crate::vocabulary::{is_harmless, is_ours, is_plain_variable};
+use crate::wide;
 use crate::words::Text;
 
 /// A longer line is cut around the place.
@@ -25,7 +26,7 @@ const LINE_CHARS: usize = 100;
 /// A longer value is shortened where it is quoted.
 const VALUE_CHARS: usize = 60;
 /// What stands for a part that is not shown.
-const HIDDEN: &str = "***";
+pub(crate) const HIDDEN: &str = "***";
 
 /// Compiled when the first problem is shown.
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
@@ -76,6 +77,7 @@ impl<'a> Source<'a> {
         hint: Option<Text>,
     ) -> Problem {
         let clean = |text: &str| self.without_secrets(text);
+        let hint = self.wide(spot).or(hint);
         Problem {
             file: self.name.to_owned(),
             place: Some(spot.place()),
@@ -84,6 +86,27 @@ impl<'a> Source<'a> {
             hint: hint.map(|hint| hint.map(clean)),
             shown: self.shown(spot),
         }
+    }
+
+    /// What to do about full-width characters in the part that is wrong. Of a file that is no YAML the place is where the reader gave up: the cause is
+    /// in that line or in the one above.
+    fn wide(&self, spot: Spot) -> Option<Text> {
+        let part = self.text.get(bytes_of(self.text, spot)).unwrap_or_default();
+        if self.open.as_ref().is_none_or(|open| !open.is_empty()) {
+            return wide::hint(part, self.quote(part) != HIDDEN);
+        }
+        let line = start_of_line(self.text, spot.line);
+        let above = self.text.get(..line).unwrap_or_default().trim_end();
+        let from = above.rfind('\n').map_or(0, |at| at + 1);
+        let to =
+            self.text.get(line..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |at| line + at);
+        wide::hint(self.text.get(from..to).unwrap_or_default(), false)
+    }
+
+    /// A line of the text, without its end.
+    pub(crate) fn line(&self, number: u64) -> &str {
+        let start = start_of_line(self.text, number);
+        self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
     /// A value as it can be quoted in a message.

@@ -385,10 +385,7 @@ impl Walk<'_> {
             _ => None,
         };
         let hint = own.unwrap_or_else(|| match (short, value, names(at.key.path)) {
-            (Some(_), Raw::Text(text), _) => {
-                let quoted = self.quote(text);
-                text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
-            }
+            (Some(_), Raw::Text(text), _) => as_text::as_list(&self.quote(text)),
             (_, _, names) if names.is_empty() => words(
                 "write a name of your choice, a colon, and its keys below",
                 "任意の名前とコロンを書き、その下にキーを書いてください",

@@ -84,8 +84,9 @@ impl Journey<'_> {
         let world = &self.core.world;
         let began = world.now();
         // The first one follows so soon that the clock on the wall need not be read again; later the machine may have slept.
-        let wall = if self.attempts == 0 { self.story.wall_at(began) } else { world.wall() };
-        if self.attempts == 0 {
+        let is_first = self.story.attempts.get() == 0;
+        let wall = if is_first { self.story.wall_at(began) } else { world.wall() };
+        if is_first {
             world.meters.added.observe(began.since(self.story.began).as_secs_f64());
         }
         target.is_used(began);
@@ -118,7 +119,7 @@ impl Journey<'_> {
                 self.story.trace.resent();
             },
         };
-        self.attempts += 1;
+        self.story.attempt();
         target.meters.attempts.inc();
         stake.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&post)).await {

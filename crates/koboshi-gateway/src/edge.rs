@@ -256,6 +256,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         list: false,
         betas: crate::story::betas(headers),
         sends: crate::upstream::Sends::default(),
+        attempts: std::cell::Cell::default(),
     }
 }
 

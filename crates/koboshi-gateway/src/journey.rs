@@ -5,7 +5,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -62,8 +61,8 @@ pub(crate) struct Ended {
     /// What to tell: the last fault, or that all rest.
     pub(crate) fault: Box<Fault>,
     pub(crate) failed: Vec<Failed>,
-    /// When asking again may help.
-    pub(crate) retry_after: Option<Duration>,
+    /// When asking again may help. A time and no length: a length would be counted from another moment each time it is passed on.
+    pub(crate) until: Option<Timestamp>,
     /// Nobody was asked.
     pub(crate) untried: bool,
 }
@@ -77,7 +76,6 @@ pub(crate) struct Journey<'j> {
     call: Call<'j, Arc<Breaker>>,
     /// Of the targets that were passed over, the place of the one that is back soonest, and why it was.
     soonest: Option<(usize, Unavailable)>,
-    pub(crate) attempts: u32,
     /// Targets in whose dialect the request cannot be said.
     untold: Vec<usize>,
     /// Who can make the request shorter.
@@ -99,18 +97,7 @@ impl<'j> Journey<'j> {
         let call = call.until(story.deadline);
         let call = if lesser { call.or_lesser() } else { call };
         let untold = Vec::new();
-        Self {
-            core,
-            plan,
-            story,
-            targets,
-            call,
-            soonest: None,
-            attempts: 0,
-            untold,
-            trims: None,
-            blames: true,
-        }
+        Self { core, plan, story, targets, call, soonest: None, untold, trims: None, blames: true }
     }
 
     /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
@@ -132,12 +119,6 @@ impl<'j> Journey<'j> {
             self.call.go_on(remedy);
         }
         trims
-    }
-
-    /// A part of a longer journey: so many attempts were made before.
-    pub(crate) fn after_attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts;
-        self
     }
 
     /// Asks until somebody begins to answer. `make` writes the request for a target; one for which it cannot be written is passed over.
@@ -170,7 +151,7 @@ impl<'j> Journey<'j> {
             let place = attempt.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let Some(body) = make(&target) else {
-                if self.attempts > 0 {
+                if self.story.attempts.get() > 0 {
                     self.note_unbuilt(&target);
                 }
                 self.untold.push(place);
@@ -270,12 +251,15 @@ impl<'j> Journey<'j> {
         learn::from_success(&self.core.world, target, wall);
         let failed = self.call.failures();
         if self.blames && (place > 0 || !failed.is_empty()) {
-            rescue::note(&self.core.world, self.story, self.targets, place, self.attempts, failed);
+            rescue::note(&self.core.world, self.story, self.targets, place, failed);
         }
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
     pub(crate) fn withdraw(&self, open: Box<Open>, why: Withdrawn, fault: Option<&Fault>) {
+        if why == Withdrawn::Differs {
+            rescue::note_differs(&self.core.world, self.story, &open.target);
+        }
         open.stake.withdrawn(why, fault, self.core.world.now());
     }
 
@@ -307,7 +291,7 @@ impl<'j> Journey<'j> {
     pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
         self.name_deadline(&mut fault, self.core.world.now());
         let failed = self.call.failures().to_vec();
-        Ended { retry_after: fault.wait.map(|wait| wait.after), fault, failed, untried: false }
+        Ended { until: fault.until(), fault, failed, untried: false }
     }
 
     /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
@@ -417,7 +401,7 @@ impl<'j> Journey<'j> {
         if self.untold.len() == self.targets.len() && !matches!(end, End::Failed(_)) {
             let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
             fault.sub = Some(Sub::Capability);
-            return Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+            return Ended { fault, failed: Vec::new(), until: None, untried: true };
         }
         match end {
             End::Failed(failed) => self.all_failed(failed, now),
@@ -431,7 +415,7 @@ impl<'j> Journey<'j> {
             _ if now >= self.story.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
                 fault.sub = Some(self.story.deadline_sub());
-                Ended { fault, failed: Vec::new(), retry_after: None, untried: true }
+                Ended { fault, failed: Vec::new(), until: None, untried: true }
             }
             _ => self.all_unavailable(Vec::new()),
         }
@@ -451,8 +435,7 @@ impl<'j> Journey<'j> {
         let fault = failed
             .last()
             .map_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")), |last| last.fault.clone());
-        let retry_after = fault.wait.map(|wait| wait.after);
-        Ended { fault, failed, retry_after, untried: false }
+        Ended { until: fault.until(), fault, failed, untried: false }
     }
 
     /// The place of the target whose breaker lets requests through first.
@@ -471,13 +454,8 @@ impl<'j> Journey<'j> {
             || Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable")),
             |(target, why)| why.fault(world, target),
         );
-        let until = told.and_then(|(_, why)| why.until);
-        let retry_after = until.map(|until| since(until, world.wall()));
+        let until = told.and_then(|(target, why)| why.told_until(target));
         let untried = failed.is_empty();
-        Ended { fault, failed, retry_after, untried }
+        Ended { fault, failed, until, untried }
     }
-}
-
-fn since(until: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(until.duration_since(now)).unwrap_or_default()
 }

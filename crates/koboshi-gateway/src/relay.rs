@@ -147,9 +147,8 @@ impl<'s, 'r> Stream<'s, 'r> {
                 }
                 Err(Stop::Differs(fault)) => {
                     journey.withdraw(open, Withdrawn::Differs, None);
-                    self.run.core.world.meters.recovery("differs");
                     let ended = journey.give_up(fault);
-                    return self.over(ended).await;
+                    return self.over_as("differs", ended).await;
                 }
             };
             let target = Arc::clone(&open.target);
@@ -393,11 +392,16 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// There is no more to try. What the client has seen decides how it is told.
     async fn over(&mut self, ended: Ended) -> Result<Relayed, Ended> {
+        self.over_as("error", ended).await
+    }
+
+    /// The same; a stream that broke after its first content is counted under this name.
+    async fn over_as(&mut self, recovery: &'static str, ended: Ended) -> Result<Relayed, Ended> {
         if !self.committed {
             return Err(ended);
         }
         let run = self.run;
-        run.core.world.meters.recovery("error");
+        run.core.world.meters.recovery(recovery);
         let told =
             crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, &ended, &run.facts());
         run.core.world.meters.answer("broken");

@@ -49,7 +49,6 @@ fn is_of_limits(name: &[u8]) -> bool {
 /// Facts about an answer for its headers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disclosure {
-    pub(crate) attempts: u32,
     pub(crate) target: Option<Arc<str>>,
     /// It is the simulated provider: the answer is made up.
     pub(crate) simulated: bool,
@@ -108,9 +107,8 @@ impl Disclosure {
         }
     }
 
-    /// What was tried so far.
+    /// What went wrong so far.
     pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
-        self.attempts = journey.attempts;
         self.fault = journey.last_fault().or(self.fault);
     }
 }
@@ -125,8 +123,9 @@ pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure
         heading.add(&names::ANTHROPIC_REQUEST_ID, &*story.id);
     }
     heading.lines.extend(&facts.limits);
-    count(&mut heading, &names::ATTEMPTS, facts.attempts);
-    if story.sends.count() != facts.attempts {
+    let attempts = story.attempts.get();
+    count(&mut heading, &names::ATTEMPTS, attempts);
+    if story.sends.count() != attempts {
         count(&mut heading, &names::SENDS, story.sends.count());
     }
     let mut text = |name: &HeaderName, value: Option<&str>| {
@@ -239,10 +238,7 @@ pub(crate) fn tell(
     let own_credential = !targets.iter().any(|target| target.is_borrowed);
     let fault = &*ended.fault;
     let status = status_of(fault, own_credential);
-    let until = ended.retry_after.filter(|_| fault.advice.later).and_then(|after| {
-        let now = world.wall();
-        Some((now.checked_add(after).ok()?, now))
-    });
+    let until = ended.until.filter(|_| fault.advice.later).map(|until| (until, world.wall()));
     let said = sentences(world, plan, story, fault, status, until);
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {

@@ -1,4 +1,5 @@
-//! Tells the journal that a request was answered although something had failed: by another target, or after a retry.
+//! Tells the journal that a request was answered although something had failed: by another target, or after a retry; and that a resumed stream
+//! ended because the next answer differs.
 //!
 //! A request that saw failures is told each time, like the failures themselves. Where the first target is known to be unavailable, every
 //! request is answered by the next one for as long as that lasts: then one entry in a while tells how many there were. It costs one load for
@@ -46,16 +47,9 @@ impl Repeated {
 }
 
 /// The target at this place of the chain has answered.
-pub(crate) fn note(
-    world: &World,
-    story: &Story,
-    targets: &[Arc<Target>],
-    place: usize,
-    attempts: u32,
-    failed: &[Failed],
-) {
+pub(crate) fn note(world: &World, story: &Story, targets: &[Arc<Target>], place: usize, failed: &[Failed]) {
     let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
-    let now = world.now();
+    let (now, attempts) = (world.now(), story.attempts.get());
     let since_last = if failed.is_empty() {
         let Some(more) = target.rescued.may_tell(now, TELL_EVERY) else { return };
         more
@@ -90,6 +84,16 @@ pub(crate) fn note(
         "request": &*story.id,
     });
     world.note(What::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
+}
+
+/// After a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
+pub(crate) fn note_differs(world: &World, story: &Story, target: &Target) {
+    let text = format!(
+        "{}: its answer differs from the text that the client has; the stream ended with an error",
+        target.name
+    );
+    let data = json!({"target": &*target.name, "request": &*story.id});
+    world.note(What::Remedy, "differs", target.scopes.target.as_ref(), text, data);
 }
 
 /// The place of a target in words.

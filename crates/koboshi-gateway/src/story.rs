@@ -1,5 +1,6 @@
 //! One request from beginning to end, as far as it is told to others: its name, its language, what was tried.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -55,9 +56,16 @@ pub(crate) struct Story {
     pub(crate) betas: Option<HeaderValue>,
     /// How often it was really sent.
     pub(crate) sends: Sends,
+    /// How many attempts were made, the running one included: a head may be written at any time.
+    pub(crate) attempts: Cell<u32>,
 }
 
 impl Story {
+    /// One more attempt begins.
+    pub(crate) fn attempt(&self) {
+        self.attempts.set(self.attempts.get().saturating_add(1));
+    }
+
     /// Why a request failed that reached its deadline.
     pub(crate) fn deadline_sub(&self) -> Sub {
         if self.is_clients_deadline { Sub::Deadline } else { Sub::Total }

@@ -34,6 +34,7 @@ use crate::simulated;
 use crate::story::Story;
 use crate::target::{Target, prefer};
 use crate::voice::{LateVoice, apart};
+use crate::world::World;
 
 /// When a client may ask again after the gateway has stopped: another one may be there at once.
 const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
@@ -87,7 +88,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let (asked, too_long) = match able(core, plan, story, &chain, &request, own_key.as_ref()) {
         Ok(asked) => asked,
         Err(fault) => {
-            let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+            let ended = Ended { fault, failed: Vec::new(), until: None, untried: true };
             let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
             let told = reply::tell(&core.world, plan, story, &[], &ended, &facts);
             return Box::pin(send_error(core, tap, told)).await;
@@ -129,7 +130,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     };
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
-        let ended = Ended { fault, failed: Vec::new(), retry_after: None, untried: true };
+        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true };
         let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
         return Box::pin(send_error(core, tap, told)).await;
     }
@@ -145,15 +146,15 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         }
     });
     if core.until_end(served).await.is_none() {
-        Box::pin(tell_end(&run, tap, &stopping())).await;
+        Box::pin(tell_end(&run, tap, &stopping(&run.core.world))).await;
     }
 }
 
 /// The gateway stops before the request has its answer.
-fn stopping() -> Ended {
+fn stopping(world: &World) -> Ended {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
-    Ended { fault, failed: Vec::new(), retry_after: Some(RETRY_ELSEWHERE), untried: true }
+    Ended { fault, failed: Vec::new(), until: world.wall().checked_add(RETRY_ELSEWHERE).ok(), untried: true }
 }
 
 /// Whether nobody who is asked speaks the client's dialect.

@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cause, Rest, Standing};
 use koboshi::fault::{Fault, Kind, Sub};
@@ -22,6 +22,9 @@ use crate::world::World;
 
 /// Where a fault says that it comes from when it is told again.
 const RULE: &str = "gateway.unavailable";
+
+/// How far two clocks may be apart that tell of the same time.
+const DRIFT: SignedDuration = SignedDuration::from_secs(1);
 
 /// A target that is not asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,18 @@ impl Unavailable {
             (Some(own), Some(others)) => own < others,
             (own, others) => own.is_some() && others.is_none(),
         }
+    }
+
+    /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
+    /// is told as it was stated, so that every error names the same time.
+    pub(crate) fn told_until(&self, target: &Target) -> Option<Timestamp> {
+        let until = self.until?;
+        let stated = match self.reason {
+            Reason::Limit(_) => target.causes.limit_ends(),
+            _ => None,
+        };
+        let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
+        Some(stated.filter(is_same).unwrap_or(until))
     }
 
     /// The fault that a client is told.
@@ -184,6 +199,11 @@ impl Causes {
 
     fn limited(&self) -> Option<Box<Fault>> {
         self.kept().limited.map(again)
+    }
+
+    /// When the limit ends that was stated last.
+    fn limit_ends(&self) -> Option<Timestamp> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
     }
 
     fn failing(&self) -> Option<Box<Fault>> {

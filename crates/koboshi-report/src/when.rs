@@ -69,8 +69,10 @@ pub fn try_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp
 
 const ONE: Duration = Duration::from_secs(1);
 
+/// Up to the next full minute. Less than a second is nothing: a time that was passed on from clock to clock has a little more than was stated,
+/// and would become another minute.
 fn rounded_up(time: &Zoned) -> Zoned {
-    let whole = time.second() == 0 && time.subsec_nanosecond() == 0;
+    let whole = time.second() == 0;
     let next = if whole { time.clone() } else { time.saturating_add(jiff::Span::new().minutes(1)) };
     next.with().second(0).subsec_nanosecond(0).build().unwrap_or(next)
 }
@@ -91,6 +93,7 @@ mod tests {
         for (time, en, ja) in [
             ("2026-11-17T12:36:00[Asia/Tokyo]", "2026-11-17 12:36 JST", "2026-11-17 12:36（日本時間）"),
             ("2026-11-17T12:35:01[Asia/Tokyo]", "2026-11-17 12:36 JST", "2026-11-17 12:36（日本時間）"),
+            ("2026-11-17T12:36:00.004[Asia/Tokyo]", "2026-11-17 12:36 JST", "2026-11-17 12:36（日本時間）"),
             ("2026-12-31T23:59:30[Europe/Paris]", "2027-01-01 00:00 CET", "2027-01-01 00:00（CET）"),
             ("2026-11-17T03:36:00[UTC]", "2026-11-17 03:36 UTC", "2026-11-17 03:36（UTC）"),
             ("2026-11-17T03:36:00[Asia/Dubai]", "2026-11-17 03:36 UTC+04", "2026-11-17 03:36（UTC+04）"),

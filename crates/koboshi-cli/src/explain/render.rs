@@ -3,8 +3,8 @@
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
-use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules};
-use koboshi::fault::{Fault, Kind, Origin, Other, Sub};
+use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules, TAIL_BYTES};
+use koboshi::fault::{Fault, Kind, Origin, Other, Scope, Sub};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
 use koboshi::wait::{Wait, WaitZone};
@@ -28,6 +28,8 @@ const PLAIN: Style = Style::new();
 const SHOWN_CHARS: usize = 160;
 /// A shorter wait is hardly the end of a day.
 const SHORT_OF_A_DAY: Duration = Duration::from_secs(3600);
+/// How much of an error's words is looked for in the input.
+const SOUGHT_BYTES: usize = 40;
 /// What stands before the evidence.
 const MARGIN: &str = "  │ ";
 /// Every label that may be shown: all texts begin behind the longest of them.
@@ -273,6 +275,7 @@ impl Telling<'_> {
         let other = match fault.kind.row().other {
             _ if matches!(fault.origin, Origin::Tool | Origin::Process) => None,
             Other::NotApplicable => None,
+            _ if advice.other && fault.scope == Scope::Network => Some("retry-other-network"),
             _ if advice.other => Some("retry-other-yes"),
             _ => Some("retry-other-no"),
         };
@@ -321,15 +324,36 @@ fn place(explained: &Explained<'_>, fault: &Fault) -> Option<Place> {
     // The span may begin with blank lines.
     start += text.get(start..).unwrap_or_default().len()
         - text.get(start..).unwrap_or_default().trim_start().len();
-    let start = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let start = beginning_of_line(text, start);
+    let start = words_above(text, start, &fault.detail).unwrap_or(start);
     let before = text.get(..start).unwrap_or_default();
     let rest = text.get(start..).unwrap_or_default();
     let number = if explained.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
     let line = rest.lines().next().unwrap_or_default();
-    // Of a log the fault carries the line itself, without the colours of a terminal.
-    let shown =
-        if explained.read_as == "log" && !fault.detail.is_empty() { fault.detail.as_str() } else { line };
+    // As it stands there, without the colours of a terminal and what was overwritten on it.
     let text: String =
-        Redactor::new().excerpt(shown, SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
+        Redactor::new().excerpt(&shown(line), SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
     Some(Place { line: number, from_end: explained.cut, text })
+}
+
+fn beginning_of_line(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+}
+
+/// An object over several lines is found by its last one, which is a bracket: the line of it that has the words is meant.
+fn words_above(text: &str, start: usize, detail: &str) -> Option<usize> {
+    let is_bracket = |line: &str| matches!(line.trim(), "}" | "]" | "},");
+    text.get(start..)?.lines().next().filter(|line| is_bracket(line))?;
+    let first = detail.split(" · ").next().filter(|words| !words.is_empty())?;
+    let words = first.get(..first.floor_char_boundary(SOUGHT_BYTES))?;
+    let from = text.floor_char_boundary(start.saturating_sub(TAIL_BYTES));
+    let at = from + text.get(from..start)?.rfind(words)?;
+    Some(beginning_of_line(text, at))
+}
+
+/// What a terminal would show of a line.
+fn shown(line: &str) -> String {
+    let last =
+        line.trim_end_matches('\r').rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or_default();
+    anstream::adapter::strip_str(last).to_string()
 }

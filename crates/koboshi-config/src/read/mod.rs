@@ -3,6 +3,7 @@
 //! Each way to get a value wrong has its own answer, since "invalid type" helps nobody at night: a length without a unit
 //! is told which units there are, a number of seconds with a unit is told to leave it out, `yes` is told `true`.
 
+mod fit;
 mod kinds;
 mod text;
 
@@ -86,8 +87,8 @@ impl Reader<'_> {
             Shape::Number { range, .. } => {
                 let number = self.number(at, node)?;
                 in_range(at, node, &number, range.has(number)).map(Value::Number).map_err(|wrong| {
-                    let percent = range.most <= 1.0 && number > 1.0 && number <= 100.0;
                     let share = number / 100.0;
+                    let percent = range.most <= 1.0 && number > 1.0 && range.has(share);
                     let hint = text!(
                         "write `{share}` for {number} percent", "{number} % は `{share}` と書いてください"
                     );
@@ -133,7 +134,8 @@ impl Reader<'_> {
         };
         let Some(length) = parse_length(text) else {
             let hint = match parse_duration(text).map(print_length) {
-                Some(meant) => text!("write `{meant}`", "`{meant}` と書いてください"),
+                _ if text.contains("${") => fit::for_text(at, text),
+                Some(meant) => fit::write(at, &meant),
                 None => words(
                     "write a number with ms, s, m, h or d, such as `500ms`, `30s` or `1h30m`",
                     "`500ms`、`30s`、`1h30m` のように、数に ms、s、m、h、d のいずれかを付けてください",
@@ -146,21 +148,21 @@ impl Reader<'_> {
             );
             return Err(wrong(node, message, Some(hint)));
         };
-        in_range(at, node, &print_length(length), range.has(length))?;
+        in_range(at, node, text, range.has(length))?;
         Ok(Value::Length(length))
     }
 
     fn seconds(&self, at: &At, node: &Node) -> Read<u64> {
         if let Raw::Text(text) = &node.value
-            && let Some(length) = parse_length(text)
+            && let Some(length) =
+                parse_length(text).or_else(|| parse_duration(text).filter(|_| has_unit(text)))
         {
-            let (shown, seconds) = (&at.shown, length.as_secs().max(1));
-            let hint = text!("write `{seconds}`", "`{seconds}` と書いてください");
+            let (shown, quoted, seconds) = (&at.shown, self.source.quote(text), length.as_secs().max(1));
             let message = text!(
-                "`{shown}` counts seconds and takes no unit: `{text}`",
-                "`{shown}` は秒数で、単位は付けません: `{text}`"
+                "`{shown}` counts seconds and takes no unit: `{quoted}`",
+                "`{shown}` は秒数で、単位は付けません: `{quoted}`"
             );
-            return Err(wrong(node, message, Some(hint)));
+            return Err(wrong(node, message, Some(fit::write(at, &seconds.to_string()))));
         }
         self.count(at, node)
     }
@@ -174,7 +176,7 @@ impl Reader<'_> {
                     "`{}` must be a whole number, written with digits only",
                     "`{}` は整数を数字だけで書いてください", at.shown
                 );
-                Err(wrong(node, message, Some(text!("write `{number}`", "`{number}` と書いてください"))))
+                Err(wrong(node, message, Some(fit::write(at, &number.to_string()))))
             }
             // Beyond what a whole number can hold, or negative: out of every range.
             Raw::Number(number) if number.fract() == 0.0 => Err(out_of_range(at, node, &number)),
@@ -196,7 +198,7 @@ impl Reader<'_> {
                     "`{shown}` must be a number, not a percentage: `{quoted}`",
                     "`{shown}` は百分率ではなく数値で書いてください: `{quoted}`"
                 );
-                Err(wrong(node, message, Some(text!("write `{share}`", "`{share}` と書いてください"))))
+                Err(wrong(node, message, Some(fit::write(at, &share.to_string()))))
             }
             _ => {
                 Err(self.wrong_type(at, node, |language| words("a number", "数値").get(language).to_owned()))
@@ -259,16 +261,8 @@ impl Reader<'_> {
             )
         });
         let hint = match &node.value {
-            Raw::Text(text) if text.contains("${") => {
-                words("variables are read in text only", "環境変数を使えるのは文字列の値だけです").into()
-            }
-            Raw::Text(text) if text.parse::<f64>().is_ok() => {
-                words("take the quotes away", "引用符を外してください").into()
-            }
-            _ => Text::of(|language| {
-                let wanted = with_default(at, language);
-                tr!(language, "write {wanted}", "{wanted}を書いてください")
-            }),
+            Raw::Text(text) => fit::for_text(at, text),
+            _ => fit::range(at),
         };
         wrong(node, message, Some(hint))
     }
@@ -313,17 +307,12 @@ fn is_bare_number(text: &str) -> bool {
 }
 
 fn without_unit(at: &At, node: &Node, written: &str) -> Wrong {
-    let hint = match written.parse::<f64>() {
-        Ok(number) if number >= 100.0 => text!(
-            "write `{written}ms` for milliseconds or `{written}s` for seconds",
-            "ミリ秒なら `{written}ms`、秒なら `{written}s` と書いてください"
-        ),
-        _ => text!(
-            "write `{written}s` for seconds; ms, s, m, h and d are known",
-            "秒なら `{written}s` と書いてください（単位は ms、s、m、h、d）"
-        ),
-    };
-    wrong(node, text!("`{}` needs a unit", "`{}` には単位が必要です", at.shown), Some(hint))
+    let message = text!("`{}` needs a unit", "`{}` には単位が必要です", at.shown);
+    wrong(node, message, Some(fit::with_unit(at, written)))
+}
+
+fn has_unit(text: &str) -> bool {
+    text.chars().any(char::is_alphabetic)
 }
 
 fn in_range<T: std::fmt::Display + Clone>(at: &At, node: &Node, value: &T, holds: bool) -> Read<T> {

@@ -5,9 +5,12 @@
 use std::path::PathBuf;
 
 use super::{Read, Reader, Wrong, is_scalar, wrong};
+use crate::as_text::as_list;
 use crate::at::At;
 use crate::schema::{Form, Range};
-use crate::secret::{ExpandError, expand, is_one_variable};
+use crate::secret::{ExpandError, expand, is_name, is_one_variable};
+use crate::size;
+use crate::source::HIDDEN;
 use crate::tree::{Node, Raw, Spot};
 use crate::vocabulary::is_plain_variable;
 use crate::words::{Text, text, tr, words};
@@ -35,11 +38,47 @@ impl Reader<'_> {
         expand(written, self.lookup).map_err(|error| self.variable(node, &error))
     }
 
+    /// Where nothing is no value, an empty default is no way out.
+    fn empty(&self, at: &At, node: &Node) -> Option<Wrong> {
+        let Raw::Text(written) = &node.value else { return None };
+        let inside = written.strip_prefix("${")?.strip_suffix('}')?;
+        let (name, default) =
+            inside.split_once(":-").map_or((inside, None), |(name, default)| (name, Some(default)));
+        let is_set = (self.lookup)(name);
+        if !is_name(name)
+            || default.is_some_and(|default| !default.is_empty())
+            || is_set.as_ref().is_some_and(|value| !value.is_empty())
+        {
+            return None;
+        }
+        let (shown, key) = (if is_plain_variable(name) { name } else { HIDDEN }, at.key.name());
+        let (message, hint) = match (is_set.is_some(), default) {
+            (true, _) => (
+                text!(
+                    "the environment variable `{shown}` is set, but empty", "環境変数 `{shown}` の値が空です"
+                ),
+                text!("give it a value, or take `{key}` out", "値を設定するか、`{key}` を削除してください"),
+            ),
+            (false, Some(_)) => (
+                text!(
+                    "the environment variable `{shown}` is not set, and its default is empty",
+                    "環境変数 `{shown}` が設定されておらず、既定値も空です"
+                ),
+                text!("set it, or take `{key}` out", "設定するか、`{key}` を削除してください"),
+            ),
+            (false, None) => return None,
+        };
+        Some(wrong(node, message, Some(hint)))
+    }
+
     pub(super) fn in_form(&self, at: &At, node: &Node, form: Form, hide: Hide) -> Read<String> {
+        if let Some(wrong) = self.empty(at, node).filter(|_| !(form.holds)("")) {
+            return Err(wrong);
+        }
         let text = self.text(at, node, hide).map_err(|wrong| match &node.value {
             // In quotes it would be as wrong as it is.
             Raw::Whole(count) if !(form.holds)(&count.to_string()) => {
-                Wrong { hint: (form.hint)(&count.to_string()).map(Text::from), ..wrong }
+                Wrong { hint: hint_for(at, form, &count.to_string()), ..wrong }
             }
             _ => wrong,
         })?;
@@ -66,7 +105,7 @@ impl Reader<'_> {
                 }
             }
         });
-        let hint = (form.hint)(&text).map(Text::from);
+        let hint = hint_for(at, form, &text);
         Err(wrong(node, message, hint))
     }
 
@@ -93,7 +132,7 @@ impl Reader<'_> {
                     quoted
                 };
                 let hint = if open {
-                    text!("write `[\"{quoted}\"]`", "`[\"{quoted}\"]` と書いてください")
+                    as_list(&quoted)
                 } else {
                     words(
                         "write a list that takes it from an environment variable: `[\"${NAME}\"]`",
@@ -146,7 +185,7 @@ impl Reader<'_> {
             Raw::List(nodes) => nodes.iter().map(|node| self.path(at, node)).collect(),
             Raw::Text(text) => {
                 let quoted = self.source.quote(text);
-                let hint = Some(text!("write `[{quoted}]`", "`[{quoted}]` と書いてください"));
+                let hint = Some(as_list(&quoted));
                 Err(Wrong { hint, ..self.wrong_type(at, node, paths) })
             }
             _ => Err(self.wrong_type(at, node, paths)),
@@ -221,6 +260,15 @@ impl Reader<'_> {
             None => (node.spot.line, node.spot.column.saturating_add(count(lead))),
         };
         Spot { line, column, start: None, chars: u64::try_from(chars).unwrap_or(1) }
+    }
+}
+
+/// What to write in place of a text that has not the form of its key.
+fn hint_for(at: &At, form: Form, text: &str) -> Option<Text> {
+    let size = Some(at.key.path).filter(|path| *path == "serve.memory").and_then(|_| size::meant(text));
+    match size {
+        Some(meant) => Some(text!("write `{meant}`", "`{meant}` と書いてください")),
+        None => (form.hint)(text).map(Text::from),
     }
 }
 

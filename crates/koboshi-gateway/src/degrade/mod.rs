@@ -201,13 +201,12 @@ impl<'l> Lesser<'l> {
             refused: RefCell::default(),
             refusals: run.refusals.clone(),
         };
-        let mut journey = simple.journey().after_attempts(run.facts().attempts);
+        let mut journey = simple.journey();
         let given = if run.request.stream() {
             Stream::new(&simple, tap).about(about).relay(&mut journey).await.is_ok()
         } else {
             match simple.answer(&mut journey).await {
                 Ok(answered) => {
-                    simple.disclose(|facts| facts.attempts = journey.attempts);
                     mark(&mut about, simple.facts.borrow().simulated);
                     tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
                     tap.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
@@ -216,7 +215,6 @@ impl<'l> Lesser<'l> {
                 Err(_) => false,
             }
         };
-        run.disclose(|facts| facts.attempts = journey.attempts);
         if given {
             self.note(run, "simple", ended);
         }

@@ -9,6 +9,7 @@ mod common;
 mod breakers;
 mod clients;
 mod framing;
+mod heads;
 mod keys;
 mod limits;
 mod refusals;

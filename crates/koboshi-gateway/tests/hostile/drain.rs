@@ -76,6 +76,8 @@ fn open_streams_end_with_the_error_of_their_dialect_and_waiting_requests_get_a_5
             (answer.header("retry-after"), answer.header("x-should-retry")),
             (Some("1"), Some("true"))
         );
+        assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "{answer:?}");
+        assert_eq!(answer.header("x-koboshi-sends"), None, "{answer:?}");
     }
     let mut said = String::new();
     std::io::Read::read_to_string(&mut half, &mut said).unwrap();

@@ -18,9 +18,10 @@ const FINER: &[(Kind, &[Sub])] = &[
     (Kind::RateLimited, &[Sub::Concurrency, Sub::Operator]),
     (Kind::TokenExpired, &[Sub::Token]),
     (Kind::QuotaExceeded, &[Sub::Window, Sub::Day, Sub::Month, Sub::Plan, Sub::Billing]),
-    (Kind::PermissionDenied, &[Sub::Region, Sub::Model]),
+    (Kind::PermissionDenied, &[Sub::Region, Sub::Blocked, Sub::Model]),
     (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
     (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
+    (Kind::SpawnFailed, &[Sub::Command]),
     (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Crash, Sub::Turns]),
     (Kind::AgentError, &[Sub::Turns]),
     (Kind::CoolingDown, &[Sub::Operator]),
@@ -44,8 +45,8 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     scope-request scope-key scope-account scope-model scope-provider scope-network \
     confidence-low confidence-medium confidence-high nothing-wrong wait-until wait-over wait-not-the-day wait-stated wait-assumed \
     cause-rate_limited cause-quota_exceeded cause-quota_exceeded-billing cause-quota_exceeded-plan cause-unauthorized \
-    cause-token_expired cause-permission_denied cause-content_filtered cause-connection_refused \
-    retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-no retry-tool-yes retry-tool-no \
+    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-connection_refused \
+    retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-network retry-other-no retry-tool-yes retry-tool-no \
     retry-process-yes retry-process-no input-stdin input-empty input-binary input-directory input-missing input-denied \
     input-unreadable input-answer-too-long \
     reason-quota reason-billing reason-rate_limit reason-overloaded reason-auth reason-context reason-network \
@@ -295,9 +296,10 @@ fn inherited_sentences_stay() {
     for (kind, sentence) in messages {
         assert!(phrases.message(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
         let subs = FINER.iter().find(|(with, _)| *with == kind).map_or(&[][..], |(_, subs)| *subs);
-        // A locked conversation is no failure of the service, what was not connected did not answer late, and a token that was never there has
-        // not expired: there the sentence would mislead.
-        for sub in subs.iter().filter(|sub| !matches!(sub, Sub::Locked | Sub::Connect | Sub::Token)) {
+        // A locked conversation is no failure of the service, what was not connected did not answer late, a token that was never there has
+        // not expired, and a block on the way is no missing permission: there the sentence would mislead.
+        let misled = |sub: &&Sub| matches!(sub, Sub::Locked | Sub::Connect | Sub::Token | Sub::Blocked);
+        for sub in subs.iter().filter(|sub| !misled(sub)) {
             assert!(
                 phrases.message(Lang::Ja, kind, Some(*sub)).contains(sentence),
                 "{} {sub:?}",

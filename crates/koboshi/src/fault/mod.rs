@@ -176,6 +176,8 @@ impl Fault {
             Kind::QuotaExceeded => "quota",
             Kind::RateLimited => "rate_limit",
             Kind::Overloaded | Kind::Unavailable => "overloaded",
+            // The credential was not looked at: the block stands on the way.
+            Kind::PermissionDenied if self.sub == Some(Sub::Blocked) => "network",
             Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied => "auth",
             Kind::ContextTooLarge => "context",
             Kind::ConnectionFailed | Kind::ConnectionRefused | Kind::ConnectionClosed | Kind::Timeout => {

@@ -56,6 +56,7 @@ subs! {
     Plan = "plan", "the plan does not include it";
     Billing = "billing", "only payment helps: credit, balance, spending limit";
     Region = "region", "refused for this country or region";
+    Blocked = "blocked", "a firewall or CDN in front of the provider blocked it";
     Model = "model", "refused for this model or resource only";
     Capability = "capability", "this model lacks what the request needs";
     Path = "path", "the path or base URL is wrong";
@@ -66,6 +67,7 @@ subs! {
     Memory = "memory", "out of memory";
     Signal = "signal", "ended by a signal from outside";
     Crash = "crash", "crashed by itself: SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE";
+    Command = "command", "the command is not installed or not in PATH";
     Turns = "turns", "the turn limit of the agent";
     Resources = "resources", "the gateway's own machine is out of file descriptors, ports or memory";
     Operator = "operator", "an operator decided it";

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::body::{Body, Data};
 use super::names::{is_code, is_sentence, is_status, is_wait, is_zero_limit};
 use super::own::OwnError;
+use super::page::page_words;
 use super::python;
 use crate::wait::{Clock, Wait, field_wait};
 
@@ -297,26 +298,4 @@ fn says_status(before: &str, after: &str) -> bool {
 /// A word or a few joined ones, not a sentence.
 fn is_identifier(text: &str) -> bool {
     text.len() <= 120 && text.split_whitespace().count() <= 3 && !text.contains('{')
-}
-
-/// The words of a web page: its title and its first visible text, without scripts and styles.
-fn page_words(page: &str) -> String {
-    let page = page.get(..page.floor_char_boundary(LONGEST_TEXT)).unwrap_or(page);
-    let mut words = String::new();
-    let mut rest = page;
-    while let Some(open) = rest.find('<') {
-        words.push_str(rest.get(..open).unwrap_or_default());
-        words.push(' ');
-        let tag = rest.get(open..).unwrap_or_default();
-        let hidden = ["script", "style"]
-            .iter()
-            .find(|name| tag.get(1..1 + name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)));
-        let end = match hidden {
-            Some(name) => tag.find(&format!("</{name}")).map_or(tag.len(), |at| at + 2),
-            None => tag.find('>').map_or(tag.len(), |at| at + 1),
-        };
-        rest = tag.get(end..).unwrap_or_default();
-    }
-    words.push_str(rest);
-    words
 }

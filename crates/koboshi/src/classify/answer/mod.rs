@@ -12,6 +12,7 @@ mod error;
 mod names;
 mod outcome;
 mod own;
+mod page;
 mod python;
 
 use jiff::Zoned;
@@ -115,12 +116,7 @@ impl Classifier {
         let outcome = match body {
             Body::Empty if matches!(answer.status, Some(202 | 204 | 205)) => return None,
             Body::Empty => return Some(self.unusable("answer.empty_body", answer, |_| {})),
-            Body::Page(_) => {
-                return Some(self.unusable("answer.page", answer, |fault| {
-                    fault.sub = Some(Sub::NotApi);
-                    fault.advice.same = false;
-                }));
-            }
+            Body::Page(page) => return Some(self.page(page, answer, body, now)),
             Body::Text(_) | Body::Broken(_) => {
                 return Some(self.unusable("answer.broken_json", answer, |_| {}));
             }
@@ -152,6 +148,25 @@ impl Classifier {
             }
             Ending::Unusable => Some(self.unusable("answer.no_choices", answer, |_| {})),
         }
+    }
+
+    /// A page with a good status, or with none that is known: the error that it names itself, else no API's answer.
+    fn page(&self, page: &str, answer: &Answer<'_>, body: &Body<'_>, now: &Zoned) -> Fault {
+        let stated = page::status_of_page(page).or(answer.status).unwrap_or(200);
+        let error = ErrorText::of_answer(stated, answer.headers, body);
+        let wait = self.answer_wait(&error, answer, now);
+        let (mut fault, known) = self.judge(&error, wait, false);
+        let is_named = stated >= 400 || fault.sub == Some(Sub::Blocked);
+        if known && is_named {
+            fault.status = answer.status;
+            fault.evidence.span = title_or_beginning(answer.body);
+            return fault;
+        }
+        self.unusable("answer.page", answer, |fault| {
+            fault.sub = Some(Sub::NotApi);
+            fault.advice.same = false;
+            fault.evidence.span = title_or_beginning(answer.body);
+        })
     }
 
     /// The error that a relay wrote where the answer's text should be.
@@ -202,7 +217,8 @@ impl Classifier {
         } else {
             error.messages.first().map_or("", String::as_str)
         };
-        fault.evidence.span = span_of(answer.body, said);
+        fault.evidence.span =
+            if error.page { title_or_beginning(answer.body) } else { span_of(answer.body, said) };
         fault
     }
 
@@ -284,6 +300,11 @@ impl Classifier {
             .or_else(|| exhausted_bucket_wait(headers, clock))
             .or_else(|| exhausted_bucket_wait(nested, clock))
     }
+}
+
+/// Where the title of a page stands: the rest of its words stand in no one line.
+fn title_or_beginning(body: &str) -> std::ops::Range<usize> {
+    page::title(body).filter(|title| !title.is_empty()).unwrap_or(0..body.len().min(200))
 }
 
 /// Where `needle` stands in `text`; the beginning of the text if it cannot be found as it is.

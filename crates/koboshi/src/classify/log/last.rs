@@ -2,12 +2,16 @@
 
 use super::{Findings, Reader, keep_wait};
 use crate::classify::answer::ErrorText;
+use crate::classify::tool::ToolOutput;
 use crate::fault::{Confidence, Fault, Kind, Sub};
 
 /// The rule that evidence names where nothing but the exit code decided.
 pub const EXIT_CODE: &str = "log.exit_code";
 /// Signals that a process brings upon itself, as exit codes: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 const CRASHES: &[i32] = &[132, 134, 135, 136, 139];
+
+/// How far from the end the shell's line about a command may stand.
+const SHELL_LINES: usize = 5;
 
 impl Reader<'_> {
     /// Nothing decided on the way up.
@@ -31,7 +35,11 @@ impl Reader<'_> {
         if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
             return Some(fault);
         }
-        Some(self.own_fault(failure.unwrap_or_else(|| self.last_line()), "log.unknown", Confidence::Low))
+        Some(match failure {
+            Some(line) => self.own_fault(line, "log.unknown", Confidence::Low),
+            // The last line may well tell of a success: that the run failed is known from the exit code alone.
+            None => only_the_exit_code(Fault::of(Kind::AgentError, EXIT_CODE)),
+        })
     }
 
     /// The last line with something in it.
@@ -41,10 +49,27 @@ impl Reader<'_> {
 
     /// What is left to read when the log says nothing. No line of it is evidence.
     fn by_exit_code(&self, code: i32) -> Option<Fault> {
-        let mut fault = self.of_exit_code(code)?;
-        fault.evidence.rule = EXIT_CODE.into();
-        fault.confidence = Confidence::Low;
-        Some(fault)
+        self.of_exit_code(code).map(only_the_exit_code)
+    }
+
+    /// The shell's line about a command that is missing or may not be run, beside its exit code.
+    pub(super) fn not_started(&self, code: i32) -> Option<Fault> {
+        let category = match code {
+            126 => "permission",
+            127 => "missing_command",
+            _ => return None,
+        };
+        let from = self.lines.len().saturating_sub(SHELL_LINES);
+        let index = (from..self.lines.len()).rev().find(|at| {
+            let text = self.lines.get(*at).copied().unwrap_or_default();
+            let output = ToolOutput { text, is_error: Some(true) };
+            let told = self.classifier.tool(&output, self.now);
+            told.is_some_and(|told| told.category.as_deref() == Some(category))
+                || (code == 127 && is_of_env(text))
+        })?;
+        let mut fault = Fault::of(Kind::SpawnFailed, "log.not_started");
+        fault.sub = (code == 127).then_some(Sub::Command);
+        Some(self.seen_at(index, fault))
     }
 
     fn of_exit_code(&self, code: i32) -> Option<Fault> {
@@ -65,4 +90,17 @@ impl Reader<'_> {
             fault
         })
     }
+}
+
+/// `env: 'node': No such file or directory`: the interpreter that a script names is missing.
+fn is_of_env(line: &str) -> bool {
+    let line = line.trim();
+    (line.starts_with("env: ") || line.starts_with("/usr/bin/env: "))
+        && line.ends_with("No such file or directory")
+}
+
+fn only_the_exit_code(mut fault: Fault) -> Fault {
+    fault.evidence.rule = EXIT_CODE.into();
+    fault.confidence = Confidence::Low;
+    fault
 }

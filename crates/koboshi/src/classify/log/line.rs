@@ -280,6 +280,10 @@ fn stamp(line: &str) -> (&str, Option<Marker>) {
         if !is_time(bare) && level(bare).is_none() {
             break;
         }
+        // `error code: 1020` has no level: the two words belong together.
+        if bare == "error" && rest.get(word_end..).is_some_and(|more| more.trim_start().starts_with("code")) {
+            break;
+        }
         if let Some(found) = level(bare) {
             marker = Some(found);
         }
@@ -335,6 +339,9 @@ fn begins_as_error(line: &str) -> bool {
         "traceback", "critical", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "오류:", "오류가",
         "fehler:",
     ];
+    if counts_none(&lower) {
+        return false;
+    }
     if BEGINNINGS.iter().any(|begin| lower.starts_with(begin)) {
         return true;
     }
@@ -345,6 +352,16 @@ fn begins_as_error(line: &str) -> bool {
             || name.ends_with("Exception")
             || name.ends_with("_error")
             || name.ends_with("Exceeded")
+    })
+}
+
+/// `Errors: 0`, `failed: 0, passed: 12`: a count of nothing tells of a success.
+fn counts_none(line: &str) -> bool {
+    ["error", "errors", "failed", "failure", "failures"].iter().any(|word| {
+        let count = line
+            .strip_prefix(word)
+            .and_then(|rest| rest.trim_start_matches([':', '=', ' ']).strip_prefix('0'));
+        count.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
     })
 }
 

@@ -142,6 +142,9 @@ fn tail(text: &str) -> (&str, usize) {
 
 impl Reader<'_> {
     fn verdict(&self, exit_code: Option<i32>) -> Option<Fault> {
+        if let Some(fault) = exit_code.and_then(|code| self.not_started(code)) {
+            return Some(fault);
+        }
         let mut findings = Findings::default();
         let mut index = self.lines.len();
         let end = index.saturating_sub(MOST_LINES);

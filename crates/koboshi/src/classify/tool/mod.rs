@@ -42,36 +42,41 @@ impl Classifier {
     /// What this output reports, if it reports a failure: a fault of kind `tool_failed` with its category.
     #[must_use]
     pub fn tool(&self, output: &ToolOutput<'_>, now: &Zoned) -> Option<Fault> {
-        let text = ends(output.text);
-        let report = match output.is_error {
+        let mut fault = self.report(&ends(output.text), output.is_error, now)?;
+        fault.evidence.span = in_whole(output.text, fault.evidence.span);
+        Some(fault)
+    }
+
+    fn report(&self, text: &str, is_error: Option<bool>, now: &Zoned) -> Option<Fault> {
+        let report = match is_error {
             Some(true) => Report::Failed,
             Some(false) => Report::Fine,
-            None => shape::report(&text),
+            None => shape::report(text),
         };
         if report == Report::Fine {
-            return self.spoilt(&text);
+            return self.spoilt(text);
         }
-        let words = plain(&text);
+        let words = plain(text);
         let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
         let rule = self.rules.decide(&self.rules.tool, &seen);
         let failed = report == Report::Failed
             || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
         if !failed {
-            return self.spoilt(&text);
+            return self.spoilt(text);
         }
         let Some(rule) = rule else {
-            return Some(self.tool_fault(&text, "tool.unknown", "other", Confidence::Low));
+            return Some(self.tool_fault(text, "tool.unknown", "other", Confidence::Low));
         };
-        let mut fault = self.tool_fault(&text, &rule.id, &rule.then.category, Confidence::Medium);
-        if let Some(line) = self.line_of(&text, rule) {
+        let mut fault = self.tool_fault(text, &rule.id, &rule.then.category, Confidence::Medium);
+        if let Some(line) = self.line_of(text, rule) {
             fault.detail = self.detail(text.get(line.clone()).unwrap_or_default());
             fault.evidence.span = line;
         }
         fault.advice.same = rule.then.same.unwrap_or(fault.advice.same);
         if fault.advice.same {
             let clock = self.clock(now);
-            let headers = headers_in_text(&text);
-            let stated = || stated_wait(&text, clock).map(|stated| stated.wait);
+            let headers = headers_in_text(text);
+            let stated = || stated_wait(text, clock).map(|stated| stated.wait);
             fault.wait = header_wait(headers.into_iter(), clock).or_else(stated);
         }
         Some(fault)
@@ -110,10 +115,25 @@ impl Classifier {
 
 /// The head and the tail of a long text.
 fn ends(text: &str) -> Cow<'_, str> {
-    if text.len() <= HEAD + TAIL {
-        return Cow::Borrowed(text);
-    }
-    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or_default();
-    let tail = text.get(text.ceil_char_boundary(text.len() - TAIL)..).unwrap_or_default();
+    let Some((head, tail)) = cut(text) else { return Cow::Borrowed(text) };
+    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     Cow::Owned(format!("{head}\n{tail}"))
+}
+
+/// Where the head of a long text ends and where its tail begins.
+fn cut(text: &str) -> Option<(usize, usize)> {
+    let is_long = text.len() > HEAD + TAIL;
+    is_long.then(|| (text.floor_char_boundary(HEAD), text.ceil_char_boundary(text.len() - TAIL)))
+}
+
+/// A place in head and tail, as a place in the whole text.
+fn in_whole(text: &str, span: Range<usize>) -> Range<usize> {
+    match cut(text) {
+        // One byte, the line break, stands between the two.
+        Some((head, tail)) if span.start > head => {
+            let skipped = tail - head - 1;
+            span.start + skipped..span.end + skipped
+        }
+        _ => span,
+    }
 }

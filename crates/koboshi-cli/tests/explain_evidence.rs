@@ -1,0 +1,215 @@
+//! `koboshi explain` says what an input shows and no more: pages of servers in front of a provider, missing commands, names that do not
+//! resolve, and quotes that stand in the input.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use common::{json, run_with};
+use serde_json::Value;
+
+const BAD_GATEWAY: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n\
+    <hr><center>nginx/1.24.0</center>\r\n</body>\r\n</html>\r\n";
+const CLOUDFLARE: &str = "<!DOCTYPE html>\n<html lang=\"en-US\">\n<head>\n<title>Attention Required! | Cloudflare</title>\n</head>\n<body>\n\
+    <h1>Sorry, you have been blocked</h1>\n<h2>You are unable to access api.example.com</h2>\n\
+    <span>Cloudflare Ray ID: <strong>8f1a2b3c4d5e6f70</strong></span>\n</body>\n</html>\n";
+const CHALLENGE: &str = "<!DOCTYPE html><html lang=\"en-US\"><head><title>Just a moment...</title></head><body>Enable JavaScript and \
+    cookies to continue</body></html>";
+const FORBIDDEN: &str = "<html>\n<head><title>403 Forbidden</title></head>\n<body>\n<center><h1>403 Forbidden</h1></center>\n\
+    <hr><center>nginx</center>\n</body>\n</html>\n";
+
+fn fault(text: &str, args: &[&str]) -> Value {
+    let args: Vec<&str> = ["explain", "--format", "json"].iter().chain(args).copied().collect();
+    json(&run_with(&args, &[], text))["fault"].clone()
+}
+
+fn said(text: &str, args: &[&str]) -> String {
+    let args: Vec<&str> = ["explain"].iter().chain(args).copied().collect();
+    run_with(&args, &[], text).text
+}
+
+/// A page that names the status of a gateway says what failed, whether or not a status was given with it.
+#[test]
+fn the_page_of_a_gateway_is_known_without_its_status() {
+    for (title, kind) in [
+        ("502 Bad Gateway", "unavailable"),
+        ("503 Service Temporarily Unavailable", "unavailable"),
+        ("504 Gateway Time-out", "timeout"),
+        ("api.example.com | 520: Web server is returning an unknown error", "unavailable"),
+        ("Error 502 (Server Error)!!1", "unavailable"),
+    ] {
+        let page = BAD_GATEWAY.replace("502 Bad Gateway", title);
+        for args in [&[][..], &["--status", "200"]] {
+            let fault = fault(&page, args);
+            assert_eq!(fault["kind"], kind, "{title}: {fault}");
+            assert!(fault["evidence"]["text"].as_str().unwrap().contains(title), "{title}: {fault}");
+        }
+    }
+    for page in
+        ["<html><title>Welcome</title>Room 502</html>", "<html><title>Sign in</title>502 Bad Gateway</html>"]
+    {
+        let fault = fault(page, &[]);
+        assert_eq!(
+            (&fault["kind"], &fault["sub"]),
+            (&"response_invalid".into(), &"not_api".into()),
+            "{page}"
+        );
+    }
+}
+
+/// What a firewall in front of the provider refuses says nothing about the key or the account.
+#[test]
+fn a_block_before_the_provider_is_not_told_as_the_keys() {
+    for (name, text, args) in [
+        ("page", CLOUDFLARE, &["--status", "403"][..]),
+        ("page alone", CLOUDFLARE, &[]),
+        ("challenge", CHALLENGE, &["--status", "403", "--header", "cf-mitigated: challenge"]),
+        ("challenge alone", CHALLENGE, &[]),
+        ("challenge with a 503", CHALLENGE, &["--status", "503"]),
+        ("page of a proxy", FORBIDDEN, &["--status", "403"]),
+        ("text", "error code: 1020", &["--status", "403"]),
+        ("text alone", "error code: 1020", &[]),
+        (
+            "log",
+            "API Error: 403 <!DOCTYPE html><html lang=\"en-US\"><head><title>Just a moment...</title>\n",
+            &["--exit-code", "1"],
+        ),
+    ] {
+        let fault = fault(text, args);
+        assert_eq!(
+            (&fault["kind"], &fault["sub"]),
+            (&"permission_denied".into(), &"blocked".into()),
+            "{name}: {fault}"
+        );
+        assert_eq!((&fault["scope"], &fault["health"]), (&"network".into(), &true.into()), "{name}");
+        assert_eq!(
+            (&fault["advice"]["same"], &fault["advice"]["other"]),
+            (&false.into(), &true.into()),
+            "{name}"
+        );
+        assert_eq!(fault["reason"], "network", "{name}");
+        let en = said(text, args);
+        assert!(
+            en.contains("in front of the AI provider")
+                && !en.contains("key is valid")
+                && !en.contains("account"),
+            "{name}: {en}"
+        );
+        let ja = said(text, &[args, &["--lang", "ja"]].concat());
+        assert!(
+            ja.contains("プロバイダーの手前") && !ja.contains("有効ですが") && !ja.contains("アカウント"),
+            "{name}: {ja}"
+        );
+    }
+    // The API's own words are still about the key.
+    let own = fault(
+        "{\"error\":{\"message\":\"Your API key does not have permission to use this\",\"type\":\"permission_error\"}}",
+        &["--status", "403"],
+    );
+    assert_eq!((&own["kind"], &own["scope"]), (&"permission_denied".into(), &"account".into()), "{own}");
+}
+
+/// The shell's exit code and its line say the same: the line is the evidence.
+#[test]
+fn exit_code_127_is_told_as_the_command_that_is_missing() {
+    for line in [
+        "bash: line 1: claude: command not found", "sh: 1: tsx: not found", "zsh: command not found: codex",
+        "env: ‘node’: No such file or directory", "/bin/sh: gemini: command not found",
+    ] {
+        let log = format!("+ run\n{line}\n");
+        let fault = fault(&log, &["--exit-code", "127"]);
+        assert_eq!(
+            (&fault["kind"], &fault["sub"]),
+            (&"spawn_failed".into(), &"command".into()),
+            "{line}: {fault}"
+        );
+        assert_eq!(
+            (&fault["evidence"]["line"], &fault["evidence"]["text"]),
+            (&2.into(), &line.into()),
+            "{line}"
+        );
+        assert_eq!(fault["confidence"], "medium", "{line}");
+        assert!(said(&log, &["--exit-code", "127"]).contains("command was not found"), "{line}");
+        assert!(
+            said(&log, &["--exit-code", "127", "--lang", "ja"]).contains("コマンドが見つからない"),
+            "{line}"
+        );
+    }
+    let denied = fault("bash: ./agent: Permission denied\n", &["--exit-code", "126"]);
+    assert_eq!(
+        (&denied["kind"], &denied["evidence"]["line"]),
+        (&"spawn_failed".into(), &1.into()),
+        "{denied}"
+    );
+}
+
+/// Where no line tells of a failure, none is cited.
+#[test]
+fn a_line_of_success_is_no_evidence() {
+    for log in [
+        "wrote src/main.rs\nAll 12 tests passed\nDone.\n", "Build finished\nErrors: 0\n",
+        "12 passed\nFailures: 0\n", "failed: 0, passed: 12\n",
+    ] {
+        let fault = fault(log, &["--exit-code", "1"]);
+        assert_eq!(fault["kind"], "agent_error", "{log}");
+        assert_eq!(
+            (&fault["evidence"]["line"], &fault["evidence"]["text"]),
+            (&Value::Null, &"".into()),
+            "{log}: {fault}"
+        );
+        assert_eq!(fault["detail"], "", "{log}");
+    }
+    let unknown = fault("Error: the flux capacitor is not aligned\n", &["--exit-code", "1"]);
+    assert_eq!(
+        (&unknown["evidence"]["rule"], &unknown["evidence"]["line"]),
+        (&"log.unknown".into(), &1.into())
+    );
+}
+
+/// A quote can be found in the input with a search.
+#[test]
+fn what_is_quoted_stands_in_the_input() {
+    for log in [
+        "2026-11-15T19:28:28.162916Z ERROR codex_core::client: 429 Too Many Requests\n",
+        "error code: 1020\n",
+        "[ERROR] [2026-02-01 06:41:00] rate limit exceeded\n",
+        "● API Error: 529 overloaded\n",
+        "  ⎿  Error: 401 invalid api key\n",
+        "{\"type\":\"result\",\"is_error\":true,\"result\":\"API Error: 529 overloaded\"}\n",
+        "litellm.RateLimitError: Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'requests'}}\n",
+        "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}\n",
+        "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\n",
+        "openai.APIConnectionError: Connection error.\nsocket.gaierror: [Errno -2] Name or service not known\n",
+    ] {
+        for args in [&["--exit-code", "1"][..], &[]] {
+            let fault = fault(log, args);
+            let (line, quoted) = (&fault["evidence"]["line"], fault["evidence"]["text"].as_str().unwrap());
+            let stands = log.lines().nth(line.as_u64().unwrap() as usize - 1).unwrap();
+            assert_eq!(quoted, stands.trim(), "{log} {args:?}");
+        }
+    }
+    let colours = "\u{1b}[31mError: 401 invalid api key\u{1b}[0m\n";
+    assert_eq!(fault(colours, &["--exit-code", "1"])["evidence"]["text"], "Error: 401 invalid api key");
+    let secret =
+        "2026-11-15T19:28:28Z ERROR 401 invalid api key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD\n";
+    let shown = fault(secret, &["--exit-code", "1"])["evidence"]["text"].as_str().unwrap().to_owned();
+    assert!(shown.starts_with("2026-11-15T19:28:28Z ERROR 401") && !shown.contains("abcdefghij"), "{shown}");
+}
+
+/// One name that does not resolve is known to affect that host, and not more.
+#[test]
+fn a_name_that_does_not_resolve_is_not_told_as_the_whole_machine() {
+    let log = "curl: (6) Could not resolve host: api.example.com\n";
+    let fault = fault(log, &[]);
+    assert_eq!((&fault["kind"], &fault["sub"]), (&"connection_failed".into(), &"dns".into()));
+    let en = said(log, &[]);
+    assert!(
+        !en.contains("every connection") && !en.contains("Another provider or model may work right now"),
+        "{en}"
+    );
+    assert!(en.contains("requests to the same host"), "{en}");
+    assert!(en.contains("Another provider may work, unless this machine is offline"), "{en}");
+    let ja = said(log, &["--lang", "ja"]);
+    assert!(!ja.contains("通信すべて") && !ja.contains("モデルなら、今すぐ"), "{ja}");
+    assert!(ja.contains("同じホスト") && ja.contains("このマシンがオフラインでなければ"), "{ja}");
+}

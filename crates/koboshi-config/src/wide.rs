@@ -1,0 +1,66 @@
+//! Full-width characters where YAML and the keys want ASCII.
+//!
+//! A Japanese keyboard makes `：`, `　` and `３` in place of `:`, a space and `3`. On the screen they look right, and whatever else is said of such a
+//! line leads away from the cause. So they are named, with the form that is meant.
+
+use crate::words::Text;
+
+/// More than this of them are not named one by one.
+const MOST_NAMED: usize = 4;
+
+/// The ASCII form of a full-width character, or of a quote that a word processor makes.
+fn ascii(c: char) -> Option<char> {
+    match c {
+        '\u{3000}' => Some(' '),
+        '\u{201c}'..='\u{201e}' => Some('"'),
+        '\u{2018}' | '\u{2019}' => Some('\''),
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
+        _ => None,
+    }
+}
+
+/// What to do about the full-width characters of a text; none if there are none. Letters and digits are named only where the text may be
+/// shown.
+pub(crate) fn hint(text: &str, may_be_shown: bool) -> Option<Text> {
+    let mut found: Vec<(char, char)> = Vec::new();
+    for line in text.lines() {
+        for c in without_comment(line).chars() {
+            if let Some(meant) = ascii(c)
+                && !found.iter().any(|(known, _)| *known == c)
+            {
+                found.push((c, meant));
+            }
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    found.retain(|(_, meant)| may_be_shown || !meant.is_ascii_alphanumeric());
+    found.truncate(MOST_NAMED);
+    let each = |en: bool| -> String {
+        let one = |(c, meant): &(char, char)| match (meant, en) {
+            (' ', true) => "the full-width space (U+3000) is a space".to_owned(),
+            (' ', false) => "全角スペース（U+3000）→ 半角スペース".to_owned(),
+            (_, true) => format!("`{c}` is `{meant}`"),
+            (_, false) => format!("`{c}` → `{meant}`"),
+        };
+        found.iter().map(one).collect::<Vec<_>>().join(if en { ", " } else { "、" })
+    };
+    let (en, ja) = (each(true), each(false));
+    Some(if found.is_empty() {
+        Text::new(
+            "there are full-width characters in it: use ASCII".to_owned(),
+            "全角文字が含まれています。半角で書いてください".to_owned(),
+        )
+    } else {
+        Text::new(
+            format!("there are full-width characters in it; in ASCII {en}"),
+            format!("全角文字が含まれています。半角で書いてください（{ja}）"),
+        )
+    })
+}
+
+fn without_comment(line: &str) -> &str {
+    let line = if line.trim_start().starts_with('#') { "" } else { line };
+    line.split_once(" #").map_or(line, |(before, _)| before)
+}

@@ -1,0 +1,187 @@
+//! Who follows a hint gets rid of the mistake: no hint leads to the next error.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+use koboshi_config::check::{Problem, Problems};
+use koboshi_config::config::Language;
+use koboshi_config::load;
+use koboshi_config::schema::{KEYS, Key, Shape};
+
+fn lookup(name: &str) -> Option<String> {
+    (name == "EMPTY").then(String::new)
+}
+
+fn problems(text: &str) -> Option<Problems> {
+    load("koboshi.yaml", text, &lookup).err()
+}
+
+fn first(text: &str) -> Problem {
+    problems(text).unwrap_or_else(|| panic!("valid: {text}")).iter().next().unwrap().clone()
+}
+
+fn hint(text: &str) -> String {
+    first(text).hint.map(|hint| hint.get(Language::En).to_owned()).unwrap_or_default()
+}
+
+fn hint_ja(text: &str) -> String {
+    first(text).hint.map(|hint| hint.get(Language::Ja).to_owned()).unwrap_or_default()
+}
+
+/// What a hint says to write: everything in back quotes behind `write`.
+fn suggestions(hint: &str) -> Vec<String> {
+    let Some((_, behind)) = hint.split_once("write `") else { return Vec::new() };
+    let behind = format!("`{behind}");
+    behind.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// A file that sets one key outside of entries.
+fn setting(key: &Key, value: &str) -> String {
+    let parts: Vec<&str> = key.path.split('.').collect();
+    let open: String = parts.iter().map(|part| format!("{{{part}: ")).collect();
+    format!("{open}{value}{}", "}".repeat(parts.len()))
+}
+
+/// Every key that holds a number or a length, with every way to write one wrong.
+#[test]
+fn what_a_hint_says_to_write_may_be_written() {
+    let wrong = [
+        "1w", "2 weeks", "999d", "1000000", "0", "1e6", "5e9", "-5", "\"5\"", "\"1000000\"", "\"1.5\"",
+        "50%", "\"500%\"", "\"1,000,000\"", "\"1,0\"", "3sec", "１０", "３０s", "0.5", "50", "1MB", "4GB",
+        "true", "${NAME}", "[3]",
+    ];
+    let mut followed = 0;
+    for key in KEYS.iter().filter(|key| !key.path.contains('*')) {
+        let is_scalar = matches!(
+            key.shape,
+            Shape::Length { .. }
+                | Shape::Seconds { .. }
+                | Shape::Count { .. }
+                | Shape::Number { .. }
+                | Shape::Choice { .. }
+        ) || key.path == "serve.memory";
+        if !is_scalar {
+            continue;
+        }
+        for value in wrong {
+            let Some(found) = problems(&setting(key, value)) else { continue };
+            let Some(problem) = found.iter().find(|problem| problem.path == key.path) else { continue };
+            let said = problem.hint.as_ref().map_or("", |hint| hint.get(Language::En));
+            for suggestion in suggestions(said) {
+                let again = problems(&setting(key, &suggestion));
+                let left = again
+                    .iter()
+                    .flatten()
+                    .find(|problem| problem.path == key.path && problem.place.is_some_and(|at| at.line == 1));
+                // Two keys that do not fit each other are another mistake, with another hint.
+                let of_two = [", which is ", "is set, but"];
+                let left = left.filter(|left| {
+                    !of_two.iter().any(|words| left.message.get(Language::En).contains(words))
+                });
+                assert!(left.is_none(), "{}: {value}: {said}: then {}", key.path, left.unwrap());
+                followed += 1;
+            }
+        }
+    }
+    assert!(followed > 300, "{followed}");
+}
+
+/// Mistakes with the whole file that the hint leads to.
+#[test]
+fn following_a_hint_leads_to_a_file_that_is_read() {
+    for (wrong, said, right) in [
+        ("serve:\n  deadline: 1w\n", "1ms to 1d", "serve:\n  deadline: 1d\n"),
+        ("serve:\n  deadline: 1000000\n", "`1000000ms`", "serve:\n  deadline: 1000000ms\n"),
+        ("serve:\n  deadline: ${NAME}\n", "variables are read in text only", "serve:\n  deadline: 30s\n"),
+        ("serve:\n  memory: 1000000\n", "`977KiB`", "serve:\n  memory: 977KiB\n"),
+        ("serve:\n  memory: 1GB\n", "`1GiB`", "serve:\n  memory: 1GiB\n"),
+        ("serve:\n  max_body_bytes: 1,000,000\n", "`1000000`", "serve:\n  max_body_bytes: 1000000\n"),
+        (
+            "providers: {p: {kind: openai, keys: [\"${EMPTY}\"]}}", "give it a value, or take `keys` out",
+            "providers: {p: {kind: openai}}",
+        ),
+        (
+            "providers: {p: {kind: openai, keys: [\"${NONE:-}\"]}}", "set it, or take `keys` out",
+            "providers: {p: {kind: openai}}",
+        ),
+        (
+            "serve:\n  listen: 127.0.0.1:4141\n   deadline: 5s\n", "begin in the same column",
+            "serve:\n  listen: 127.0.0.1:4141\n  deadline: 5s\n",
+        ),
+        (
+            "providers:\n  openai:\n    kind: openai\n      keys: []\n", "begin in the same column",
+            "providers:\n  openai:\n    kind: openai\n    keys: []\n",
+        ),
+        (
+            "serve: {deadline: 5s}\nroutes: a: b\n", "put a value that holds `: ` in quotes",
+            "serve: {deadline: 5s}\nroutes: {\"a: b\": [sim/ok]}\n",
+        ),
+        (
+            "routes:\n  gpt-4o: a-secret-that-nobody-may-see/9f8e7d6c5b4a\n",
+            "put it in quotes and brackets",
+            "routes:\n  gpt-4o: [\"sim/ok\"]\n",
+        ),
+    ] {
+        let hint = hint(wrong);
+        assert!(hint.contains(said), "{wrong}: {hint}");
+        assert!(!hint.contains("***"), "{wrong}: {hint}");
+        assert!(problems(right).is_none(), "{right}: {:?}", problems(right));
+    }
+}
+
+/// Japanese keyboards make them, and on the screen they look right.
+#[test]
+fn full_width_characters_are_named_with_their_ascii_form() {
+    for (wrong, char, ascii) in [
+        ("serve：\n  listen: 127.0.0.1:4141\n", "：", ":"),
+        ("serve:\n　listen: 127.0.0.1:4141\n", "U+3000", "space"),
+        ("serve:\n  deadline: ３０s\n", "３", "3"),
+        ("serve:\n  listen：127.0.0.1:4141\n", "：", ":"),
+        ("routes:\n  \"gpt-4o\"： [sim/ok]\n", "：", ":"),
+        ("routes:\n  gpt-4o: ［sim/ok］\n", "［", "["),
+        ("routes:\n  gpt-4o: [sim/ok， sim/ok]\n", "，", ","),
+        ("serve:\n  passthrough: ｔｒｕｅ\n", "ｔ", "t"),
+        ("routes:\n  gpt-4o: [”sim/ok”]\n", "”", "\""),
+        ("retry:\n  max_attempts: ５\n", "５", "5"),
+    ] {
+        let (en, ja) = (hint(wrong), hint_ja(wrong));
+        assert!(en.contains("full-width") && en.contains(char) && en.contains(ascii), "{wrong}: {en}");
+        assert!(ja.contains("全角") && ja.contains(char), "{wrong}: {ja}");
+        let right: String = wrong
+            .chars()
+            .map(|c| match c {
+                '　' => ' ',
+                '”' => '"',
+                '！'..='～' => char::from_u32(u32::from(c) - 0xfee0).unwrap(),
+                _ => c,
+            })
+            .collect();
+        // Where the colon was full-width, no space followed it.
+        let right = right.replace("listen:127", "listen: 127");
+        assert!(problems(&right).is_none(), "{right}: {:?}", problems(&right));
+    }
+    // Elsewhere they are what somebody wants to say.
+    assert!(!hint("errors:\n  detial: always # 詳細：常に\n").contains("full-width"));
+}
+
+/// A guess that nobody could have meant is worse than the list of what there is.
+#[test]
+fn far_names_are_not_suggested() {
+    for (wrong, name) in [
+        ("serve: {cat: 3}", "rate"),
+        ("serve: {foo: 3}", "form"),
+        ("cooldown: {bar: 3}", "max"),
+        ("log: {tee: 1}", "time"),
+    ] {
+        let hint = hint(wrong);
+        assert!(hint.starts_with("known here"), "{wrong}: {hint} ({name})");
+    }
+    for (wrong, near) in [
+        ("serve: {lisen: 127.0.0.1:4141}", "listen"),
+        ("rotues: {}", "routes"),
+        ("serve: {dead_line: 3s}", "deadline"),
+        ("retry: {max_attemps: 5}", "max_attempts"),
+        ("breaker: {window: {failure: 0.5}}", "failure_rate"),
+    ] {
+        assert!(hint(wrong).contains(near), "{wrong}: {}", hint(wrong));
+    }
+}
