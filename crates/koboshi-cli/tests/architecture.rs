@@ -1,10 +1,12 @@
-//! Dependencies point down only: cli → gateway, supervisor → sim → wire, store, config, report → koboshi.
+//! Dependencies point down only: cli → gateway, supervisor → sim → wire, store, config, report → koboshi. So do those between the rooms
+//! of the gateway.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::repository;
@@ -71,6 +73,67 @@ fn the_core_stays_pure() {
                 let features = dependency["features"].to_string();
                 assert!(!features.contains("tz"), "zones are handed in: {features}");
             }
+        }
+    }
+}
+
+/// The rooms of the gateway; a room may use only those after it.
+const ROOMS: &[&str] = &[
+    "server", "edge", "admin", "request", "degrade", "stream", "reply", "attempt", "shared", "route",
+    "observe", "http",
+];
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The code of a file, without its tests and comments.
+fn code(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    code.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn rooms_of_the_gateway_depend_in_one_direction() {
+    let source = PathBuf::from(repository("crates/koboshi-gateway/src"));
+    let mut edges = 0;
+    for (place, room) in ROOMS.iter().enumerate() {
+        for file in files(&source.join(room)) {
+            let code = code(&file);
+            assert!(!code.contains("crate::{"), "{}: name the room in each use", file.display());
+            for used in code.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap();
+                let other = ROOMS.iter().position(|room| *room == used);
+                let other = other.unwrap_or_else(|| panic!("{}: {used} is no room", file.display()));
+                assert!(other >= place, "{}: {room} must not use {used}", file.display());
+                edges += usize::from(other > place);
+            }
+        }
+    }
+    assert!(edges > 100, "{edges}");
+    let mut entries: Vec<_> =
+        std::fs::read_dir(&source).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    entries.retain(|name| name != "lib.rs" && !ROOMS.iter().any(|room| name == room));
+    assert!(entries.is_empty(), "no room has this name: {entries:?}");
+}
+
+/// Every room and every module of it is on the map.
+#[test]
+fn the_map_shows_every_room_of_the_gateway() {
+    let map = std::fs::read_to_string(repository("ARCHITECTURE.md")).unwrap();
+    for room in ROOMS {
+        let row = map.lines().find(|line| line.starts_with(&format!("| `{room}/` |")));
+        let row = row.unwrap_or_else(|| panic!("{room} is not on the map"));
+        let folder = PathBuf::from(repository("crates/koboshi-gateway/src")).join(room);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let module = name.trim_end_matches(".rs");
+            assert!(
+                module == "mod" || row.contains(&format!("`{module}`")),
+                "{room}: {module} is not on the map"
+            );
         }
     }
 }

@@ -367,7 +367,7 @@ fn the_page_is_complete() {
     let gateway = start(config(CHAIN));
     let at = address(&gateway);
     // Families without a sample are not shown by the gateway, so its source is asked.
-    let meters = include_str!("../src/meters.rs").split("#[cfg(test)]").next().unwrap();
+    let meters = include_str!("../src/observe/meters.rs").split("#[cfg(test)]").next().unwrap();
     let is_name = |text: &&str| {
         (text.starts_with("koboshi_") || text.starts_with("gen_ai_"))
             && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
@@ -380,7 +380,7 @@ fn the_page_is_complete() {
     for path in get(at, "/koboshi/openapi.json").json()["paths"].as_object().unwrap().keys() {
         assert!(page.contains(&format!("{path}`")), "{path} is not in the page");
     }
-    let source = include_str!("../src/reply.rs");
+    let source = include_str!("../src/reply/mod.rs");
     for header in source.split('"').filter(|text| text.starts_with("x-koboshi-") || *text == "x-should-retry")
     {
         assert!(page.contains(&format!("`{header}`")), "{header} is not in the page");

@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 
 use super::targets::{RestView, TargetList, known, rest_view, view};
 use super::{Desk, REDACTOR};
-use crate::known::Meaning;
-use crate::learn::in_seconds;
-use crate::refusal::Refusal;
-use crate::target::Target;
+use crate::admin::known::Meaning;
+use crate::attempt::learn::in_seconds;
+use crate::reply::refusal::Refusal;
+use crate::route::target::Target;
 
 /// The longest reason that is kept.
 const LONGEST_REASON: usize = 200;

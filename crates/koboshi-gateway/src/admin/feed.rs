@@ -9,10 +9,11 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{Desk, journal};
-use crate::feed::News;
-use crate::flow::Flow;
-use crate::refusal::Refusal;
-use crate::reply::{Disclosure, stream_head};
+use crate::http::flow::Flow;
+use crate::observe::feed::News;
+use crate::reply::refusal::Refusal;
+use crate::reply::stream_head;
+use crate::shared::disclosure::Disclosure;
 
 /// After so long without news a comment says that somebody is there.
 const BREATH: Duration = Duration::from_secs(15);

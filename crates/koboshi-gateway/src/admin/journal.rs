@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Desk;
-use crate::gateway::retention;
-use crate::refusal::Refusal;
+use crate::reply::refusal::Refusal;
+use crate::shared::retention::retention;
 
 /// Entries of one answer, and the most that may be asked for.
 const USUAL: usize = 100;

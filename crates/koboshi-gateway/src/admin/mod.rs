@@ -6,6 +6,10 @@
 //!
 //! [`targets`] shows how everybody fares, [`change`] is a person's word, [`journal`] and [`feed`] tell what happened and what happens.
 
+pub(crate) mod known;
+pub(crate) mod presence;
+pub(crate) mod remote;
+
 mod change;
 mod feed;
 mod journal;
@@ -26,15 +30,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::core::Core;
-use crate::edge::{is_json, read_body, say, say_bytes};
-use crate::flow::Flow;
-use crate::h1::Request;
-use crate::h1::body::Unread;
-use crate::locality::is_operator;
-use crate::plan::Plan;
-use crate::refusal::Refusal;
-use crate::story::Story;
+use crate::http::body::Unread;
+use crate::http::exchange::Request;
+use crate::http::flow::Flow;
+use crate::reply::refusal::Refusal;
+use crate::reply::say::{say, say_bytes};
+use crate::request::body::{is_json, read_body};
+use crate::route::plan::Plan;
+use crate::shared::core::Core;
+use crate::shared::locality::is_operator;
+use crate::shared::story::Story;
 
 /// No order of an operator is longer.
 const LONGEST_ORDER: usize = 64 * 1024;

@@ -11,9 +11,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Desk, no_answer};
-use crate::known::Known;
-use crate::presence::{self, Presence};
-use crate::refusal::Refusal;
+use crate::admin::known::Known;
+use crate::admin::presence::{self, Presence};
+use crate::reply::refusal::Refusal;
 
 /// An answer waits no longer for what is not yet written.
 const PATIENCE: Duration = Duration::from_secs(1);

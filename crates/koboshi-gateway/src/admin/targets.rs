@@ -13,8 +13,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Desk, REDACTOR};
-use crate::target::Target;
-use crate::world::World;
+use crate::route::target::Target;
+use crate::shared::world::World;
 
 /// The longest text of a provider that is shown.
 const LONGEST_SAID: usize = 300;

@@ -2,9 +2,6 @@
 //!
 //! Every lesser answer says that it is one, in a header and in its body (`koboshi.source`), and is never kept as if it were a real one.
 
-mod answers;
-mod cache;
-
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +17,22 @@ use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
 use serde_json::{Value, json};
 
-use crate::chains::Chain;
-use crate::core::Core;
-use crate::flow::Tap;
-use crate::journey::Ended;
-use crate::learn;
-use crate::plan::{Backing, Plan};
-use crate::relay::Stream;
+use crate::attempt::journey::Ended;
+use crate::attempt::learn;
+use crate::http::flow::Tap;
+use crate::http::upstream::mark::SIMULATED;
 use crate::reply;
-use crate::run::{Run, Steer};
-use crate::simulated::SIMULATED;
-use crate::story::Story;
-use crate::target::Target;
-use crate::voice::{LateVoice, own_id};
-
-pub(crate) use answers::{Answers, AnswersError, Found, Hints};
-pub(crate) use cache::{Cache, Kept};
+use crate::route::answers::{Found, Hints};
+use crate::route::plan::{Backing, Plan};
+use crate::route::target::Target;
+use crate::shared::cache::{self, Kept};
+use crate::shared::chains::Chain;
+use crate::shared::core::Core;
+use crate::shared::disclosure::Disclosure;
+use crate::shared::story::Story;
+use crate::stream::relay::Stream;
+use crate::stream::run::{Run, Steer};
+use crate::stream::voice::{LateVoice, own_id};
 
 /// Characters of a client's mode or screen that are written down.
 const MAX_NAME: usize = 100;
@@ -105,8 +102,7 @@ impl<'l> Lesser<'l> {
         request: &Request<'_>,
         guard: Option<String>,
     ) {
-        let facts =
-            reply::Disclosure { hit: true, guard, simulated: kept.simulated, ..reply::Disclosure::default() };
+        let facts = Disclosure { hit: true, guard, simulated: kept.simulated, ..Disclosure::default() };
         let mut source =
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
         mark(&mut source, kept.simulated);
@@ -320,7 +316,7 @@ async fn give_text(
     story: &Story,
     request: &Request<'_>,
     voice: &LateVoice<'_>,
-    facts: &reply::Disclosure,
+    facts: &Disclosure,
     model: &str,
     text: &str,
     source: &Value,

@@ -1,0 +1,337 @@
+//! Which keys there are, and what a person means by one.
+//!
+//! An operator writes `model:gpt-4o`, `account:openai` or `target:openai/gpt-4o`. What is learned is filed under narrower names
+//! (`model:openai/gpt-4o`, `account:openai#1`, `target:openai/gpt-4o#1f2e3d4c`), and a cooldown under a name that no target has would change
+//! nothing. So every order of an operator is resolved here, by the gateway and by the command line alike: to the keys of targets that
+//! exist, or to a refusal with names that are near.
+//!
+//! What exists is known from a config (providers and the links of routes), from a running gateway (also what clients asked for), and from
+//! what the store has learned about. Nothing here reads a file or asks anybody.
+
+use jiff::Timestamp;
+use koboshi::cooldown::Cooldown;
+use koboshi::gate::Holds;
+use koboshi::key::{Rung, ScopeKey};
+use koboshi_store::{Ledger, Named, Record};
+use serde::{Deserialize, Serialize};
+
+use crate::route::plan::Plan;
+use crate::route::target::Scopes;
+use crate::shared::world::World;
+
+/// Names that are suggested.
+const MOST_NEAR: usize = 5;
+/// Targets that are handed on. Model names come from clients, so there is a bound.
+const MOST_TARGETS: usize = 1000;
+
+/// The keys that exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    targets: Vec<Scopes>,
+    /// Names that clients ask for, and where they lead.
+    routes: Vec<(String, Vec<String>)>,
+    /// Other keys of which something was learned, such as agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    learned: Vec<ScopeKey>,
+}
+
+/// What a person means by a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meaning {
+    /// These keys of targets.
+    Keys(Vec<ScopeKey>),
+    /// No target has it. These are near, best first.
+    Unknown(Vec<String>),
+    /// Nothing is known about any target, so nobody can say.
+    Unknowable,
+}
+
+impl Known {
+    /// What a config names: its providers with their keys and accounts, and the links of its routes.
+    pub(crate) fn of_plan(plan: &Plan) -> Self {
+        let mut targets = Vec::new();
+        for provider in plan.providers() {
+            targets.extend(provider.keys.iter().map(|key| Scopes::of_key(provider, key)));
+        }
+        for link in plan.fixed_links() {
+            if let Some((provider, model)) = plan.link(link, "") {
+                targets.extend(provider.keys.iter().map(|key| Scopes::of_target(&provider, &model, key)));
+            }
+        }
+        let routes = plan.config.routes.iter();
+        let routes = routes.map(|(name, route)| (name.clone(), route.chain.clone())).collect();
+        Self { targets, routes, learned: Vec::new() }.tidied()
+    }
+
+    /// What a running gateway knows: its config, and what clients asked for.
+    pub(crate) fn of_world(world: &World, plan: &Plan) -> Self {
+        let mut known = Self::of_plan(plan);
+        known.targets.extend(world.targets.all().iter().map(|target| target.scopes.clone()));
+        known.tidied()
+    }
+
+    fn tidied(mut self) -> Self {
+        self.targets.sort_by(|one, two| one.order().cmp(&two.order()));
+        self.targets.dedup();
+        self.targets.truncate(MOST_TARGETS);
+        self
+    }
+
+    /// Takes in what another one knows.
+    pub fn add(&mut self, other: Self) {
+        self.targets.extend(other.targets);
+        self.routes.extend(other.routes);
+        self.learned.extend(other.learned);
+        self.targets.sort_by(|one, two| one.order().cmp(&two.order()));
+        self.targets.dedup();
+    }
+
+    /// Takes in of what a store has learned. A cooldown that only an operator wrote and that is over proves nothing: that is how a wrong name
+    /// gets in.
+    pub fn add_records(&mut self, records: &[Named], now: Timestamp) {
+        let learned = |(slot, record): &&Named| match record {
+            // No config names agents: a record is all that there is.
+            _ if slot.key().rung() == Rung::Agent => true,
+            Record::Cooldown(cooldown) => is_learned(cooldown, now),
+            Record::Holds(holds) => *holds != Holds::default(),
+            _ => true,
+        };
+        self.learn(records.iter().filter(learned).map(|(slot, _)| slot.key().clone()));
+    }
+
+    /// The same of a ledger, which has it in memory.
+    pub(crate) fn add_ledger(&mut self, ledger: &Ledger, now: Timestamp) {
+        let learned = |key: &ScopeKey| {
+            let agent = key.rung() == Rung::Agent;
+            ledger.cooldown(key).is_some_and(|cooldown| agent || is_learned(&cooldown, now))
+                || ledger.holds(key).is_some_and(|holds| *holds != Holds::default())
+                || !ledger.breakers(key).is_empty()
+        };
+        self.learn(ledger.keys().into_iter().filter(learned));
+    }
+
+    fn learn(&mut self, keys: impl Iterator<Item = ScopeKey>) {
+        self.learned.extend(keys);
+        self.learned.sort();
+        self.learned.dedup();
+    }
+
+    /// Whether nothing is known at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty() && self.learned.is_empty()
+    }
+
+    /// What a person means by this key.
+    #[must_use]
+    pub fn meaning(&self, asked: &ScopeKey) -> Meaning {
+        let mut keys: Vec<ScopeKey> = self.meant(asked).collect();
+        keys.sort();
+        keys.dedup();
+        if !keys.is_empty() {
+            return Meaning::Keys(keys);
+        }
+        if self.is_empty() { Meaning::Unknowable } else { Meaning::Unknown(self.near(asked)) }
+    }
+
+    fn meant<'k>(&'k self, asked: &'k ScopeKey) -> Box<dyn Iterator<Item = ScopeKey> + 'k> {
+        if self.keys().any(|key| key == asked) {
+            return Box::new(std::iter::once(asked.clone()));
+        }
+        let name = asked.name();
+        Box::new(self.targets.iter().flat_map(move |scopes| {
+            let of_provider = scopes.provider.as_ref().is_some_and(|provider| provider.name() == name);
+            let found = match asked.rung() {
+                Rung::Target => scopes.target.as_ref().filter(|key| asked.covers(key)),
+                Rung::Model => scopes.model.as_ref().filter(|_| scopes.model_name() == Some(name)),
+                Rung::Account => scopes.account.as_ref().filter(|_| of_provider),
+                Rung::Key => scopes.key.as_ref().filter(|_| of_provider),
+                _ => None,
+            };
+            found.cloned()
+        }))
+    }
+
+    /// Every key under which a cooldown has an effect.
+    fn keys(&self) -> impl Iterator<Item = &ScopeKey> {
+        self.targets.iter().flat_map(Scopes::resting).chain(&self.learned)
+    }
+
+    /// The keys of limits that hold for targets under these keys: a resume ends those too.
+    #[must_use]
+    pub fn limits_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
+        let under = |scopes: &&Scopes| scopes.resting().any(|key| keys.contains(key));
+        self.targets.iter().filter(under).filter_map(|scopes| scopes.limits.clone()).collect()
+    }
+
+    /// The keys that keep a target with one of these keys from being used: its account, its provider and so on.
+    #[must_use]
+    pub fn above(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
+        let is_target = |scopes: &&Scopes| scopes.target.as_ref().is_some_and(|target| keys.contains(target));
+        let targets = self.targets.iter().filter(is_target);
+        let mut all: Vec<ScopeKey> =
+            targets.flat_map(|scopes| scopes.resting().chain(&scopes.limits).cloned()).collect();
+        all.extend(keys.iter().cloned());
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Names that may be meant, as a person would write them.
+    fn near(&self, asked: &ScopeKey) -> Vec<String> {
+        if let Some((_, chain)) = self.routes.iter().find(|(name, _)| name == asked.name()) {
+            let fixed = chain.iter().filter(|link| !link.contains("{model}"));
+            return fixed.map(|link| format!("target:{link}")).take(MOST_NEAR).collect();
+        }
+        let name = asked.name().to_lowercase();
+        let mut all: Vec<(bool, usize, String)> = Vec::new();
+        for key in self.keys() {
+            let (text, bare) = (written(key), key.name().to_lowercase());
+            let bare = bare.split('#').next().unwrap_or_default();
+            let last = bare.rsplit('/').next().unwrap_or_default();
+            let far = strsim::damerau_levenshtein(bare, &name).min(strsim::damerau_levenshtein(last, &name));
+            let part = name.len() > 2 && last.len() > 2 && (bare.contains(&name) || name.contains(last));
+            if part || far <= name.len() / 3 {
+                all.push((key.rung() != asked.rung(), far, text));
+            }
+        }
+        if all.is_empty() {
+            let of_kind = self.keys().filter(|key| key.rung() == asked.rung());
+            all.extend(of_kind.map(|key| (false, 0, written(key))));
+        }
+        all.sort();
+        let mut near: Vec<String> = all.into_iter().map(|(_, _, key)| key).collect();
+        near.dedup();
+        near.truncate(MOST_NEAR);
+        near
+    }
+}
+
+/// A key as a person writes it: a target without the name of its API key.
+fn written(key: &ScopeKey) -> String {
+    let text = key.to_string();
+    match (key.rung(), text.split_once('#')) {
+        (Rung::Target, Some((target, _))) => target.to_owned(),
+        _ => text,
+    }
+}
+
+/// Whether more is known about a key than that an operator once put it into cooldown.
+fn is_learned(cooldown: &Cooldown, now: Timestamp) -> bool {
+    let told = cooldown.told.as_ref();
+    cooldown.rest.is_some() || told.is_none_or(|told| now < told.ends(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi::cooldown::{Class, CooldownPolicy, Failure};
+    use koboshi_store::Slot;
+
+    fn key(text: &str) -> ScopeKey {
+        text.parse().unwrap()
+    }
+
+    fn scopes(provider: &str, account: &str, model: &str, print: &str) -> Scopes {
+        Scopes {
+            target: Some(key(&format!("target:{provider}/{model}#{print}"))),
+            key: Some(key(&format!("key:{provider}/{print}"))),
+            account: Some(key(&format!("account:{account}"))),
+            model: Some(key(&format!("model:{provider}/{model}"))),
+            provider: Some(key(&format!("provider:{provider}"))),
+            limits: Some(key(&format!("model:{account}/{model}"))),
+        }
+    }
+
+    fn known() -> Known {
+        let targets = vec![
+            scopes("openai", "openai#1", "gpt-4o", "aa"),
+            scopes("openai", "openai#2", "gpt-4o", "bb"),
+            scopes("azure", "work", "gpt-4o", "cc"),
+            scopes("sim", "sim/ok", "ok", "none"),
+        ];
+        let routes = vec![("assistant".to_owned(), vec!["sim/ok".to_owned(), "openai/{model}".to_owned()])];
+        Known { targets, routes, learned: Vec::new() }
+    }
+
+    fn meant(asked: &str) -> Vec<String> {
+        match known().meaning(&key(asked)) {
+            Meaning::Keys(keys) => keys.iter().map(ToString::to_string).collect(),
+            other => panic!("{asked}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_key_means_what_a_person_expects() {
+        for (asked, keys) in [
+            ("target:sim/ok", vec!["target:sim/ok#none"]),
+            ("target:openai/gpt-4o", vec!["target:openai/gpt-4o#aa", "target:openai/gpt-4o#bb"]),
+            ("target:openai/gpt-4o#bb", vec!["target:openai/gpt-4o#bb"]),
+            ("model:gpt-4o", vec!["model:azure/gpt-4o", "model:openai/gpt-4o"]),
+            ("model:azure/gpt-4o", vec!["model:azure/gpt-4o"]),
+            ("account:openai", vec!["account:openai#1", "account:openai#2"]),
+            ("account:work", vec!["account:work"]),
+            ("account:azure", vec!["account:work"]),
+            ("account:sim", vec!["account:sim/ok"]),
+            ("key:openai", vec!["key:openai/aa", "key:openai/bb"]),
+            ("provider:azure", vec!["provider:azure"]),
+        ] {
+            assert_eq!(meant(asked), keys, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_no_target_has_is_answered_with_near_ones() {
+        for (asked, near) in [
+            ("provider:opanai", "provider:openai"),
+            ("model:gpt4o", "model:openai/gpt-4o"),
+            ("target:gpt-4o", "target:openai/gpt-4o"),
+            ("account:assistant", "target:sim/ok"),
+            ("provider:zzzzzzzz", "provider:azure"),
+        ] {
+            let Meaning::Unknown(names) = known().meaning(&key(asked)) else { panic!("{asked}") };
+            assert!(names.iter().any(|name| name == near), "{asked}: {names:?}");
+            assert!(names.len() <= MOST_NEAR && !names.iter().any(|name| name.contains("#aa")), "{names:?}");
+        }
+        assert_eq!(Known::default().meaning(&key("provider:openai")), Meaning::Unknowable);
+        assert_eq!(
+            known().meaning(&key("agent:a/b")),
+            Meaning::Unknown(Vec::new()),
+            "a gateway knows no agents"
+        );
+    }
+
+    #[test]
+    fn what_an_operator_wrote_and_is_over_proves_nothing() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut told = Cooldown::default();
+        told.cool(at(100), "", at(0));
+        let (mut failed, seed) = (Cooldown::default(), koboshi::chance::Seed::new(1));
+        failed.fail(&Failure::of_class(Class::Quota), &CooldownPolicy::default(), at(0), seed);
+        let records = [
+            (Slot::cooldown(key("account:told")), Record::Cooldown(told)),
+            (Slot::cooldown(key("account:failed")), Record::Cooldown(failed)),
+        ];
+        let knows = |asked: &str, now| {
+            let mut known = known();
+            known.add_records(&records, at(now));
+            known.meaning(&key(asked)) == Meaning::Keys(vec![key(asked)])
+        };
+        assert!(knows("account:failed", 1_000_000));
+        assert!(knows("account:told", 50), "it may be made longer");
+        assert!(!knows("account:told", 200));
+    }
+
+    #[test]
+    fn limits_and_wider_keys_belong_to_a_target() {
+        let known = known();
+        let keys = vec![key("target:openai/gpt-4o#aa")];
+        assert_eq!(known.limits_under(&keys), [key("model:openai#1/gpt-4o")]);
+        let above = known.above(&keys);
+        assert!(
+            above.contains(&key("provider:openai")) && above.contains(&key("account:openai#1")),
+            "{above:?}"
+        );
+        assert!(!above.contains(&key("account:openai#2")), "{above:?}");
+    }
+}

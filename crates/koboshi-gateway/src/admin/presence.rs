@@ -1,0 +1,238 @@
+//! A gateway says in its store that it is there: where it listens, when it last reported, and which targets it knows.
+//!
+//! The command line works on the store, perhaps without the gateway's config and environment. What it needs of the gateway is kept as sessions of
+//! the store, which end by themselves: `gateways` lists the nodes, `gateway:NODE` is one of them, `gateway-known:NODE` its keys. A thread of
+//! its own writes them, because a store may block; nothing depends on it but what people are told, and nobody waits long for its end. A start of two gateways at the same moment may
+//! lose one name of the list until its next report.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use koboshi_store::{Store, StoreError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::admin::known::Known;
+use crate::route::plan::Plan;
+use crate::shared::world::World;
+
+/// How often a gateway looks whether it knows other targets.
+const LOOK: Duration = Duration::from_millis(250);
+/// A gateway reports after so many looks at the latest.
+const LOOKS_A_REPORT: u32 = 40;
+/// One that has not reported for this long is not running, or cannot reach the store.
+const SILENT: Duration = Duration::from_secs(30);
+/// A start waits no longer for its first report.
+const FIRST: Duration = Duration::from_millis(500);
+/// A gateway that is gone is remembered for so long.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Gateways that are listed.
+const MOST_GATEWAYS: usize = 200;
+
+const LIST: &str = "gateways";
+
+/// A gateway, as it reported to its store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// The name of its process.
+    pub node: String,
+    /// Where it listens.
+    pub address: String,
+    /// Which Koboshi it is.
+    pub version: String,
+    /// When it started.
+    pub started: Timestamp,
+    /// When it reported last.
+    pub at: Timestamp,
+    /// It has stopped.
+    pub stopped: bool,
+}
+
+impl Presence {
+    /// Whether it runs, as far as its reports say.
+    #[must_use]
+    pub fn is_running(&self, now: Timestamp) -> bool {
+        !self.stopped && now.duration_since(self.at).unsigned_abs() < SILENT
+    }
+}
+
+/// The gateways that used this store within the last weeks, the newest report last.
+///
+/// # Errors
+/// The store cannot be read now.
+pub fn gateways(store: &dyn Store, now: Timestamp) -> Result<Vec<Presence>, StoreError> {
+    let mut found = Vec::new();
+    for node in nodes(store, now)? {
+        found.extend(read::<Presence>(store, &of(&node), now)?);
+    }
+    found.sort_by_key(|presence| presence.at);
+    Ok(found)
+}
+
+/// What the gateways of this store know, all together.
+///
+/// # Errors
+/// The store cannot be read now.
+pub fn known(store: &dyn Store, now: Timestamp) -> Result<Known, StoreError> {
+    let mut all = Known::default();
+    for node in nodes(store, now)? {
+        if let Some(known) = read::<Known>(store, &known_by(&node), now)? {
+            all.add(known);
+        }
+    }
+    Ok(all)
+}
+
+fn nodes(store: &dyn Store, now: Timestamp) -> Result<Vec<String>, StoreError> {
+    Ok(read(store, LIST, now)?.unwrap_or_default())
+}
+
+fn of(node: &str) -> String {
+    format!("gateway:{node}")
+}
+
+fn known_by(node: &str) -> String {
+    format!("gateway-known:{node}")
+}
+
+/// What a session holds; none where there is none, or where a newer program wrote it.
+fn read<T: DeserializeOwned>(store: &dyn Store, id: &str, now: Timestamp) -> Result<Option<T>, StoreError> {
+    let body = store.session_get(id, now)?;
+    Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
+}
+
+fn write(store: &dyn Store, id: &str, what: &impl Serialize, now: Timestamp) -> Result<(), StoreError> {
+    let body = serde_json::to_vec(what).unwrap_or_default();
+    store.session_put(id, &body, KEPT, now)
+}
+
+/// Reports for as long as it is there.
+pub(crate) struct Reports {
+    stop: Option<SyncSender<()>>,
+    /// Hears when the last report is made.
+    ended: Mutex<Receiver<()>>,
+}
+
+impl Reports {
+    /// Begins to report. Waits a moment for the first report, so that whoever was told that the gateway listens finds it in the store.
+    pub(crate) fn start(world: &Arc<World>, address: String) -> std::io::Result<Self> {
+        let (stop, stopped) = sync_channel::<()>(1);
+        let (first, reported) = sync_channel::<()>(1);
+        let (end, ended) = sync_channel::<()>(1);
+        let mut reporter = Reporter::new(Arc::clone(world), address);
+        std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
+            reporter.look();
+            // Nobody waits any more if the start was given up.
+            let _ = first.try_send(());
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK) {
+                reporter.look();
+            }
+            reporter.end();
+            // What it holds goes first: whoever waited may want the store for themselves.
+            drop(reporter);
+            let _ = end.try_send(());
+        })?;
+        let _ = reported.recv_timeout(FIRST);
+        Ok(Self { stop: Some(stop), ended: Mutex::new(ended) })
+    }
+
+    /// Begins to say in the store that the gateway has stopped.
+    pub(crate) fn close(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits at most this long until that is said. A store that hangs is not waited for.
+    pub(crate) fn finish(&mut self, longest: Duration) {
+        self.close();
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(longest);
+    }
+}
+
+struct Reporter {
+    world: Arc<World>,
+    presence: Presence,
+    known: Known,
+    /// What was looked at when `known` was made.
+    seen: Option<(Arc<Plan>, u64, usize)>,
+    looks: u32,
+}
+
+impl Reporter {
+    fn new(world: Arc<World>, address: String) -> Self {
+        let now = world.wall();
+        let presence = Presence {
+            node: world.ledger.node().to_string(),
+            address,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: now,
+            at: now,
+            stopped: false,
+        };
+        Self { world, presence, known: Known::default(), seen: None, looks: 0 }
+    }
+
+    fn look(&mut self) {
+        // A store that is away is told of elsewhere; the next look tries again.
+        if self.is_other() && self.tell_known().is_err() {
+            self.seen = None;
+        }
+        if self.looks == 0 && self.report().is_err() {
+            return;
+        }
+        self.looks = (self.looks + 1) % LOOKS_A_REPORT;
+    }
+
+    /// Whether there may be other targets than at the last look.
+    fn is_other(&mut self) -> bool {
+        let targets = &self.world.targets;
+        let now = (self.world.plan(), targets.generation(), targets.count());
+        let same = |seen: &(Arc<Plan>, u64, usize)| {
+            Arc::ptr_eq(&seen.0, &now.0) && (seen.1, seen.2) == (now.1, now.2)
+        };
+        let other = !self.seen.as_ref().is_some_and(same);
+        self.seen = Some(now);
+        other
+    }
+
+    fn tell_known(&mut self) -> Result<(), StoreError> {
+        let known = Known::of_world(&self.world, &self.world.plan());
+        if known != self.known {
+            write(&*self.world.store, &known_by(&self.presence.node), &known, self.world.wall())?;
+            self.known = known;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self) -> Result<(), StoreError> {
+        let (store, now) = (&*self.world.store, self.world.wall());
+        self.presence.at = now;
+        let mut nodes = nodes(store, now)?;
+        if !nodes.contains(&self.presence.node) {
+            let mut there = Vec::new();
+            for node in nodes {
+                if store.session_get(&of(&node), now)?.is_some() {
+                    there.push(node);
+                }
+            }
+            nodes = there;
+            nodes.push(self.presence.node.clone());
+            let oldest = nodes.len().saturating_sub(MOST_GATEWAYS);
+            write(store, LIST, &nodes.get(oldest..).unwrap_or_default(), now)?;
+        }
+        // A store that was emptied or replaced has lost the keys too.
+        let known_by = known_by(&self.presence.node);
+        if store.session_get(&known_by, now)?.is_none() {
+            write(store, &known_by, &self.known, now)?;
+        }
+        write(store, &of(&self.presence.node), &self.presence, now)
+    }
+
+    fn end(&mut self) {
+        self.presence.stopped = true;
+        // It is remembered as one that fell silent, where the store is away.
+        let _ = self.report();
+    }
+}

@@ -1,0 +1,475 @@
+//! One request on its way over the chain: cooldown → gate → breaker permit → send → classify → remedy.
+//!
+//! The decisions are the core's ([`Call`], `remedy`); here is the order in which they are asked for, and the sleeping, sending and
+//! noting between them. A journey goes on after an answer has begun: a stream that breaks is one more failed attempt.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use koboshi::breaker::Breaker;
+use koboshi::call::{Attempt, Call, End, Failed, Next};
+use koboshi::fault::{Fault, Kind, Scope, Sub};
+use koboshi::gate::{Cost, Gate, Reservation};
+use koboshi::remedy::Remedy;
+use koboshi::time::Moment;
+use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::step::Usage;
+use tokio::time::sleep;
+
+use crate::attempt::learn;
+use crate::attempt::rescue;
+use crate::attempt::unavailable::Unavailable;
+use crate::attempt::{Limits, Sent, Shape};
+use crate::http::upstream::trouble::is_own_lack;
+use crate::http::upstream::{Answered, Body};
+use crate::observe::transition;
+use crate::route::credential::Credential;
+use crate::route::plan::Plan;
+use crate::route::target::Target;
+use crate::shared::core::Core;
+use crate::shared::stake::{Stake, Withdrawn};
+use crate::shared::story::Story;
+use koboshi_wire::http1::Fields;
+
+/// An attempt whose answer has begun.
+pub(crate) struct Open {
+    pub(crate) target: Arc<Target>,
+    /// Its place in the chain.
+    pub(crate) place: usize,
+    pub(crate) head: Fields,
+    pub(crate) body: Body,
+    pub(crate) limits: Limits,
+    attempt: Attempt<Arc<Breaker>>,
+    pub(crate) stake: Stake,
+    began: Moment,
+    wall: Timestamp,
+}
+
+impl Open {
+    /// The first content has come.
+    pub(crate) fn saw_content(&self) {
+        self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
+    }
+}
+
+/// How a journey ended that brought no answer.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// What to tell: the last fault, or that all rest.
+    pub(crate) fault: Box<Fault>,
+    pub(crate) failed: Vec<Failed>,
+    /// When asking again may help. A time and no length: a length would be counted from another moment each time it is passed on.
+    pub(crate) until: Option<Timestamp>,
+    /// Nobody was asked.
+    pub(crate) untried: bool,
+}
+
+/// What can change a request so that a target takes it.
+pub(crate) trait ChangeRequest {
+    /// Makes the conversation shorter for this target. False if nothing can be left out.
+    fn trim(&self, target: &Target) -> bool;
+
+    /// The target refused the client's own bytes with this fault: whether the conversation can be mended for it.
+    fn mend(&self, target: &Target, fault: &Fault) -> bool;
+
+    /// Whether the target refused a translation of ours and not the client's own request.
+    fn was_translated(&self, target: &Target, fault: &Fault) -> bool;
+
+    /// Notes that the translation was refused and that the request goes elsewhere.
+    fn note_refused_translation(&self, target: &Target);
+}
+
+/// A request on its way.
+pub(crate) struct Journey<'j> {
+    pub(crate) core: &'j Core,
+    pub(crate) plan: &'j Plan,
+    pub(crate) story: &'j Story,
+    targets: &'j [Arc<Target>],
+    call: Call<'j, Arc<Breaker>>,
+    /// Of the targets that were passed over, the place of the one that is back soonest, and why it was.
+    soonest: Option<(usize, Unavailable)>,
+    /// Targets in whose dialect the request cannot be said.
+    untold: Vec<usize>,
+    /// What can change the request so that a target takes it.
+    changes: Option<&'j dyn ChangeRequest>,
+    /// What fails is held against its target.
+    blames: bool,
+}
+
+impl<'j> Journey<'j> {
+    pub(crate) fn new(
+        core: &'j Core,
+        plan: &'j Plan,
+        story: &'j Story,
+        targets: &'j [Arc<Target>],
+        breakers: &'j [Arc<Breaker>],
+        lesser: bool,
+    ) -> Self {
+        let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
+        let call = call.until(story.deadline);
+        let call = if lesser { call.or_lesser() } else { call };
+        let untold = Vec::new();
+        Self { core, plan, story, targets, call, soonest: None, untold, changes: None, blames: true }
+    }
+
+    /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
+    pub(crate) fn without_blame(mut self) -> Self {
+        self.blames = false;
+        self
+    }
+
+    /// Where a target does not take the request as it is, this one changes it.
+    pub(crate) fn changing(mut self, changes: &'j dyn ChangeRequest) -> Self {
+        self.changes = Some(changes);
+        self
+    }
+
+    /// Does what a remedy asks for, if it is to make the request shorter: whether it goes on with that.
+    pub(crate) fn trim(&mut self, target: &Target, remedy: Remedy) -> bool {
+        let trims = remedy == Remedy::Trim && self.changes.is_some_and(|run| run.trim(target));
+        if trims {
+            self.call.go_on(remedy);
+        }
+        trims
+    }
+
+    /// Asks until somebody begins to answer. `make` writes the request for a target; one for which it cannot be written is passed over.
+    pub(crate) fn open(
+        &mut self,
+        shape: &Shape,
+        make: &mut dyn FnMut(&Target) -> Option<Bytes>,
+    ) -> impl Future<Output = Result<Box<Open>, Ended>> {
+        self.open_resuming(shape, make, false)
+    }
+
+    /// The same, where targets that can are given the beginning of the answer. One that refuses it is asked again without.
+    pub(crate) async fn open_resuming(
+        &mut self,
+        shape: &Shape,
+        make: &mut dyn FnMut(&Target) -> Option<Bytes>,
+        resuming: bool,
+    ) -> Result<Box<Open>, Ended> {
+        loop {
+            let now = self.core.world.now();
+            self.bar_the_resting(now);
+            let attempt = match self.call.next(now) {
+                Next::Try(attempt) => attempt,
+                Next::Pause(pause) => {
+                    sleep(pause.length).await;
+                    continue;
+                }
+                Next::Over(end) => return Err(self.ended(end)),
+            };
+            let place = attempt.target();
+            let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
+            let Some(body) = make(&target) else {
+                if self.story.attempts.get() > 0 {
+                    self.note_unbuilt(&target);
+                }
+                self.untold.push(place);
+                self.call.bar(place);
+                continue;
+            };
+            let cost = Cost::estimate(body.len(), shape.most_output);
+            let Some(reservation) = self.reserve(place, &target, cost, now).await else {
+                self.call.bar(place);
+                continue;
+            };
+            let mut stake = Stake::new(reservation, &target, &self.story.trace);
+            match self.send(&target, shape, &body, &mut stake).await {
+                Ok(sent) => {
+                    let Sent { answer, limits, began, wall, token: issued } = sent;
+                    let Answered { status, head, body } = answer;
+                    stake.seen(status.is_success());
+                    let open =
+                        Box::new(Open { target, place, head, body, limits, attempt, stake, began, wall });
+                    if status.is_success() {
+                        learn::from_headers(&self.core.world, &open.target, &open.head);
+                        return Ok(open);
+                    }
+                    let (open, mut fault) = Box::pin(self.refusal(open, status.as_u16())).await;
+                    if let (Credential::Token(token), Some(issued)) = (&open.target.credential, &issued) {
+                        fault = token.judge(issued, fault);
+                    }
+                    if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
+                        open.target.refused_prefill();
+                        self.withdraw(open, Withdrawn::Prefill, Some(&fault));
+                        continue;
+                    }
+                    if self.changes.is_some_and(|run| run.mend(&open.target, &fault)) {
+                        self.withdraw(open, Withdrawn::History, Some(&fault));
+                        continue;
+                    }
+                    let target = Arc::clone(&open.target);
+                    let remedy = self.after(open, fault);
+                    self.trim(&target, remedy);
+                }
+                Err((fault, wall)) => {
+                    stake.failed(self.core.world.now());
+                    self.note(&target, place, attempt, fault, wall);
+                }
+            }
+        }
+    }
+
+    /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
+    /// can.
+    pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
+        let Open { target, place, attempt, stake, wall, began, .. } = *open;
+        stake.failed(self.core.world.now());
+        target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
+        self.note(&target, place, attempt, fault, wall)
+    }
+
+    /// The request was changed as the remedy asked.
+    pub(crate) fn go_on(&mut self, remedy: Remedy) {
+        self.call.go_on(remedy);
+    }
+
+    /// The request as it is goes on, but not with this target.
+    pub(crate) fn leave(&mut self, place: usize, remedy: Remedy) {
+        self.call.bar(place);
+        self.call.go_on(remedy);
+    }
+
+    /// The attempt was answered to its end.
+    pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
+        let now = self.core.world.now();
+        open.stake.served(usage, now);
+        let Open { target, place, attempt, began, wall, .. } = *open;
+        self.credit(&target, place, attempt, began, wall, now);
+    }
+
+    /// The same, where what it cost may still come.
+    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, Stake) {
+        let Open { target, place, attempt, mut stake, began, wall, body, .. } = *open;
+        stake.is_whole();
+        self.credit(&target, place, attempt, began, wall, self.core.world.now());
+        (body, stake)
+    }
+
+    /// An answer came to its end: that speaks for its target.
+    fn credit(
+        &self,
+        target: &Target,
+        place: usize,
+        attempt: Attempt<Arc<Breaker>>,
+        began: Moment,
+        wall: Timestamp,
+        now: Moment,
+    ) {
+        attempt.succeeded(now);
+        target.meters.duration.observe(now.since(began).as_secs_f64());
+        learn::from_success(&self.core.world, target, wall);
+        let failed = self.call.failures();
+        if self.blames && (place > 0 || !failed.is_empty()) {
+            rescue::note(&self.core.world, self.story, self.targets, place, failed);
+        }
+    }
+
+    /// The attempt is given up without a word against the target: what we asked for was our own idea.
+    pub(crate) fn withdraw(&self, open: Box<Open>, why: Withdrawn, fault: Option<&Fault>) {
+        if why == Withdrawn::Differs {
+            rescue::note_differs(&self.core.world, self.story, &open.target);
+        }
+        open.stake.withdrawn(why, fault, self.core.world.now());
+    }
+
+    /// Whether another target is asked where a content filter ends an answer.
+    pub(crate) fn goes_around_filters(&self) -> bool {
+        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.world.now())
+    }
+
+    /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
+    pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
+        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, &self.story.id);
+    }
+
+    /// The kind of the last fault on the way.
+    pub(crate) fn last_fault(&self) -> Option<&'static str> {
+        self.call.failures().last().map(|failed| failed.fault.kind.name())
+    }
+
+    /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
+    fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
+        let is_deadline = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        if is_deadline {
+            fault.sub = Some(self.story.deadline_sub());
+        }
+        is_deadline
+    }
+
+    /// No more attempts: what to tell.
+    pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
+        self.name_deadline(&mut fault, self.core.world.now());
+        let failed = self.call.failures().to_vec();
+        Ended { until: fault.until(), fault, failed, untried: false }
+    }
+
+    /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
+    fn note_unbuilt(&self, target: &Target) {
+        let text = format!("{}: the changed request cannot be built for it", target.name);
+        learn::own_fault(&self.core.world, self.plan, Kind::ContextBuildFailed, &text, &self.story.id);
+    }
+
+    fn bar_the_resting(&mut self, now: Moment) {
+        let current = self.call.failures().last().map(|failed| failed.target);
+        for (place, target) in self.targets.iter().enumerate() {
+            // A wait that is being waited out is the remedy's business.
+            if current == Some(place) || self.call.is_barred(place) {
+                continue;
+            }
+            if let Some(unavailable) = Unavailable::of(&self.core.world, target, now) {
+                self.call.bar(place);
+                self.remember(place, unavailable);
+            }
+        }
+    }
+
+    fn remember(&mut self, place: usize, unavailable: Unavailable) {
+        if self.soonest.is_none_or(|(_, known)| unavailable.is_sooner_than(&known)) {
+            self.soonest = Some((place, unavailable));
+        }
+    }
+
+    /// Takes a place at the gate, waiting for it no longer than patience allows.
+    async fn reserve(
+        &mut self,
+        place: usize,
+        target: &Target,
+        cost: Cost,
+        now: Moment,
+    ) -> Option<Reservation<Arc<Gate>>> {
+        let world = &self.core.world;
+        let held = match target.gate.reserve_owned(cost, now) {
+            Ok(reservation) => return Some(reservation),
+            Err(held) => held,
+        };
+        self.remember(place, Unavailable::held(world, held, now));
+        let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
+        Box::pin(crate::attempt::queue::wait(world, target, &self.story.tenant, cost, patience)).await
+    }
+
+    fn note(
+        &mut self,
+        target: &Target,
+        place: usize,
+        attempt: Attempt<Arc<Breaker>>,
+        fault: Box<Fault>,
+        wall: Timestamp,
+    ) -> Remedy {
+        // The journal tells of the fault first, then of what it did to the breaker.
+        let _after = transition::hold();
+        let world = &self.core.world;
+        let now = world.now();
+        let mut fault = fault;
+        // A client that could not wait proves nothing against a target, and neither does one that rests.
+        let impatient = self.name_deadline(&mut fault, now);
+        let told = fault.clone();
+        if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
+            fault.advice.health = false;
+        }
+        // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
+        let refused = self.changes.filter(|run| run.was_translated(target, &fault));
+        // Where nobody is, it may be the client's mistake all the same, and the advice stays: a lesser answer would hide it.
+        if refused.is_some() && self.call.could_turn(now) {
+            fault.advice.other = true;
+        }
+        let remedy = self.call.failed(attempt, fault, now);
+        if is_own_lack(&told) {
+            learn::own_lack(world, self.plan, &told, remedy, &self.story.id);
+        } else if self.blames {
+            learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+        } else {
+            learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
+        }
+        if let Some(run) = refused.filter(|_| remedy == Remedy::Elsewhere) {
+            run.note_refused_translation(target);
+        }
+        self.story.trace.failed(target, wall, &told, remedy);
+        // Its rest is longer than this request may wait: nobody needs to look again.
+        if matches!(remedy, Remedy::Elsewhere) {
+            self.call.bar(place);
+            if matches!(told.scope, Scope::Provider | Scope::Network) {
+                self.defer_siblings(target);
+            }
+        }
+        remedy
+    }
+
+    /// What is wrong with the whole provider, or on the way to it, is so for its other keys and models too: they are asked when no
+    /// other target is left.
+    fn defer_siblings(&mut self, failed: &Target) {
+        for (place, target) in self.targets.iter().enumerate() {
+            if target.provider.name == failed.provider.name {
+                self.call.defer(place);
+            }
+        }
+    }
+
+    fn ended(&mut self, end: End) -> Ended {
+        let world = &self.core.world;
+        let now = world.now();
+        if self.untold.len() == self.targets.len() && !matches!(end, End::Failed(_)) {
+            let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
+            fault.sub = Some(Sub::Capability);
+            return Ended { fault, failed: Vec::new(), until: None, untried: true };
+        }
+        match end {
+            End::Failed(failed) => self.all_failed(failed, now),
+            End::Refused(refused) => {
+                let until = refused.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+                if let Some(place) = self.soonest_breaker(now) {
+                    self.remember(place, Unavailable::by_breaker(until));
+                }
+                self.all_unavailable(Vec::new())
+            }
+            _ if now >= self.story.deadline => {
+                let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
+                fault.sub = Some(self.story.deadline_sub());
+                Ended { fault, failed: Vec::new(), until: None, untried: true }
+            }
+            _ => self.all_unavailable(Vec::new()),
+        }
+    }
+
+    /// The last fault is told, unless every target is out of use now: then the next request will be told of the one that is back soonest, and this
+    /// one is told the same.
+    fn all_failed(&mut self, failed: Vec<Failed>, now: Moment) -> Ended {
+        let world = &self.core.world;
+        let unavailable = |target: &Arc<Target>| Unavailable::of(world, target, now);
+        let all: Option<Vec<Unavailable>> = self.targets.iter().map(unavailable).collect();
+        if let Some(all) = all.filter(|_| self.blames) {
+            self.soonest = None;
+            all.into_iter().enumerate().for_each(|(place, one)| self.remember(place, one));
+            return self.all_unavailable(failed);
+        }
+        let fault = failed
+            .last()
+            .map_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")), |last| last.fault.clone());
+        Ended { until: fault.until(), fault, failed, untried: false }
+    }
+
+    /// The place of the target whose breaker lets requests through first.
+    fn soonest_breaker(&self, now: Moment) -> Option<usize> {
+        let wall = self.core.world.wall();
+        let asked = self.targets.iter().enumerate().filter(|(place, _)| !self.call.is_barred(*place));
+        let until = |target: &Target| target.breaker.snapshot(now, wall).until.unwrap_or(Timestamp::MAX);
+        asked.min_by_key(|(_, target)| until(target)).map(|(place, _)| place)
+    }
+
+    /// No target may be asked now: the fault of the one that is back soonest.
+    fn all_unavailable(&self, failed: Vec<Failed>) -> Ended {
+        let world = &self.core.world;
+        let told = self.soonest.and_then(|(place, why)| Some((self.targets.get(place)?, why)));
+        let fault = told.map_or_else(
+            || Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable")),
+            |(target, why)| why.fault(world, target),
+        );
+        let until = told.and_then(|(target, why)| why.told_until(target));
+        let untried = failed.is_empty();
+        Ended { fault, failed, until, untried }
+    }
+}

@@ -1,0 +1,77 @@
+//! Tells the journal that a request was answered although something had failed: by another target, or after a retry; and that a resumed stream
+//! ended because the next answer differs.
+//!
+//! A request that saw failures is told each time, like the failures themselves. Where the first target is known to be unavailable, every
+//! request is answered by the next one for as long as that lasts: then one entry in a while tells how many there were. It costs one load for
+//! everybody else, and nobody waits.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use koboshi::call::Failed;
+use koboshi_store::What;
+use serde_json::json;
+
+use crate::route::target::Target;
+use crate::shared::story::Story;
+use crate::shared::world::World;
+
+/// While the first target is passed over, a target is told of once in this time.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// The target at this place of the chain has answered.
+pub(crate) fn note(world: &World, story: &Story, targets: &[Arc<Target>], place: usize, failed: &[Failed]) {
+    let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
+    let (now, attempts) = (world.now(), story.attempts.get());
+    let since_last = if failed.is_empty() {
+        let Some(more) = target.rescued.may_tell(now, TELL_EVERY) else { return };
+        more
+    } else {
+        0
+    };
+    let after = u64::try_from(now.since(story.began).as_millis()).unwrap_or(u64::MAX);
+    let mut text = format!("{} answered", target.name);
+    if place > 0 {
+        let _ = write!(text, " as the {} target", ordinal(place));
+    }
+    let _ = write!(text, " after {after} ms");
+    if failed.is_empty() {
+        let _ = write!(text, "; {} was not asked", first.name);
+    } else {
+        let kinds: Vec<String> = failed
+            .iter()
+            .filter_map(|one| Some(format!("{} {}", targets.get(one.target)?.name, one.fault.kind.name())))
+            .collect();
+        let _ = write!(text, " and {attempts} attempts (before it: {})", kinds.join(", "));
+    }
+    if since_last > 0 {
+        let _ = write!(text, "; {since_last} more requests like this since the last entry");
+    }
+    let data = json!({
+        "target": &*target.name,
+        "first": &*first.name,
+        "place": place + 1,
+        "attempts": attempts,
+        "after_ms": after,
+        "more": since_last,
+        "request": &*story.id,
+    });
+    world.note(What::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
+}
+
+/// After a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
+pub(crate) fn note_differs(world: &World, story: &Story, target: &Target) {
+    let text = format!(
+        "{}: its answer differs from the text that the client has; the stream ended with an error",
+        target.name
+    );
+    let data = json!({"target": &*target.name, "request": &*story.id});
+    world.note(What::Remedy, "differs", target.scopes.target.as_ref(), text, data);
+}
+
+/// The place of a target in words.
+fn ordinal(place: usize) -> String {
+    let words = ["first", "second", "third", "fourth", "fifth", "sixth"];
+    words.get(place).map_or_else(|| format!("{}th", place + 1), |word| (*word).to_owned())
+}

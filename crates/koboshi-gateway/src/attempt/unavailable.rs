@@ -1,0 +1,176 @@
+//! Why a target is not asked now, and the fault that a client is told for it.
+//!
+//! The second error is the first one: whoever comes while a target is in cooldown, absent, held by a limit or behind an open breaker is told the
+//! fault that put it there, with the same kind, status and sentence. Looking is done for every request that passes such a target over, so it
+//! copies nothing; the fault itself is only put together when the request ends without an answer.
+//!
+//! What a provider stated is shared through the store and outlives a restart. The fault behind a limit or an open breaker is kept by this process
+//! alone: another process that obeys the same limit knows only that it is a rate limit, and one that obeys a breaker of before its start
+//! says `cooling_down`, because no cause is known.
+
+use jiff::{SignedDuration, Timestamp};
+use koboshi::breaker::Mode;
+use koboshi::cooldown::{Cause, Rest, Standing};
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::gate::{Held, Limit};
+use koboshi::time::Moment;
+
+use crate::route::target::Target;
+use crate::shared::world::World;
+
+/// Where a fault says that it comes from when it is told again.
+const RULE: &str = "gateway.unavailable";
+
+/// How far two clocks may be apart that tell of the same time.
+const DRIFT: SignedDuration = SignedDuration::from_secs(1);
+
+/// A target that is not asked now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unavailable {
+    /// When it may be asked again; none where that does not happen by itself.
+    pub(crate) until: Option<Timestamp>,
+    reason: Reason,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The provider has no such model.
+    Absent,
+    /// A limit that was stated, or that is used up by what was sent.
+    Limit(Limit),
+    /// A cooldown that was stated or decided, or a parked key.
+    Cooldown,
+    /// Too many failures.
+    Breaker,
+}
+
+impl Unavailable {
+    /// Whether a target may not be asked, by anything but its breaker.
+    pub(crate) fn of(world: &World, target: &Target, now: Moment) -> Option<Self> {
+        // Whether a model is there after all is looked at once a minute, but nothing says that it ever will be.
+        if target.is_absent(now) {
+            return Some(Self { until: None, reason: Reason::Absent });
+        }
+        match target.gate.check(now) {
+            Err(held) => Some(Self::held(world, held, now)),
+            Ok(()) => Self::cooling(world, target),
+        }
+    }
+
+    /// Its gate is closed.
+    pub(crate) fn held(world: &World, held: Held, now: Moment) -> Self {
+        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+        Self { until, reason: Reason::Limit(held.reason) }
+    }
+
+    /// Whether a target is in cooldown.
+    pub(crate) fn cooling(world: &World, target: &Target) -> Option<Self> {
+        if !world.ledger.has_cooldowns() {
+            return None;
+        }
+        longest(world, target, |until, _| Self { until, reason: Reason::Cooldown })
+    }
+
+    /// Its breaker is open until then.
+    pub(crate) fn by_breaker(until: Option<Timestamp>) -> Self {
+        Self { until, reason: Reason::Breaker }
+    }
+
+    /// Whether it comes back before the other one does.
+    pub(crate) fn is_sooner_than(&self, other: &Self) -> bool {
+        match (self.until, other.until) {
+            (Some(own), Some(others)) => own < others,
+            (own, others) => own.is_some() && others.is_none(),
+        }
+    }
+
+    /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
+    /// is told as it was stated, so that every error names the same time.
+    pub(crate) fn told_until(&self, target: &Target) -> Option<Timestamp> {
+        let until = self.until?;
+        let stated = match self.reason {
+            Reason::Limit(_) => target.causes.limit_ends(),
+            _ => None,
+        };
+        let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
+        Some(stated.filter(is_same).unwrap_or(until))
+    }
+
+    /// The fault that a client is told.
+    pub(crate) fn fault(self, world: &World, target: &Target) -> Box<Fault> {
+        match self.reason {
+            Reason::Absent => target.causes.absent().unwrap_or_else(|| of(Kind::ModelNotFound, None)),
+            Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
+            Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
+            Reason::Cooldown => longest(world, target, |_, rest| behind(rest)).unwrap_or_else(unknown),
+            Reason::Breaker => {
+                if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
+                    return by_operator("");
+                }
+                target.causes.failing().unwrap_or_else(unknown)
+            }
+        }
+    }
+}
+
+/// The cooldown that keeps a target away for longest: a parked one before all.
+fn longest<T>(
+    world: &World,
+    target: &Target,
+    mut seen: impl FnMut(Option<Timestamp>, &Rest) -> T,
+) -> Option<T> {
+    let wall = world.wall();
+    let mut longest: Option<(Timestamp, T)> = None;
+    for key in target.scopes.resting() {
+        let Some(cooldown) = world.ledger.cooldown(key) else { continue };
+        match cooldown.standing(wall) {
+            Standing::Parked(rest) => return Some(seen(None, rest)),
+            Standing::Cooling { rest, until } if longest.as_ref().is_none_or(|(known, _)| *known < until) => {
+                longest = Some((until, seen(Some(until), rest)));
+            }
+            _ => {}
+        }
+    }
+    longest.map(|(_, seen)| seen)
+}
+
+/// The fault behind a cooldown.
+fn behind(rest: &Rest) -> Box<Fault> {
+    match rest.cause.or_else(|| Cause::of_class(rest.class)) {
+        Some(cause) => Box::new(cause.fault(RULE, &rest.detail)),
+        None => by_operator(&rest.detail),
+    }
+}
+
+fn by_operator(reason: &str) -> Box<Fault> {
+    let mut fault = of(Kind::CoolingDown, Some(Sub::Operator));
+    reason.clone_into(&mut fault.detail);
+    fault
+}
+
+fn unknown() -> Box<Fault> {
+    of(Kind::CoolingDown, None)
+}
+
+fn of(kind: Kind, sub: Option<Sub>) -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(kind, RULE));
+    fault.sub = sub;
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn until(second: i64) -> Unavailable {
+        Unavailable { until: Timestamp::from_second(second).ok(), reason: Reason::Cooldown }
+    }
+
+    #[test]
+    fn what_does_not_come_back_by_itself_is_told_last() {
+        let never = Unavailable { until: None, reason: Reason::Absent };
+        assert!(until(1).is_sooner_than(&until(2)) && !until(2).is_sooner_than(&until(1)));
+        assert!(until(2).is_sooner_than(&never) && !never.is_sooner_than(&until(2)));
+        assert!(!never.is_sooner_than(&never), "of two the first in the chain is told");
+    }
+}

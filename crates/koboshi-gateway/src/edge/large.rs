@@ -1,0 +1,122 @@
+//! Requests with large bodies are served by cores of their own.
+//!
+//! A request is read and translated in one go, and 30 MB take a second of it: all other clients of that core would wait. So a request with a large
+//! body goes to another core as a whole, where it is one future like every other, and what it says comes back through a channel
+//! with one place: the client's slowness still reaches the upstream. The connection stays where it is, and a client that goes away closes the
+//! channel. These cores have a lower priority than the others, so that small requests also go first where processors are few.
+//!
+//! What waits to be read is bounded in bytes; beyond that a request is refused and may be sent again a moment later.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use koboshi_wire::http1::Heading;
+use tokio::sync::{mpsc, watch};
+
+use super::door::Door;
+use super::serve_on;
+use crate::http::flow::{Flow, Tap};
+use crate::reply::Told;
+use crate::reply::refusal::Refusal;
+use crate::reply::say::say;
+use crate::request::talk::{self, Intake, Opened};
+use crate::shared::core::Core;
+use crate::shared::large::{Large, Place};
+
+/// A body above this is large.
+pub(crate) const LARGE: usize = 1024 * 1024;
+
+/// A request for another core.
+struct Request {
+    intake: Intake,
+    door: Door,
+    tell: mpsc::Sender<Said>,
+    place: Place,
+}
+
+/// What is said to the client.
+enum Said {
+    /// A head; pieces follow.
+    Head(Heading),
+    Piece(Bytes),
+    /// A head and all of the body.
+    Whole(Heading, Bytes),
+}
+
+/// What answers a request with a large body.
+pub(crate) fn serve(core: &Rc<Core>, large: &Large, intake: Intake, door: Door, open: Opened) -> Flow {
+    let told = |refusal: Refusal, intake: &Intake| refusal.told(&core.world, &intake.plan, &intake.story);
+    let Some(place) = large.place(intake.body.len()) else {
+        return say(told(Refusal::busy(), &intake));
+    };
+    let stopping = told(Refusal::stopping(), &intake);
+    let (tell, said) = mpsc::channel(1);
+    let request = Request { intake, door, tell, place };
+    large.give(Box::new(move |core, end| Box::pin(work(core, request, end))));
+    let core = Rc::clone(core);
+    Flow::of(move |tap| async move {
+        let _open = open;
+        pass_on(&core, said, &tap, stopping).await;
+    })
+}
+
+/// Passes on what the other core says. It is the other core that tells the client when the drain time is over, except where nothing was said yet:
+/// it may be busy with the body of somebody else.
+async fn pass_on(core: &Core, mut said: mpsc::Receiver<Said>, tap: &Tap, stopping: Told) {
+    let Some(first) = core.until_end(pin!(said.recv())).await else {
+        return talk::send_error(core, tap, stopping).await;
+    };
+    let mut next = first;
+    while let Some(said_now) = next {
+        match said_now {
+            Said::Head(heading) => tap.head(heading),
+            Said::Piece(piece) => tap.send(piece).await,
+            Said::Whole(heading, body) => {
+                tap.head(heading);
+                return tap.send(body).await;
+            }
+        }
+        next = said.recv().await;
+    }
+}
+
+/// Serves one request until all was said or the client is gone.
+async fn work(core: Rc<Core>, job: Request, mut end: watch::Receiver<bool>) {
+    let Request { intake, door, tell, place } = job;
+    let flow = serve_on(Rc::clone(&core), intake, door, None);
+    let (mut told, mut gone) = (pin!(tell_all(flow, &tell)), pin!(tell.closed()));
+    let (mut ended, mut place) = (pin!(end.wait_for(|end| *end)), Some(place));
+    poll_fn(|context| {
+        // Whoever serves a request looks at this when it is woken.
+        if !core.lines.are_ending() && ended.as_mut().poll(context).is_ready() {
+            core.lines.end();
+        }
+        if gone.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        let done = told.as_mut().poll(context);
+        // It was read, and is on its way: others have their turn.
+        place = None;
+        done
+    })
+    .await;
+}
+
+async fn tell_all(mut flow: Flow, tell: &mpsc::Sender<Said>) {
+    let heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
+    if flow.length().is_some() {
+        let body = poll_fn(|context| flow.poll_piece(context)).await.unwrap_or_default();
+        let _ = tell.send(Said::Whole(heading, body)).await;
+        return;
+    }
+    let mut next = Some(Said::Head(heading));
+    while let Some(said) = next {
+        if tell.send(said).await.is_err() {
+            return;
+        }
+        next = poll_fn(|context| flow.poll_piece(context)).await.map(Said::Piece);
+    }
+}

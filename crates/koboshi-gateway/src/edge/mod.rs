@@ -1,0 +1,338 @@
+//! Where requests come in: who may call, what may be asked, how large and how slow it may be.
+//!
+//! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
+
+pub(crate) mod door;
+pub(crate) mod large;
+pub(crate) mod page;
+pub(crate) mod root;
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_ENCODING;
+use koboshi::gate::Tenant;
+use koboshi_wire::chat::models;
+use koboshi_wire::http1::head::Head;
+use koboshi_wire::{Dialect, gemini, messages};
+use serde_json::json;
+
+use crate::edge::door::{Door, called, door, model_in, wants_list};
+use crate::edge::large::LARGE;
+use crate::http::exchange::{Request, Response};
+use crate::http::flow::Flow;
+use crate::reply::endpoints::Vendor;
+use crate::reply::refusal::Refusal;
+use crate::reply::say::{say, say_bytes, say_json};
+use crate::reply::{self};
+use crate::request::body::{is_json, read_body};
+use crate::request::count;
+use crate::request::embeddings;
+use crate::request::talk::{self, Intake, Opened};
+use crate::route::answers::Hints;
+use crate::route::auth::{Caller, borrowed_tenant};
+use crate::route::plan::{Backing, Plan};
+use crate::shared::core::Core;
+use crate::shared::disclosure::Disclosure;
+use crate::shared::locality;
+use crate::shared::program::Program;
+use crate::shared::story::{RequestId, Story, client_deadline, language, own_id};
+use crate::shared::trace::Trace;
+use crate::shared::world::store_error;
+use koboshi_wire::http1::{Fields, Heading};
+
+/// What a request comes to: nothing of the request itself is needed any more.
+pub(crate) struct Taken {
+    flow: Flow,
+    /// The page that asks, where it may.
+    page: Option<String>,
+}
+
+/// Takes a request: it is read, and what answers it is there.
+///
+/// The request is looked at where it is: what is handed on from one function to the next is copied each time.
+pub(crate) async fn take(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Taken {
+    let plan = core.world.plan();
+    let page = page::allowed(&plan, &request.head.fields);
+    let stranger = page::check(&plan, &request.head, page.is_some());
+    let flow = answer(core, plan, peer, request, stranger).await;
+    Taken { flow, page }
+}
+
+impl Taken {
+    /// The answer, as soon as it has a head.
+    pub(crate) async fn begun(self) -> Response {
+        let Self { mut flow, page } = self;
+        let mut heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
+        if let Some(page) = page {
+            page::admit(&mut heading.lines, &page);
+        }
+        Response { heading, flow }
+    }
+}
+
+async fn answer(
+    core: &Rc<Core>,
+    plan: Arc<Plan>,
+    peer: SocketAddr,
+    request: &Request,
+    stranger: Option<Refusal>,
+) -> Flow {
+    let door = door(&request.head.method, request.head.path(), &request.head.fields);
+    let mut story = story(core, &plan, &request.head.fields);
+    story.is_local = locality::is_local(peer, &request.head.fields);
+    let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
+    story.dialect = match door {
+        // In the envelope of the client that asks.
+        Door::Nothing | Door::WrongMethod(_) => vendor().map_or(Dialect::Chat, Vendor::dialect),
+        _ => door.dialect(),
+    };
+    story.list = wants_list(door, &request.head);
+    if story.dialect != Dialect::Chat {
+        story.program = Program::of(&request.head.fields);
+    }
+    let open = Opened::on(core);
+    let (method, path) = (request.head.method.as_str(), request.head.path());
+    let refused = stranger.or_else(|| match door {
+        Door::Nothing => Some(Refusal::path(method, path, vendor())),
+        Door::WrongMethod(allow) => Some(Refusal::method(method, path, allow)),
+        _ => None,
+    });
+    if let Some(refused) = refused {
+        return say(refused.told(&core.world, &plan, &story));
+    }
+    match door {
+        Door::Root => root::answer(core, &story, &request.head.fields),
+        Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
+        Door::Ready => {
+            let is_trusted = locality::may_see_metrics(&plan, peer, &request.head.fields);
+            ready(core, &story, is_trusted)
+        }
+        Door::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
+            say(Refusal::metrics().told(&core.world, &plan, &story))
+        }
+        Door::Metrics => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let heading = reply::head(200, kind, &story, &Disclosure::default());
+            Flow::at_once(heading, core.world.metrics().into())
+        }
+        // What is rarely asked for is kept apart: every request would carry the room for it.
+        Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,
+        Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
+            match let_in(core, &plan, &mut story, door, request) {
+                Ok(Admitted { own_key, hints, named }) => {
+                    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+                    let mut share = core.world.memory.share();
+                    let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
+                    let Some(read) = read else {
+                        return say(Refusal::stopping().told(&core.world, &plan, &story));
+                    };
+                    match read {
+                        Ok(body) => {
+                            let intake = Intake { story, plan, body, own_key, hints, named, _memory: share };
+                            match &core.large {
+                                Some(large) if intake.body.len() > LARGE => {
+                                    large::serve(core, large, intake, door, open)
+                                }
+                                _ => serve_on(Rc::clone(core), intake, door, Some(open)),
+                            }
+                        }
+                        Err(unread) => say(Refusal::unread(unread, most).told(&core.world, &plan, &story)),
+                    }
+                }
+                Err(flow) => flow,
+            }
+        }
+        Door::Preflight => Flow::at_once(page::preflight(&request.head.fields), Bytes::new()),
+        Door::WrongMethod(_) | Door::Nothing => say_json(&story, 404, &json!({})),
+    }
+}
+
+/// What the head of a request says about how it is served.
+struct Admitted {
+    own_key: Option<HeaderValue>,
+    hints: Hints,
+    named: Option<(String, bool)>,
+}
+
+/// Whether a request may come in, as its head says; else what it is answered at once.
+fn let_in(
+    core: &Core,
+    plan: &Plan,
+    story: &mut Story,
+    door: Door,
+    request: &Request,
+) -> Result<Admitted, Flow> {
+    let refuse = |story: &Story, refusal: Refusal| say(refusal.told(&core.world, plan, story));
+    let head = &request.head;
+    let mut own_key = None;
+    match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
+        Caller::Tenant(tenant) => {
+            story.tenant = tenant;
+            if plan.config.serve.passthrough && !plan.keys.are_needed() {
+                own_key = vendor_key(head);
+            }
+        }
+        Caller::Stranger if plan.config.serve.passthrough => {
+            own_key = vendor_key(head);
+            // A key that cannot stand in a header would leave the gateway's own to be used.
+            if own_key.is_none() {
+                return Err(refuse(story, Refusal::key_unknown()));
+            }
+        }
+        Caller::Nobody => return Err(refuse(story, Refusal::key_missing())),
+        Caller::Stranger => return Err(refuse(story, Refusal::key_unknown())),
+    }
+    if let Some((_, tenant)) = &own_key {
+        story.tenant = tenant.clone();
+    }
+    let own_key = own_key.map(|(key, _)| key);
+    if let Door::Models(dialect) | Door::Model(dialect) = door {
+        let one = matches!(door, Door::Model(_)).then(|| model_in(head.path())).flatten();
+        return Err(match listed(plan, dialect, one.as_deref()) {
+            Some(body) => say_bytes(story, 200, body),
+            None => refuse(story, Refusal::model(plan, one.as_deref().unwrap_or_default())),
+        });
+    }
+    story.trace = core.world.trace(&head.fields, story, door.operation());
+    if !is_json(&head.fields) {
+        return Err(refuse(story, Refusal::content_type()));
+    }
+    if let Some(encoding) = content_encoding(&head.fields) {
+        return Err(refuse(story, Refusal::content_encoding(encoding)));
+    }
+    if client_deadline(&head.fields).is_err() {
+        return Err(refuse(story, Refusal::deadline()));
+    }
+    let named = called(head.path());
+    if door.dialect() == Dialect::Gemini && named.is_none() {
+        return Err(refuse(story, Refusal::no_model_in_path()));
+    }
+    let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
+    Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
+}
+
+/// What answers a request that was let in. A large one is counted where its connection is.
+pub(crate) fn serve_on(core: Rc<Core>, intake: Intake, door: Door, open: Option<Opened>) -> Flow {
+    Flow::of(move |tap| async move {
+        let _open = open;
+        let served = match door {
+            Door::Embeddings => {
+                core.until_end(Box::pin(embeddings::serve(&core, &intake, &tap)).as_mut()).await
+            }
+            Door::Count(_) => core.until_end(Box::pin(count::serve(&core, &intake, &tap)).as_mut()).await,
+            _ => {
+                talk::serve(&core, &intake, &tap).await;
+                Some(())
+            }
+        };
+        if served.is_none() && !tap.has_begun() {
+            let told = Refusal::stopping().told(&core.world, &intake.plan, &intake.story);
+            Box::pin(talk::send_error(&core, &tap, told)).await;
+        }
+        // A client that goes away never comes here.
+        intake.story.trace.finish();
+    })
+}
+
+fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
+    let world = &core.world;
+    let (began, wall) = (world.now(), world.wall());
+    let most = plan.config.serve.deadline;
+    // One that cannot be read is refused where the request is let in.
+    let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < most);
+    Story {
+        id: RequestId::of_client(headers).unwrap_or_else(own_id),
+        tenant: plan.keys.local(),
+        lang: language(headers, plan.config.language),
+        began,
+        wall,
+        deadline: began.after(asked.unwrap_or(most)),
+        is_clients_deadline: asked.is_some(),
+        trace: Trace::default(),
+        dialect: Dialect::Chat,
+        program: Program::default(),
+        is_local: false,
+        list: false,
+        betas: crate::shared::story::betas(headers),
+        sends: crate::http::upstream::Sends::default(),
+        attempts: std::cell::Cell::default(),
+    }
+}
+
+/// Google's clients may send their key in the address.
+fn key_in_query(head: &Head) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(head.query().as_bytes());
+    pairs.find(|(name, _)| name == "key").map(|(_, key)| key.into_owned()).filter(|key| !key.is_empty())
+}
+
+/// The models that can be asked for, or one of them, as the dialect lists them.
+fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
+    let names = plan.listed_models();
+    if let Some(one) = one {
+        // One that a wildcard leads to is not in the list, and can be asked for.
+        plan.route(one)?;
+        return Some(match dialect {
+            Dialect::Gemini => gemini::models::one(one),
+            Dialect::Messages => messages::models::one(one).into(),
+            _ => models::one(one).into(),
+        });
+    }
+    let names = names.iter().map(String::as_str);
+    Some(match dialect {
+        Dialect::Gemini => gemini::models::list(names),
+        Dialect::Messages => messages::models::list(names).into(),
+        _ => models::list(names).into(),
+    })
+}
+
+/// How the body is compressed, if it is.
+fn content_encoding(headers: &Fields) -> Option<&str> {
+    let encoding = headers.get(CONTENT_ENCODING)?;
+    let encoding = std::str::from_utf8(encoding).unwrap_or("?").trim();
+    Some(encoding).filter(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
+}
+
+/// The client's own key, as its vendor wants it, and the tenant that it makes of the client.
+fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
+    let in_query = key_in_query(head);
+    let key = crate::route::auth::presented(&head.fields).or(in_query.as_deref())?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
+    value.set_sensitive(true);
+    Some((value, borrowed_tenant(key)))
+}
+
+/// Whether requests can be answered; who is trusted is told more, and if not why.
+fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
+    let health = core.world.ledger.health();
+    let backing = core.world.plan().backing();
+    let why = match backing {
+        _ if !health.loaded => Some("store"),
+        Backing::Nothing => Some("no-provider"),
+        _ => None,
+    };
+    let status = if why.is_none() { 200 } else { 503 };
+    if !is_trusted {
+        return say_json(story, status, &json!({"ready": why.is_none()}));
+    }
+    let mut body = json!({
+        "ready": why.is_none(),
+        "store": {"connected": health.connected, "journal_dropped": health.journal_dropped},
+        "simulated": backing != Backing::Providers,
+        "demo": backing == Backing::Demo,
+    });
+    if let (Some(error), Some(store)) = (store_error(&health), body.pointer_mut("/store")) {
+        store["error"] = error.into();
+    }
+    if let (Some(why), Some(body)) = (why, body.as_object_mut()) {
+        let text = |part: &str| core.world.phrases.text(story.lang, &format!("ready-{why}.{part}"), &[]);
+        body.insert("reason".to_owned(), why.replace('-', "_").into());
+        body.insert("message".to_owned(), text("message").into());
+        body.insert("suggestion".to_owned(), text("suggestion").into());
+    }
+    say_json(story, status, &body)
+}

@@ -1,0 +1,138 @@
+//! Reads the body of a request, up to a size and a time.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::io::AsyncReadExt;
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use crate::http::line::Line;
+use crate::http::memory::Share;
+use koboshi_wire::http1::chunks::Chunks;
+use koboshi_wire::http1::head::Coming;
+
+/// Room is made for so much at a time: what is announced may never come.
+const STEP: usize = 256 * 1024;
+
+/// After so much of a body others have their turn, also where more is at hand.
+const TURN: usize = 256 * 1024;
+
+/// Why a body could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Large,
+    Slow,
+    Broken,
+    /// The bodies of all requests would take more memory than they may.
+    NoMemory,
+}
+
+/// How large a body may be: by itself, and together with all others.
+pub(crate) struct Room<'r> {
+    pub(crate) max_bytes: usize,
+    pub(crate) memory: u64,
+    pub(crate) share: &'r mut Share,
+}
+
+impl Room<'_> {
+    fn fits(&mut self, bytes: usize) -> Result<(), Unread> {
+        if self.share.fit(bytes, self.memory) { Ok(()) } else { Err(Unread::NoMemory) }
+    }
+}
+
+/// The body of the request that came on this line last, if it is there in time and not larger than that. A body that is not read to its end
+/// spoils the line for another request.
+pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Result<Bytes, Unread> {
+    let coming = line.coming();
+    line.spoil();
+    let whole = match coming {
+        Coming::Nothing => Bytes::new(),
+        Coming::Spoiled => return Err(Unread::Broken),
+        Coming::Length(length) => {
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|length| *length <= room.max_bytes)
+                .ok_or(Unread::Large)?;
+            // Before it is read: what is announced may all come.
+            room.fits(length)?;
+            match line.take(length) {
+                Some(whole) => whole,
+                // On the heap: nearly every body is there with its head.
+                None => Box::pin(in_time(line, time, of_length(line, length))).await?,
+            }
+        }
+        Coming::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
+    };
+    line.has_read_body();
+    Ok(whole)
+}
+
+async fn in_time(
+    line: &Line,
+    time: Duration,
+    body: impl Future<Output = Result<Bytes, Unread>>,
+) -> Result<Bytes, Unread> {
+    line.go_on();
+    timeout(time, body).await.unwrap_or(Err(Unread::Slow))
+}
+
+async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
+    let mut whole = line.take_all();
+    let mut turn = TURN;
+    while whole.len() < length {
+        let left = length - whole.len();
+        whole.reserve(left.min(STEP));
+        let read = poll_fn(|context| poll_read(line, &mut whole, left, context)).await;
+        if read.map_err(|_| Unread::Broken)? == 0 {
+            return Err(Unread::Broken);
+        }
+        if whole.len() > turn {
+            turn = whole.len() + TURN;
+            yield_now().await;
+        }
+    }
+    Ok(whole.freeze())
+}
+
+async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
+    let most = room.max_bytes;
+    let (mut chunks, mut from, mut whole) = (Chunks::default(), line.take_all(), BytesMut::new());
+    loop {
+        // One more than allowed, to see that it is too much.
+        let left = most.saturating_sub(whole.len()).saturating_add(1);
+        chunks.read(&mut from, &mut whole, left).map_err(|_| Unread::Broken)?;
+        if whole.len() > most {
+            return Err(Unread::Large);
+        }
+        room.fits(whole.len())?;
+        if chunks.is_done() {
+            line.put_back(from);
+            return Ok(whole.freeze());
+        }
+        if from.is_empty() {
+            from.reserve(16 * 1024);
+            let read = poll_fn(|context| poll_read(line, &mut from, 16 * 1024, context)).await;
+            if read.map_err(|_| Unread::Broken)? == 0 {
+                return Err(Unread::Broken);
+            }
+        }
+    }
+}
+
+/// Reads some bytes, at most so many.
+fn poll_read(
+    line: &Line,
+    into: &mut BytesMut,
+    most: usize,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut into = into.limit(most);
+    let mut stream = line.stream();
+    let read = ready!(pin!(stream.read_buf(&mut into)).poll(context));
+    Poll::Ready(read)
+}

@@ -1,0 +1,170 @@
+//! The body of an upstream's answer, from a socket or from the built-in provider, in blocks of bytes.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use koboshi::fault::Fault;
+use koboshi_sim::{Beats, End};
+use tokio::time::{Sleep, sleep};
+
+use super::pool::Home;
+use super::shared::Stream;
+use super::trouble::{Stage, cut, fault_of};
+use crate::http::upstream::mark::StreamMark;
+
+/// The body of an answer.
+pub(crate) enum Body {
+    /// On a connection of its own; none when it was read to its end.
+    Link(Option<Box<Home>>),
+    /// On a connection that others share.
+    Stream {
+        incoming: Incoming,
+        /// Counts down when it is dropped.
+        _stream: Stream,
+        /// What was seen behind the blocks that were joined.
+        ahead: Option<Box<Next>>,
+    },
+    Sim(Box<Playing>),
+}
+
+/// A block; none when the answer has ended as HTTP wants it.
+type Next = Option<Result<Bytes, Box<Fault>>>;
+
+/// So much is joined.
+const MOST_JOINED: usize = 16 * 1024;
+
+/// What the built-in provider still has to say.
+pub(crate) struct Playing {
+    beats: Beats,
+    end: End,
+    /// Says in the frames of a stream that they are made up.
+    mark: Option<StreamMark>,
+    next: Option<Bytes>,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Body {
+    pub(super) fn of_link(home: Box<Home>) -> Self {
+        Self::Link(Some(home))
+    }
+
+    pub(super) fn of_stream(incoming: Incoming, stream: Stream) -> Self {
+        Self::Stream { incoming, _stream: stream, ahead: None }
+    }
+
+    pub(super) fn played(beats: Beats, end: End, mark: Option<StreamMark>) -> Self {
+        Self::Sim(Box::new(Playing { beats, end, mark, next: None, pause: None }))
+    }
+
+    /// The next block.
+    pub(crate) async fn next(&mut self) -> Next {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The next block together with those that have come behind it: passing on one costs less than passing on many.
+    pub(crate) async fn next_joined(&mut self) -> Next {
+        poll_fn(|context| self.poll_joined(context)).await
+    }
+
+    fn poll_joined(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+        let first = match ready!(self.poll_next(context)) {
+            // A connection of one's own gives all that has come.
+            Some(Ok(first)) if !matches!(self, Self::Link(_)) => first,
+            other => return Poll::Ready(other),
+        };
+        let mut joined = BytesMut::new();
+        while joined.len() < MOST_JOINED
+            && let Poll::Ready(next) = self.poll_next(context)
+        {
+            match (next, &mut *self) {
+                (Some(Ok(block)), _) => {
+                    if joined.is_empty() {
+                        joined.extend_from_slice(&first);
+                    }
+                    joined.extend_from_slice(&block);
+                }
+                (next, Self::Stream { ahead, .. }) => {
+                    *ahead = Some(Box::new(next));
+                    break;
+                }
+                (_, Self::Sim(_) | Self::Link(_)) => break,
+            }
+        }
+        Poll::Ready(Some(Ok(if joined.is_empty() { first } else { joined.freeze() })))
+    }
+
+    /// What [`Body::next`] gives, if that is there already: nobody needs to watch the clock then.
+    pub(crate) async fn at_hand(&mut self) -> Option<Next> {
+        poll_fn(|context| match self.poll_next(context) {
+            Poll::Ready(block) => Poll::Ready(Some(block)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+        match self {
+            Self::Link(home) => {
+                let Some(known) = home else { return Poll::Ready(None) };
+                Poll::Ready(match ready!(known.link.poll_block(context)) {
+                    Some(Ok(block)) => Some(Ok(block)),
+                    Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),
+                    None => {
+                        if let Some(home) = home.take() {
+                            home.give_back();
+                        }
+                        None
+                    }
+                })
+            }
+            Self::Stream { ahead, .. } if ahead.is_some() => Poll::Ready(ahead.take().and_then(|next| *next)),
+            Self::Stream { incoming, .. } => loop {
+                return Poll::Ready(match ready!(Pin::new(&mut *incoming).poll_frame(context)) {
+                    Some(Ok(frame)) => match frame.into_data() {
+                        Ok(block) if block.is_empty() => continue,
+                        Ok(block) => Some(Ok(block)),
+                        // Trailers say nothing to us.
+                        Err(_) => continue,
+                    },
+                    Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),
+                    None => None,
+                });
+            },
+            Self::Sim(playing) => playing.poll_next(context),
+        }
+    }
+}
+
+impl Playing {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Box<Fault>>>> {
+        loop {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(context));
+                self.pause = None;
+            }
+            if let Some(block) = self.next.take() {
+                return Poll::Ready(Some(Ok(block)));
+            }
+            match self.beats.next() {
+                Some(beat) => {
+                    self.next = Some(match &mut self.mark {
+                        Some(mark) => mark.add(beat.bytes),
+                        None => beat.bytes,
+                    });
+                    self.pause = (!beat.after.is_zero()).then(|| Box::pin(sleep(beat.after)));
+                }
+                None => {
+                    return match self.end {
+                        End::Clean => Poll::Ready(None),
+                        End::Cut => Poll::Ready(Some(Err(cut("the simulated provider cut the answer")))),
+                        _ => Poll::Pending,
+                    };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The way to the providers: one call that sends a request and returns the head of the answer.
+//!
+//! It knows sockets, TLS, proxies and the built-in provider, and nothing of faults beyond the way itself: what an answer
+//! means is the classifier's business, what to do about it the attempt's.
+
+pub(crate) mod interface;
+
+mod ask;
+mod body;
+mod connect;
+mod errand;
+mod link;
+pub(crate) mod mark;
+mod once;
+mod origin;
+mod peek;
+mod pool;
+mod race;
+mod sends;
+mod shared;
+pub(crate) mod sim;
+mod stale;
+pub(crate) mod trouble;
+mod trust;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, StatusCode};
+use hyper_util::client::proxy::matcher::Matcher;
+use koboshi::fault::Fault;
+use rustls::ClientConfig;
+
+pub(crate) use body::Body;
+pub(crate) use errand::Errand;
+pub(crate) use once::Once;
+pub(crate) use origin::{Origin, OriginError};
+pub(crate) use sends::Sends;
+pub(crate) use trust::{Trust, tls_config};
+
+use ask::Ask;
+pub(crate) use connect::Connector;
+use pool::Pool;
+
+use crate::http::upstream::interface::Interface;
+use koboshi_wire::http1::Fields;
+
+/// What we call ourselves.
+pub(crate) static OURSELVES: HeaderValue =
+    HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION")));
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// To a server, under this path.
+    Server(&'a Origin, &'a PathAndQuery),
+    /// To the built-in provider, with this model; perhaps because no other is known, and nobody has asked for it.
+    Sim {
+        model: &'a str,
+        stands_in: bool,
+        /// In the dialect that it is spoken to.
+        interface: Interface,
+        /// Gemini's dialect does not say it in the body.
+        streams: bool,
+    },
+}
+
+/// Writes down a header that it is told.
+pub(crate) type Writer<'w> = dyn FnMut(&HeaderName, &HeaderValue) + 'w;
+
+/// The head of an answer, and its body to come.
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) head: Fields,
+    pub(crate) body: Body,
+}
+
+/// A request to a provider.
+pub(crate) struct Post<'a> {
+    pub(crate) way: Way<'a>,
+    /// Tells the headers to whoever writes them down.
+    pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
+    pub(crate) body: &'a Bytes,
+    pub(crate) connect_limit: Duration,
+    /// Counts it, for the client's request that it belongs to.
+    pub(crate) sends: &'a Sends,
+    /// Told when it is sent again, because its connection was dead.
+    pub(crate) on_resend: &'a dyn Fn(),
+}
+
+/// The way to the providers, from one core.
+pub(crate) struct Upstream {
+    pool: Rc<Pool>,
+    sim: Arc<sim::Stage>,
+    errand: Rc<Errand>,
+}
+
+impl Upstream {
+    pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>, sim: Arc<sim::Stage>) -> Self {
+        let pool = Pool::new(Connector::new(tls, proxies));
+        let errand = Rc::new(Errand::new(Rc::clone(&pool)));
+        Self { pool, sim, errand }
+    }
+
+    /// For questions of our own.
+    pub(crate) fn errand(&self) -> &Rc<Errand> {
+        &self.errand
+    }
+
+    /// Lets go of connections that nobody has used for long.
+    pub(crate) fn tidy(&self) {
+        self.pool.tidy();
+    }
+
+    /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
+    pub(crate) async fn send(&self, post: &Post<'_>) -> Result<Answered, Box<Fault>> {
+        let (origin, path) = match post.way {
+            Way::Server(origin, path) => (origin, path),
+            Way::Sim { model, stands_in, interface, streams } => {
+                post.sends.begin();
+                // On the heap: every other request would carry the room for it.
+                return Box::pin(self.sim.play(model, stands_in, interface, streams, post.body)).await;
+            }
+        };
+        let &Post { headers, body, connect_limit, sends, on_resend, .. } = post;
+        self.pool.send(&Ask { origin, path, headers, body, connect_limit, sends, on_resend }).await
+    }
+}

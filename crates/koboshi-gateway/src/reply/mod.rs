@@ -1,0 +1,326 @@
+//! What the client is told besides the answer itself: heads, disclosure headers, errors in its dialect and language.
+//!
+//! What a provider said is handed on, redacted and bounded, where the client caused the fault or can mend it; for every other kind our own
+//! sentence says more. The whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
+//!
+//! Nobody is made to wait unasked: the SDKs retry twice by default and obey `retry-after`, so a wait is put into that header only where two of
+//! them are short. A longer one is told in the sentence and in the `koboshi` object, and the error is final.
+
+pub(crate) mod endpoints;
+pub(crate) mod refusal;
+pub(crate) mod say;
+pub(crate) mod sentence;
+pub(crate) mod simulated;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use jiff::Timestamp;
+use koboshi::call::Failed;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi_report::phrase::Lang;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::answer;
+use koboshi_wire::failure::Failure;
+use koboshi_wire::http1::Heading;
+use serde_json::{Value, json};
+
+use crate::attempt::journey::{Ended, Journey};
+use crate::observe::names;
+use crate::reply::refusal::Refusal;
+use crate::reply::sentence::{joined, sentences};
+use crate::route::plan::Plan;
+use crate::route::target::Target;
+use crate::shared::disclosure::Disclosure;
+use crate::shared::program::{Program, Reply, Situation};
+use crate::shared::story::Story;
+use crate::shared::world::World;
+
+/// The longest wait after which a library is told to retry: two of these are the most that its defaults make of it.
+const MAX_LIBRARY_WAIT: Duration = Duration::from_secs(5);
+/// The same for the agent programs, which show that they wait.
+const MAX_PROGRAM_WAIT: Duration = Duration::from_secs(60);
+
+impl Disclosure {
+    /// What went wrong so far.
+    pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
+        self.fault = journey.last_fault().or(self.fault);
+    }
+}
+
+/// The head of an answer.
+pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
+    story.trace.answers(status, facts);
+    let mut heading = Heading::of(status);
+    heading.add(CONTENT_TYPE, content);
+    heading.add(&names::REQUEST_ID, &*story.id);
+    if story.dialect == Dialect::Messages {
+        heading.add(&names::ANTHROPIC_REQUEST_ID, &*story.id);
+    }
+    heading.lines.extend(&facts.limits);
+    let attempts = story.attempts.get();
+    count(&mut heading, &names::ATTEMPTS, attempts);
+    if story.sends.count() != attempts {
+        count(&mut heading, &names::SENDS, story.sends.count());
+    }
+    let mut text = |name: &HeaderName, value: Option<&str>| {
+        if let Some(value) = value {
+            heading.add(name, value);
+        }
+    };
+    text(&names::TARGET, facts.target.as_deref());
+    text(&names::SIMULATED, facts.simulated.then_some("true"));
+    text(&names::DEGRADED, facts.degraded);
+    text(&names::CACHE, facts.hit.then_some("hit"));
+    text(&names::FAULT, facts.fault);
+    text(&names::GUARD, facts.guard.as_deref());
+    text(&names::TRANSLATED, facts.translated);
+    if let Some((before, after)) = facts.trimmed {
+        heading.add(&names::TRIMMED, format!("{before} to {after} tokens"));
+    }
+    if facts.reasks > 0 {
+        count(&mut heading, &names::REASK, facts.reasks);
+    }
+    if facts.repaired > 0 {
+        count(&mut heading, &names::REPAIRED, facts.repaired);
+    }
+    heading
+}
+
+/// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
+pub(crate) fn head_with(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
+    let mut heading = head(status, content, story, facts);
+    if status >= 400 {
+        heading.add(&names::SHOULD_RETRY, "false");
+    }
+    heading
+}
+
+/// Adds a count: nearly always a small one, which need not be written first.
+fn count(heading: &mut Heading, name: &HeaderName, count: u32) {
+    const SMALL: [&str; 4] = ["0", "1", "2", "3"];
+    match usize::try_from(count).ok().and_then(|count| SMALL.get(count)) {
+        Some(small) => heading.add(name, small),
+        None => heading.add(name, count.to_string()),
+    }
+}
+
+/// The head of a stream.
+pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Heading {
+    stream_head_with(200, story, facts)
+}
+
+/// The head of a stream of a prepared answer.
+pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Heading {
+    let content = if story.list { "application/json" } else { "text/event-stream" };
+    let mut heading = head_with(status, content, story, facts);
+    heading.add(CACHE_CONTROL, "no-cache");
+    // Proxies that buffer would hold the keep-alives back too.
+    heading.add(&names::BUFFERING, "no");
+    heading
+}
+
+/// An error, ready to be sent as a body or inside a stream.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    pub(crate) heading: Heading,
+    dialect: Dialect,
+    kind: Kind,
+    code: String,
+    message: String,
+    param: Option<String>,
+    request: String,
+    /// Seconds, as the body says them.
+    retry_after: Option<u64>,
+    resets_at: Option<i64>,
+    is_final: bool,
+    koboshi: Value,
+}
+
+impl Told {
+    /// What went wrong, for whoever writes it down.
+    pub(crate) fn failure(&self) -> Failure<'_> {
+        Failure {
+            kind: self.kind,
+            status: self.status,
+            message: &self.message,
+            code: Some(&self.code),
+            param: self.param.as_deref(),
+            request_id: Some(&self.request),
+            retry_after: self.retry_after,
+            resets_at: self.resets_at,
+            is_final: self.is_final,
+            koboshi: Some(&self.koboshi),
+        }
+    }
+
+    /// As the body of an answer.
+    pub(crate) fn body(&self) -> Bytes {
+        answer::error(self.dialect, &self.failure())
+    }
+}
+
+/// What is to be told when a journey brought no answer.
+pub(crate) fn tell(
+    world: &World,
+    plan: &Plan,
+    story: &Story,
+    targets: &[std::sync::Arc<Target>],
+    ended: &Ended,
+    facts: &Disclosure,
+) -> Told {
+    let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
+    let own_credential = !targets.iter().any(|target| target.is_borrowed);
+    let fault = &*ended.fault;
+    let status = status_of(fault, own_credential);
+    let until = ended.until.filter(|_| fault.advice.later).map(|until| (until, world.wall()));
+    let said = sentences(world, plan, story, fault, status, until);
+    let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
+    let words = Words {
+        sentence: &said.whole,
+        message: &said.message,
+        suggestion: &said.suggestion,
+        detail: said.detail.as_deref(),
+        param: lack.map(|lack| lack.at.as_str()),
+        user: said.user.as_deref(),
+    };
+    let mut facts = facts.clone();
+    facts.fault = Some(fault.kind.name());
+    let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
+    write(plan, story, &outcome, &words, &facts)
+}
+
+/// The error of a request that the gateway refused by itself.
+pub(crate) fn refusal(
+    plan: &Plan,
+    story: &Story,
+    refusal: &Refusal,
+    message: &str,
+    suggestion: &str,
+) -> Told {
+    let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
+    let until = retry_after.and_then(|after| Some((story.wall.checked_add(after).ok()?, story.wall)));
+    let fault = Fault::of(kind, "gateway.edge");
+    let sentence = joined(story.lang, [message, suggestion]);
+    let words =
+        Words { sentence: &sentence, message, suggestion, detail: None, param: param.as_deref(), user: None };
+    let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
+    let outcome = Outcome { fault: &fault, status, until, untried: true, trail: &[] };
+    write(plan, story, &outcome, &words, &facts)
+}
+
+struct Words<'a> {
+    /// What the dialect's message says.
+    sentence: &'a str,
+    /// What failed.
+    message: &'a str,
+    suggestion: &'a str,
+    /// What the other side said, where the client may know it.
+    detail: Option<&'a str>,
+    param: Option<&'a str>,
+    user: Option<&'a str>,
+}
+
+/// How a request ended that got no answer.
+struct Outcome<'a> {
+    fault: &'a Fault,
+    status: u16,
+    /// When another try may help, and what time it is now.
+    until: Option<(Timestamp, Timestamp)>,
+    /// No target was asked.
+    untried: bool,
+    trail: &'a [Value],
+}
+
+fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, facts: &Disclosure) -> Told {
+    let Outcome { fault, status, until, untried, trail } = *outcome;
+    let wait = until.map(|(until, now)| Duration::try_from(until.duration_since(now)).unwrap_or_default());
+    let seconds = wait.map(|wait| wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)));
+    let mut koboshi = json!({
+        "errorCode": fault.kind.code(&plan.config.code_prefix),
+        "kind": fault.kind.name(),
+        "sub": fault.sub.map(Sub::name),
+        "message": words.message,
+        "suggestion": words.suggestion,
+        "detail": words.detail,
+        "userMessage": words.user,
+        "retryable": fault.advice.later,
+        "retryAfterSeconds": seconds,
+        "attempts": trail,
+        "requestId": &*story.id,
+        "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
+    });
+    if let Some(koboshi) = koboshi.as_object_mut().filter(|_| !facts.lacks.is_empty()) {
+        koboshi.insert("lacks".to_owned(), json!(&facts.lacks));
+    }
+    let max_wait = if story.program == Program::Other { MAX_LIBRARY_WAIT } else { MAX_PROGRAM_WAIT };
+    let again = untried && wait.is_some_and(|wait| wait <= max_wait);
+    let situation = Situation { kind: fault.kind, passes: fault.advice.later, again, untried };
+    let short = wait.is_some_and(|wait| wait <= MAX_LIBRARY_WAIT);
+    let usual =
+        Reply { status, header: seconds.filter(|_| short || story.program != Program::Other), body: seconds };
+    let reply = story.program.reply(story.dialect, usual, situation);
+    let mut heading = head(reply.status, "application/json", story, facts);
+    // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
+    heading.add(&names::SHOULD_RETRY, if again { "true" } else { "false" });
+    if let Some(seconds) = reply.header {
+        heading.add(RETRY_AFTER, seconds.to_string());
+    }
+    Told {
+        status: reply.status,
+        heading,
+        dialect: story.dialect,
+        kind: fault.kind,
+        code: fault.kind.name().to_owned(),
+        message: words.sentence.trim().to_owned(),
+        param: words.param.map(str::to_owned),
+        request: story.id.to_string(),
+        retry_after: reply.body,
+        resets_at: until.map(|(until, _)| until.as_second()),
+        is_final: !again,
+        koboshi,
+    }
+}
+
+/// One attempt for the trail: what and where, nothing that the other side said.
+fn tried(plan: &Plan, targets: &[std::sync::Arc<Target>], failed: &Failed) -> Value {
+    let fault = &failed.fault;
+    json!({
+        "target": targets.get(failed.target).map(|target| &*target.name),
+        "kind": fault.kind.name(),
+        "errorCode": fault.kind.code(&plan.config.code_prefix),
+        "status": fault.status,
+    })
+}
+
+/// The status towards the client. A dead credential of the gateway is not the client's: it would throw its own key away.
+fn status_of(fault: &Fault, own_credential: bool) -> u16 {
+    match fault.kind {
+        Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied if own_credential => 502,
+        kind => kind.row().http_status.unwrap_or(500),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi_wire::http1::Fields;
+
+    #[test]
+    fn limits_are_handed_on_once_and_only_those_of_the_last_answer() {
+        let mut facts = Disclosure::default();
+        let head = |pairs: &[(&'static str, &'static str)]| {
+            Fields::of(pairs.iter().map(|(name, value)| (*name, value.as_bytes())))
+        };
+        facts.limited(&head(&[("x-ratelimit-reset", "9s")]));
+        facts.limited(&head(&[
+            ("x-ratelimit-remaining-requests", "5"),
+            ("x-request-id", "theirs"),
+            ("x-ratelimit-remaining-requests", "5"),
+            ("anthropic-ratelimit-tokens-limit", "100"),
+        ]));
+        let said = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
+        assert_eq!(facts.limits.as_bytes(), said.as_bytes());
+    }
+}

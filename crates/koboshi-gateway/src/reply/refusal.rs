@@ -1,0 +1,482 @@
+//! Requests that the gateway refuses by itself: no provider was asked.
+//!
+//! Every reason has a message and a suggestion of its own in both languages (`refused-…` in the phrase files). The phrases of a fault's
+//! kind do not fit here: they speak of a provider and of what it said. A [`Refusal`] holds the reason and what is filled in; it becomes
+//! text only when the language and the dialect of the client are known. What it repeats of a request (a path, a name) is the client's own,
+//! bounded and redacted.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use http::header::ALLOW;
+use koboshi::fault::Kind;
+use koboshi::redact::Redactor;
+use koboshi_report::phrase::{Lang, Phrases};
+use koboshi_wire::{IntakeError, MAX_DEPTH};
+
+use crate::http::body::Unread;
+use crate::reply::endpoints::{self, Vendor};
+use crate::reply::{self, Told};
+use crate::route::plan::Plan;
+use crate::shared::story::Story;
+use crate::shared::world::World;
+
+/// The longest piece of a request that is repeated.
+const MAX_SHOWN: usize = 120;
+/// When a request may be sent again for which there is no room now, or whose gateway stops: another one may be there at once.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) kind: Kind,
+    pub(crate) status: u16,
+    /// The phrase: `refused-{reason}`.
+    reason: &'static str,
+    /// What the phrase fills in.
+    fills: Vec<(&'static str, Fill)>,
+    /// The field it is about.
+    pub(crate) param: Option<String>,
+    /// The methods that a path takes, where another one was used.
+    allow: Option<&'static str>,
+    /// After this it may be sent again.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// What a phrase fills in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fill {
+    /// This text, in every language.
+    Text(String),
+    /// Another phrase.
+    Phrase(String),
+    /// The endpoints for clients of this vendor; of all where it is not known.
+    Endpoints(Option<Vendor>),
+}
+
+impl Refusal {
+    const fn of(kind: Kind, status: u16, reason: &'static str) -> Self {
+        Self { kind, status, reason, fills: Vec::new(), param: None, allow: None, retry_after: None }
+    }
+
+    const fn bad(reason: &'static str) -> Self {
+        Self::of(Kind::InvalidRequest, 400, reason)
+    }
+
+    fn with(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.fills.push((name, Fill::Text(text.into())));
+        self
+    }
+
+    fn about(mut self, param: impl Into<String>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+
+    /// The same, about this field of the body.
+    fn field(self, field: impl Into<String>) -> Self {
+        let field = field.into();
+        self.with("field", field.as_str()).about(field)
+    }
+
+    /// Nothing is served at this path.
+    pub(crate) fn path(method: &str, path: &str, vendor: Option<Vendor>) -> Self {
+        let asked = |reason| {
+            let refusal = Self::of(Kind::InvalidRequest, 404, reason);
+            refusal.with("method", shown(method)).with("path", shown(path))
+        };
+        match endpoints::without_doubled_version(path) {
+            Some(near) => asked("path-doubled").with("near", shown(&near)),
+            None => {
+                let mut refusal = asked("path");
+                refusal.fills.push(("served", Fill::Endpoints(vendor)));
+                refusal
+            }
+        }
+    }
+
+    /// Nothing is served at this path of the admin API.
+    pub(crate) fn admin_path(method: &str, path: &str) -> Self {
+        let refusal = Self::of(Kind::InvalidRequest, 404, "admin-path");
+        refusal.with("method", shown(method)).with("path", shown(path))
+    }
+
+    /// Something is served at this path, but not for this method.
+    pub(crate) fn method(method: &str, path: &str, allow: &'static str) -> Self {
+        let refusal = Self::of(Kind::InvalidRequest, 405, "method");
+        let refusal = refusal.with("method", shown(method)).with("path", shown(path)).with("allow", allow);
+        Self { allow: Some(allow), ..refusal }
+    }
+
+    /// The body is not declared as JSON.
+    pub(crate) const fn content_type() -> Self {
+        Self::of(Kind::InvalidRequest, 415, "content-type")
+    }
+
+    /// The header with the client's deadline cannot be read.
+    pub(crate) fn deadline() -> Self {
+        Self::bad("deadline").about("x-koboshi-deadline")
+    }
+
+    /// The path of Gemini's API names no model.
+    pub(crate) const fn no_model_in_path() -> Self {
+        Self::of(Kind::InvalidRequest, 404, "model-path")
+    }
+
+    /// A key is needed and none came.
+    pub(crate) const fn key_missing() -> Self {
+        Self::of(Kind::Unauthorized, 401, "key-missing")
+    }
+
+    /// The key is none of the gateway's.
+    pub(crate) const fn key_unknown() -> Self {
+        Self::of(Kind::Unauthorized, 401, "key-unknown")
+    }
+
+    /// The admin key is missing or wrong; or none is set and the caller is on another machine, or clients need keys.
+    pub(crate) const fn admin(is_key_set: bool, do_clients_need_keys: bool) -> Self {
+        let reason = match (is_key_set, do_clients_need_keys) {
+            (true, _) => "admin-key",
+            (false, true) => "admin-unset",
+            (false, false) => "admin-local",
+        };
+        Self::of(Kind::Unauthorized, 401, reason)
+    }
+
+    /// Metrics are not for everybody.
+    pub(crate) const fn metrics() -> Self {
+        Self::of(Kind::Unauthorized, 401, "metrics")
+    }
+
+    /// The request does not name one host, or names two.
+    pub(crate) const fn host_count() -> Self {
+        Self::bad("host-count")
+    }
+
+    /// The body is compressed.
+    pub(crate) fn content_encoding(encoding: &str) -> Self {
+        Self::of(Kind::InvalidRequest, 415, "content-encoding").with("encoding", shown(encoding))
+    }
+
+    /// Web pages of this origin may not call.
+    pub(crate) fn origin(origin: &str) -> Self {
+        Self::of(Kind::PermissionDenied, 403, "origin").with("origin", shown(origin))
+    }
+
+    /// The gateway is called by a name that is not one of its own.
+    pub(crate) fn host(host: &str) -> Self {
+        Self::of(Kind::PermissionDenied, 403, "host").with("host", shown(host))
+    }
+
+    /// No route and no provider leads to this model.
+    pub(crate) fn model(plan: &Plan, model: &str) -> Self {
+        let is_bare = plan.lacks_provider() && plan.config.routes.is_empty();
+        let reason = if is_bare { "no-provider" } else { "model" };
+        Self::of(Kind::ModelNotFound, 404, reason).with("model", shown(model)).about("model")
+    }
+
+    /// The body could not be read; it may have so many bytes.
+    pub(crate) fn unread(unread: Unread, max_bytes: usize) -> Self {
+        match unread {
+            Unread::Large => {
+                Self::of(Kind::MessageTooLarge, 413, "body-large").with("limit", size(max_bytes))
+            }
+            Unread::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
+            Unread::Broken => Self::bad("body-broken"),
+            Unread::NoMemory => {
+                Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "memory") }
+            }
+        }
+    }
+
+    /// The body is no request.
+    pub(crate) fn body(error: &IntakeError, body: &[u8]) -> Self {
+        let at = |reason, line: usize, column: usize| {
+            Self::bad(reason).with("line", line.to_string()).with("column", column.to_string())
+        };
+        match error {
+            IntakeError::Cut { .. } if body.trim_ascii().is_empty() => Self::bad("body-empty"),
+            IntakeError::Cut { line, column } => at("body-cut", *line, *column),
+            IntakeError::NotJson { line, column } => at("body-not-json", *line, *column),
+            IntakeError::NotUtf8 { at } => Self::bad("body-not-utf8").with("at", at.to_string()),
+            IntakeError::NotAnObject => Self::bad("body-not-object"),
+            IntakeError::TooDeep => Self::bad("body-too-deep").with("limit", MAX_DEPTH.to_string()),
+            IntakeError::Twice(field) => Self::bad("field-twice").field(shown(field)),
+            IntakeError::Missing(field) => Self::bad("field-missing").field(*field),
+            IntakeError::NoRole { .. } => Self::bad("field-missing").field(param(error)),
+            IntakeError::NotObject { .. } => Self::bad("item-type").field(param(error)),
+            IntakeError::WrongType { param, expected } => {
+                let mut refusal = Self::bad("field-type").field(*param);
+                refusal.fills.push(("expected", Fill::Phrase(format!("expected-{}", expected.name()))));
+                refusal
+            }
+            // The error is open for more; its own sentence is better than none.
+            _ => Self::bad("body").with("why", error.to_string()),
+        }
+    }
+
+    /// The body of an operator's request does not have the form of its path.
+    pub(crate) fn order(error: &serde_json::Error, body: &[u8]) -> Self {
+        let (line, column) = (error.line(), error.column());
+        match error.classify() {
+            serde_json::error::Category::Eof => Self::body(&IntakeError::Cut { line, column }, body),
+            serde_json::error::Category::Data => {
+                // Only the name is taken: the rest of the text is English.
+                let text = error.to_string();
+                let named = |start: &str| Some(text.strip_prefix(start)?.split_once('`')?.0.to_owned());
+                if let Some(field) = named("missing field `") {
+                    return Self::bad("field-missing").field(field);
+                }
+                if let Some(field) = named("unknown field `") {
+                    return Self::bad("field-unknown").field(shown(&field));
+                }
+                Self::bad("order")
+                    .with("line", line.to_string())
+                    .with("column", column.to_string())
+                    .about("body")
+            }
+            _ => Self::body(&IntakeError::NotJson { line, column }, body),
+        }
+    }
+
+    /// An operator's request is longer than any can be.
+    pub(crate) fn order_large(max_bytes: usize) -> Self {
+        Self::of(Kind::MessageTooLarge, 413, "order-large").with("limit", size(max_bytes))
+    }
+
+    /// No target has this name or key.
+    pub(crate) fn target(target: &str) -> Self {
+        let refusal = Self::of(Kind::InvalidRequest, 404, "target");
+        refusal.with("target", shown(target)).about("target")
+    }
+
+    /// This is not a key of what is known.
+    pub(crate) fn scope_key(key: &str) -> Self {
+        Self::bad("scope-key").with("key", shown(key)).about("key")
+    }
+
+    /// No target has this key; these are near.
+    pub(crate) fn scope_unknown(key: &str, near: &[String]) -> Self {
+        let reason = if near.is_empty() { "scope-unknown" } else { "scope-near" };
+        let refusal = Self::of(Kind::InvalidRequest, 404, reason).with("key", shown(key)).about("key");
+        if near.is_empty() { refusal } else { refusal.with("near", near.join(", ")) }
+    }
+
+    /// The time of a cooldown is missing or over.
+    pub(crate) fn until() -> Self {
+        Self::bad("until").about("until")
+    }
+
+    /// A parameter of the address that nobody knows.
+    pub(crate) fn query(name: &str, known: &str) -> Self {
+        Self::bad("query").with("field", shown(name)).with("known", known).about("query")
+    }
+
+    /// A parameter of the address that is none of the values it may have.
+    pub(crate) fn query_choice(name: &'static str, known: &str) -> Self {
+        Self::bad("query-choice").field(name).with("known", known)
+    }
+
+    /// A parameter of the address that must be a number up to this.
+    pub(crate) fn query_number(name: &'static str, limit: usize) -> Self {
+        Self::bad("query-number").field(name).with("limit", limit.to_string())
+    }
+
+    /// A parameter of the address that must be a time or a length of time.
+    pub(crate) fn query_time(name: &'static str) -> Self {
+        Self::bad("query-time").field(name)
+    }
+
+    /// Too many clients watch the feed.
+    pub(crate) const fn feed_full() -> Self {
+        Self::of(Kind::Overloaded, 503, "feed-full")
+    }
+
+    /// The store cannot be read now.
+    pub(crate) fn store(why: &str) -> Self {
+        Self::of(Kind::Unavailable, 503, "store").with("why", shown(why))
+    }
+
+    /// The gateway stops before the request could be answered.
+    pub(crate) fn stopping() -> Self {
+        Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Unavailable, 503, "stopping") }
+    }
+
+    /// Too many large bodies wait to be read.
+    pub(crate) fn busy() -> Self {
+        Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "busy") }
+    }
+
+    /// Something of ours went wrong.
+    pub(crate) const fn internal() -> Self {
+        Self::of(Kind::Internal, 500, "internal")
+    }
+
+    /// Its error for this client.
+    pub(crate) fn told(&self, world: &World, plan: &Plan, story: &Story) -> Told {
+        let (message, suggestion) = self.texts(&world.phrases, story.lang);
+        let mut told = reply::refusal(plan, story, self, &message, &suggestion);
+        if let Some(allow) = self.allow {
+            told.heading.add(ALLOW, allow);
+        }
+        told
+    }
+
+    /// The message and the suggestion.
+    fn texts(&self, phrases: &Phrases, lang: Lang) -> (String, String) {
+        let fills: Vec<(&str, String)> =
+            self.fills.iter().map(|(name, fill)| (*name, fill.text(phrases, lang))).collect();
+        let fills: Vec<(&str, &str)> = fills.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let part = |part: &str| {
+            let id = format!("refused-{}.{part}", self.reason);
+            phrases.text(lang, &id, &fills).unwrap_or(id)
+        };
+        (part("message"), part("suggestion"))
+    }
+}
+
+impl Fill {
+    fn text(&self, phrases: &Phrases, lang: Lang) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Phrase(id) => phrases.text(lang, id, &[]).unwrap_or_else(|| id.clone()),
+            Self::Endpoints(vendor) => endpoints::sentence(*vendor, lang),
+        }
+    }
+}
+
+fn param(error: &IntakeError) -> String {
+    error.param().unwrap_or_default().into_owned()
+}
+
+/// A piece of a request that may be repeated.
+fn shown(text: &str) -> String {
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    REDACTOR.excerpt(&plain, MAX_SHOWN)
+}
+
+/// A number of bytes as people read it.
+fn size(bytes: usize) -> String {
+    const STEP: usize = 1024;
+    match bytes {
+        _ if bytes > 0 && bytes.is_multiple_of(STEP * STEP) => format!("{} MiB", bytes / STEP / STEP),
+        _ if bytes > 0 && bytes.is_multiple_of(STEP) => format!("{} KiB", bytes / STEP),
+        _ => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Refusal> {
+        let order = |text: &str| {
+            #[derive(Debug, serde::Deserialize)]
+            #[serde(deny_unknown_fields)]
+            #[allow(dead_code, reason = "only its form is needed")]
+            struct Order {
+                target: String,
+            }
+            Refusal::order(&serde_json::from_str::<Order>(text).unwrap_err(), text.as_bytes())
+        };
+        let mut all = vec![
+            Refusal::path("POST", "/v1/images", None),
+            Refusal::path("GET", "/v1/messages/batches", Some(Vendor::Anthropic)),
+            Refusal::path("POST", "/v1/v1/messages", Some(Vendor::Anthropic)),
+            Refusal::method("GET", "/v1/messages", "POST"),
+            Refusal::content_type(),
+            Refusal::no_model_in_path(),
+            Refusal::key_missing(),
+            Refusal::key_unknown(),
+            Refusal::admin_path("GET", "/koboshi/ui"),
+            Refusal::admin(true, true),
+            Refusal::admin(false, true),
+            Refusal::admin(false, false),
+            Refusal::metrics(),
+            Refusal::stopping(),
+            Refusal::busy(),
+            Refusal::host_count(),
+            Refusal::content_encoding("gzip"),
+            Refusal::origin("https://evil.example"),
+            Refusal::host("evil.example"),
+            Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),
+            Refusal::of(Kind::ModelNotFound, 404, "no-provider").with("model", "gpt"),
+            Refusal::unread(Unread::Large, 1024),
+            Refusal::unread(Unread::Slow, 1024),
+            Refusal::unread(Unread::Broken, 1024),
+            Refusal::bad("body").with("why", "X"),
+            Refusal::order_large(1024),
+            order("{\"target\""),
+            order("{}"),
+            order("{\"target\": \"x\", \"wat\": 1}"),
+            order("{\"target\": 5}"),
+            order("nonsense"),
+            Refusal::target("x/y"),
+            Refusal::scope_key("nonsense"),
+            Refusal::scope_unknown("target:x", &[]),
+            Refusal::scope_unknown("target:x", &["target:y".to_owned()]),
+            Refusal::until(),
+            Refusal::query("wat", "a, b"),
+            Refusal::query_choice("what", "a, b"),
+            Refusal::query_number("limit", 10),
+            Refusal::query_time("since"),
+            Refusal::feed_full(),
+            Refusal::store("gone"),
+            Refusal::internal(),
+        ];
+        for (text, body) in [
+            (IntakeError::Cut { line: 1, column: 0 }, ""),
+            (IntakeError::Cut { line: 1, column: 9 }, "{"),
+            (IntakeError::NotJson { line: 1, column: 9 }, "x"),
+            (IntakeError::NotUtf8 { at: 3 }, "x"),
+            (IntakeError::NotAnObject, "[]"),
+            (IntakeError::TooDeep, "{"),
+            (IntakeError::Twice("a".to_owned()), "{}"),
+            (IntakeError::Missing("model"), "{}"),
+            (IntakeError::NoRole { list: "messages", index: 0 }, "{}"),
+            (IntakeError::NotObject { list: "messages", index: 0 }, "{}"),
+            (IntakeError::WrongType { param: "stream", expected: koboshi_wire::Expected::TrueOrFalse }, "{}"),
+            (IntakeError::WrongType { param: "n", expected: koboshi_wire::Expected::Count }, "{}"),
+            (IntakeError::WrongType { param: "top_p", expected: koboshi_wire::Expected::Level }, "{}"),
+        ] {
+            all.push(Refusal::body(&text, body.as_bytes()));
+        }
+        all
+    }
+
+    /// A sentence is whole: nothing is left to fill in, it has an end, and in Japanese no English sentence stands in it.
+    #[test]
+    fn every_reason_is_said_in_both_languages() {
+        let phrases = Phrases::new().unwrap();
+        for refusal in all() {
+            for (lang, end) in [(Lang::En, '.'), (Lang::Ja, '。')] {
+                let (message, suggestion) = refusal.texts(&phrases, lang);
+                for text in [&message, &suggestion] {
+                    assert!(text.ends_with(end) && !text.contains("{$"), "{refusal:?}: {text}");
+                    assert!(!text.starts_with("refused-"), "{refusal:?}: {text}");
+                    assert!(!text.contains("expected-"), "{refusal:?}: {text}");
+                    assert!(lang == Lang::En || !text.contains(". "), "{refusal:?}: {text}");
+                }
+                assert_ne!(message, suggestion);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_repeated_is_bounded_and_holds_no_key() {
+        let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
+        let refusal = Refusal::path("GET", &format!("/v1/{secret}/{}", "x".repeat(1000)), None);
+        let (message, _) = refusal.texts(&Phrases::new().unwrap(), Lang::En);
+        assert!(!message.contains(secret) && message.len() < 300, "{message}");
+    }
+
+    #[test]
+    fn sizes_are_said_as_people_read_them() {
+        assert_eq!(
+            [33_554_432, 65_536, 1000, 0].map(size),
+            ["32 MiB", "64 KiB", "1000 B", "0 B"].map(str::to_owned)
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Reads the body of a request, within the limits of size, time and memory.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use koboshi_wire::http1::Fields;
+
+use crate::http::body::{self, Room, Unread};
+use crate::http::exchange::Request;
+use crate::http::memory::Share;
+use crate::route::plan::Plan;
+use crate::shared::core::Core;
+
+/// Whether the body is said to be JSON.
+pub(crate) fn is_json(headers: &Fields) -> bool {
+    let kind = headers.text(CONTENT_TYPE).unwrap_or_default();
+    // As nearly everybody writes it.
+    if kind == "application/json" {
+        return true;
+    }
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The body of a request, if it is there in time and not larger than that.
+pub(crate) async fn read_body(
+    core: &Core,
+    plan: &Plan,
+    request: &Request,
+    max_bytes: usize,
+    share: &mut Share,
+) -> Result<Bytes, Unread> {
+    let memory = plan.config.serve.memory.unwrap_or(core.world.default_memory);
+    body::read(&request.line, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
+}

@@ -1,0 +1,111 @@
+//! How many tokens a request has, for clients that ask before they send: Anthropic's, Gemini's and those of OpenAI's responses.
+//!
+//! A provider that has the same question is asked, once. Where none has, or it does not answer, the client gets an estimate of our own, the
+//! same that routing uses: a count is a help, and nobody should fall over it. So a server that does not have the question is not worse for it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use koboshi_wire::any::{Edits, Request};
+use koboshi_wire::{Dialect, IntakeError, gemini, messages, responses};
+use serde_json::Value;
+
+use crate::attempt::Shape;
+use crate::attempt::journey::Journey;
+use crate::http::flow::Tap;
+use crate::http::upstream::interface::Interface;
+use crate::reply;
+use crate::reply::refusal::Refusal;
+use crate::reply::simulated;
+use crate::request::talk::{Intake, send_error};
+use crate::route::target::Target;
+use crate::shared::core::Core;
+use crate::shared::disclosure::Disclosure;
+use crate::stream::unary::read_whole;
+
+/// Serves one request.
+pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
+    let model = intake.named.as_ref().map_or_else(String::new, |(model, _)| model.clone());
+    let estimated = match estimate(intake.story.dialect, &model, &intake.body) {
+        Ok(estimated) => estimated,
+        Err(error) => {
+            let told = Refusal::body(&error, &intake.body).told(&core.world, &intake.plan, &intake.story);
+            return send_error(core, tap, told).await;
+        }
+    };
+    let mut facts = Disclosure::default();
+    let counted = match Box::pin(asked(core, intake, &model, &mut facts)).await {
+        Ok(counted) => counted.unwrap_or(estimated),
+        Err(refusal) => {
+            let told = refusal.told(&core.world, &intake.plan, &intake.story);
+            return send_error(core, tap, told).await;
+        }
+    };
+    tap.head(reply::head(200, "application/json", &intake.story, &facts));
+    tap.send(simulated::marked(intake.story.dialect, counted, &facts)).await;
+}
+
+/// The estimate, as the dialect tells it.
+fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeError> {
+    if dialect == Dialect::Gemini {
+        let request = gemini::count::parse(model, body)?;
+        return Ok(gemini::count::answer(request.form().needs().input_tokens));
+    }
+    let request = Request::parse(dialect, body, None)?;
+    let tokens = request.needs().input_tokens;
+    Ok(match dialect {
+        Dialect::Responses => responses::counted(tokens),
+        _ => messages::models::counted(tokens).into(),
+    })
+}
+
+/// The count of the first target in the chain, if it speaks the client's dialect and answers. Without any provider nothing is answered, not
+/// even by an estimate.
+async fn asked(
+    core: &Core,
+    intake: &Intake,
+    model: &str,
+    facts: &mut Disclosure,
+) -> Result<Option<Bytes>, Refusal> {
+    let Intake { story, plan, body, own_key, .. } = intake;
+    let dialect = story.dialect;
+    let request = (dialect != Dialect::Gemini).then(|| Request::parse(dialect, body, None).ok()).flatten();
+    let wanted = request.as_ref().map_or(model, |request| request.model());
+    let chain = match core.chains.of(&core.world, plan, wanted) {
+        Some(chain) => chain,
+        None if plan.lacks_provider() => return Err(Refusal::model(plan, wanted)),
+        None => return Ok(None),
+    };
+    let mut targets = match own_key {
+        Some(own_key) => chain.borrowed(&core.world, plan, own_key),
+        None => chain.targets(&core.world),
+    };
+    targets.truncate(1);
+    let native = |target: &Arc<Target>| target.speaks(dialect) == dialect;
+    if !targets.iter().all(native) {
+        return Ok(None);
+    }
+    let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
+    let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
+    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false).without_blame();
+    let mut once = true;
+    let mut make = |target: &Target| {
+        if !std::mem::replace(&mut once, false) {
+            return None;
+        }
+        let Some(request) = &request else { return Some(body.clone()) };
+        let edits = Edits::plain(&target.model);
+        Some(request.write(body, target.to(dialect), &edits).body)
+    };
+    let Ok(mut open) = journey.open(&shape, &mut make).await else { return Ok(None) };
+    let Ok(answer) = read_whole(&mut open).await else { return Ok(None) };
+    let says = |field: &str| {
+        serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer.get(field).is_some())
+    };
+    if !says(if dialect == Dialect::Gemini { "totalTokens" } else { "input_tokens" }) {
+        return Ok(None);
+    }
+    facts.served_by(&open.target);
+    journey.succeeded(open, None);
+    Ok(Some(answer))
+}

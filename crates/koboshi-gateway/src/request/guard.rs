@@ -1,0 +1,121 @@
+//! The loop guard on the conversation that a request carries: it needs no state, because the whole turn is there.
+//!
+//! At a note the model is told in the last tool result, where it reads next; the client's transcript stays as it is, so the note is added again
+//! each time, in the same words. A stop forbids as little as ends the loop ([`forbidden`](crate::stream::forbidden)), and never the tools by which an
+//! agent asks for help or ends its work. Depth is only observed unless the config says otherwise: coding agents make far more calls in a turn
+//! than a chat does.
+
+use koboshi::guard::{Finding, Judgement, Rule, Verdict};
+use koboshi_config::gateway::GuardMode;
+use koboshi_report::guard::note;
+use koboshi_store::What;
+use koboshi_wire::any::Request;
+use koboshi_wire::form::GuardCall;
+use serde_json::json;
+
+use crate::route::plan::Plan;
+use crate::shared::story::Story;
+use crate::shared::world::World;
+use crate::stream::forbidden::Forbidden;
+use crate::stream::run::Steer;
+
+/// What the guard makes of a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Guarded {
+    pub(crate) steer: Steer,
+    /// For the header: what it did or would have done.
+    pub(crate) said: Option<String>,
+}
+
+/// Judges the turn of a request.
+pub(crate) fn judge(
+    world: &World,
+    plan: &Plan,
+    story: &Story,
+    mode: GuardMode,
+    request: &Request<'_>,
+) -> Guarded {
+    if mode == GuardMode::Off {
+        return Guarded::default();
+    }
+    let calls = request.calls();
+    // One call is no repetition.
+    if calls.len() < 2 {
+        return Guarded::default();
+    }
+    let Some(guard) = &plan.guard else { return Guarded::default() };
+    let borrowed: Vec<_> = calls.iter().map(GuardCall::call).collect();
+    let now = world.zoned();
+    let judgement = guard.judge_in_with(&plan.digests, request.turn(), &borrowed, &plan.classifier, &now);
+    let Some((finding, is_binding)) = gravest(&judgement, plan.config.guard.enforce_depth) else {
+        return Guarded::default();
+    };
+    let mode = if is_binding { mode } else { GuardMode::Observe };
+    let mut finding = finding.clone();
+    // A model that is told of an end that never comes learns that notes mean nothing.
+    finding.stops &= mode == GuardMode::Stop;
+    act(world, story, mode, &finding, &judgement, &calls)
+}
+
+/// The finding that decides, and whether it may. Depth that is only observed is told where nothing else is.
+fn gravest(judgement: &Judgement, enforce_depth: bool) -> Option<(&Finding, bool)> {
+    let binds = |finding: &&Finding| enforce_depth || finding.rule != Rule::Depth;
+    let grave = || judgement.findings.iter().filter(|finding| finding.verdict != Verdict::Pass);
+    match grave().find(binds) {
+        Some(finding) => Some((finding, true)),
+        None => grave().next().map(|finding| (finding, false)),
+    }
+}
+
+fn act(
+    world: &World,
+    story: &Story,
+    mode: GuardMode,
+    finding: &Finding,
+    judgement: &Judgement,
+    calls: &[GuardCall<'_>],
+) -> Guarded {
+    let observed = mode == GuardMode::Observe;
+    let stops = finding.verdict == Verdict::Stop && mode != GuardMode::Note;
+    let what = if stops { "stop" } else { "note" };
+    world.meters.guard(match (observed, stops) {
+        (true, true) => "would_stop",
+        (true, false) => "would_note",
+        (false, true) => "stop",
+        (false, false) => "note",
+    });
+    // A long turn is no event: coding agents have them all day.
+    if finding.rule != Rule::Depth || !observed {
+        tell(world, story, finding, what, observed);
+    }
+    let forbids = finding.forbids().filter(|_| stops);
+    let said = format!(
+        "{what}; rule={}; count={}{}{}",
+        finding.rule.name(),
+        finding.count,
+        forbids.map_or_else(String::new, |forbids| format!("; forbids={}", forbids.name())),
+        if observed { "; observed" } else { "" }
+    );
+    if observed {
+        return Guarded { said: Some(said), ..Guarded::default() };
+    }
+    let ways_out: Vec<&str> = Vec::new();
+    let note = note(&world.phrases, story.lang, finding, judgement.reach, &ways_out);
+    let forbidden = if stops { Forbidden::of(finding, calls, &ways_out) } else { None };
+    let close = stops && forbidden.is_none();
+    Guarded { steer: Steer { note: Some(note), close, forbidden }, said: Some(said) }
+}
+
+fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: bool) {
+    let tools: Vec<&str> = finding.tools.iter().take(5).map(AsRef::as_ref).collect();
+    let text = format!("{}: {} came {} times", story.id, finding.rule.name(), finding.count);
+    let data = json!({
+        "rule": finding.rule.name(),
+        "tools": tools,
+        "count": finding.count,
+        "category": finding.category.as_deref(),
+        "observed": observed,
+        "request": &*story.id,
+    });
+    world.note(What::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
+}

@@ -1,0 +1,7 @@
+//! A request that was let in, from its body to the last byte: a generation, a token count, an embedding.
+
+pub(crate) mod body;
+pub(crate) mod count;
+pub(crate) mod embeddings;
+pub(crate) mod guard;
+pub(crate) mod talk;

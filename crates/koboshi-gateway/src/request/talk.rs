@@ -1,0 +1,336 @@
+//! A request for words, in any dialect, from the body to the last byte.
+//!
+//! intake → guard → route → journey (attempts) → relay or whole answer → degrade → error in the client's dialect and language.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use koboshi::fault::{Fault, Kind, Origin, Sub};
+use koboshi_wire::any::Request;
+use koboshi_wire::{Dialect, IntakeError};
+
+use crate::attempt::Shape;
+use crate::attempt::journey::{ChangeRequest, Ended};
+use crate::degrade;
+use crate::http::flow::Tap;
+use crate::http::memory::Share;
+use crate::http::upstream::interface::Interface;
+use crate::reply::refusal::Refusal;
+use crate::reply::simulated;
+use crate::reply::{self, Told};
+use crate::request::guard;
+use crate::route::answers::Hints;
+use crate::route::capability::Lack;
+use crate::route::plan::Plan;
+use crate::route::target::{Target, prefer};
+use crate::shared::chains::{Asked, Chain};
+use crate::shared::core::Core;
+use crate::shared::disclosure;
+use crate::shared::disclosure::Disclosure;
+use crate::shared::story::Story;
+use crate::shared::world::World;
+use crate::stream::relay::{Relayed, Stream};
+use crate::stream::run::Run;
+use crate::stream::voice::{LateVoice, apart};
+
+/// When a client may ask again after the gateway has stopped: another one may be there at once.
+const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
+
+/// A request that was let in.
+pub(crate) struct Intake {
+    pub(crate) story: Story,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) body: Bytes,
+    /// The client's own key, where it may go to its vendor.
+    pub(crate) own_key: Option<HeaderValue>,
+    /// Headers that choose a static answer.
+    pub(crate) hints: Hints,
+    /// The model and whether a stream is asked for, where the path says it.
+    pub(crate) named: Option<(String, bool)>,
+    /// Its body's share of the memory, for as long as it is here.
+    pub(crate) _memory: Share,
+}
+
+/// Counts a request for as long as it is here.
+pub(crate) struct Opened(Rc<Core>);
+
+impl Opened {
+    pub(crate) fn on(core: &Rc<Core>) -> Self {
+        core.world.meters.open.inc();
+        Self(Rc::clone(core))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.world.meters.open.dec();
+    }
+}
+
+/// Serves one request.
+pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
+    let Intake { story, plan, body, own_key, hints, named, .. } = intake;
+    let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
+    // What is rarely said has its room on the heap: every stream would carry it for as long as it is open.
+    let request = match Request::parse(story.dialect, body, named) {
+        Ok(request) => request,
+        Err(error) => return unreadable(core, intake, tap, &error).await,
+    };
+    story.trace.asks_for(request.model());
+    let Some(chain) = core.chains.of(&core.world, plan, request.model()) else {
+        let told = Refusal::model(plan, request.model()).told(&core.world, plan, story);
+        return Box::pin(send_error(core, tap, told)).await;
+    };
+    let route = &chain.route;
+    let (asked, too_long) = match able(core, plan, story, &chain, &request, own_key.as_ref()) {
+        Ok(asked) => asked,
+        Err(fault) => {
+            let ended = Ended { fault, failed: Vec::new(), until: None, untried: true };
+            let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
+            let told = reply::tell(&core.world, plan, story, &[], &ended, &facts);
+            return Box::pin(send_error(core, tap, told)).await;
+        }
+    };
+    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&asked.targets, &request)) {
+        return unreadable(core, intake, tap, &error).await;
+    }
+    let guarded = guard::judge(&core.world, plan, story, route.guard, &request);
+    let lesser = degrade::Lesser::of(core, plan, story, &chain, &request, body, hints);
+    if let Some(kept) = lesser.fresh(core) {
+        return Box::pin(lesser.give_kept(core, tap, kept, story, &request, guarded.said)).await;
+    }
+    let voice = LateVoice::of(story, &request, plan.config.serve.keep_alive);
+    let run = Run {
+        core,
+        plan,
+        story,
+        request: &request,
+        body,
+        targets: &asked.targets,
+        breakers: &asked.breakers,
+        shape: Shape {
+            interface: Interface::Talk(request.dialect()),
+            streams: request.stream(),
+            most_output: request.max_output().unwrap_or(1024),
+        },
+        commit: route.commit,
+        steer: guarded.steer,
+        lesser: lesser.is_there(),
+        facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
+        voice: &voice,
+        noted: Cell::new(false),
+        lost_media: Cell::new(false),
+        trimmed: Cell::new(None),
+        mending: Cell::new(None),
+        refused: RefCell::default(),
+        refusals: Cell::new(0),
+    };
+    if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
+        let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
+        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true };
+        let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
+        return Box::pin(send_error(core, tap, told)).await;
+    }
+    let served = pin!(async {
+        // Apart, so that neither carries the room for the other: a stream may be open for long.
+        let ended = if request.stream() {
+            Box::pin(streamed(&run, tap, &lesser)).await
+        } else {
+            Box::pin(whole(&run, tap, &lesser)).await
+        };
+        if let Err(ended) = ended {
+            Box::pin(spent(&run, tap, ended, &lesser)).await;
+        }
+    });
+    if core.until_end(served).await.is_none() {
+        Box::pin(tell_end(&run, tap, &stopping(&run.core.world))).await;
+    }
+}
+
+/// The gateway stops before the request has its answer.
+fn stopping(world: &World) -> Ended {
+    let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
+    (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
+    Ended { fault, failed: Vec::new(), until: world.wall().checked_add(RETRY_ELSEWHERE).ok(), untried: true }
+}
+
+/// Whether nobody who is asked speaks the client's dialect.
+fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
+    targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
+}
+
+/// The body is no request. Says so, from the heap.
+fn unreadable<'t>(
+    core: &'t Core,
+    intake: &Intake,
+    tap: &'t Tap,
+    error: &IntakeError,
+) -> Pin<Box<impl Future<Output = ()> + use<'t>>> {
+    let Intake { story, plan, body, .. } = intake;
+    let told = Refusal::body(error, body).told(&core.world, plan, story);
+    Box::pin(send_error(core, tap, told))
+}
+
+async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+    let mut journey = run.journey();
+    let mut stream = Stream::new(run, tap);
+    let relayed = stream.relay(&mut journey).await;
+    run.disclose(|facts| facts.tried(&journey));
+    if relayed? == Relayed::Whole {
+        served(run, &run.voice.borrow_mut().names.id);
+        if stream.is_plain {
+            lesser.keep_text(run, &stream.sent, &run.voice.borrow_mut().names.model);
+        }
+    }
+    Ok(())
+}
+
+async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+    let mut journey = run.journey();
+    let answered = run.answer(&mut journey).await;
+    run.disclose(|facts| facts.tried(&journey));
+    let answered = answered?;
+    served(run, answered.id.as_deref().unwrap_or_default());
+    tap.head(reply::head(200, "application/json", run.story, &run.facts.borrow()));
+    lesser.keep_whole(run, &answered.body);
+    let body = simulated::marked(run.request.dialect(), answered.body, &run.facts.borrow());
+    tap.send(body).await;
+    Ok(())
+}
+
+/// An answer went out: the conversation's next request is best served by the same target. One that names this answer can be served by nobody
+/// else.
+fn served(run: &Run<'_>, id: &str) {
+    let world = &run.core.world;
+    world.meters.whole.inc();
+    if run.targets.len() > 1
+        && let Some(target) = run.facts.borrow().served.clone()
+    {
+        let (affinity, tenant) = (&world.affinity, run.story.tenant.name());
+        if run.request.dialect() == Dialect::Responses && !id.is_empty() {
+            affinity.note(affinity.conversation(tenant, id.as_bytes()), target.clone());
+        }
+        affinity.note(affinity.conversation(tenant, run.request.opening()), target);
+    }
+}
+
+/// The chain is spent: something lesser, or the error.
+async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<'_>) {
+    let deserves = ended.fault.advice.other || ended.fault.advice.later;
+    // As the remedy has it: a lesser answer would hide what the client can change.
+    let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
+    run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
+    if deserves && !own && lesser.give(run, tap, &ended).await {
+        return;
+    }
+    tell_end(run, tap, &ended).await;
+}
+
+/// Tells the error: in the stream where one has begun, else as an answer of its own.
+async fn tell_end(run: &Run<'_>, tap: &Tap, ended: &Ended) {
+    let world = &run.core.world;
+    let told = reply::tell(world, run.plan, run.story, run.targets, ended, &run.facts());
+    if tap.has_begun() {
+        world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
+        let frame = run.voice.borrow_mut().error(&told.failure());
+        apart(run.story).await;
+        return tap.send(frame).await;
+    }
+    send_error(run.core, tap, told).await;
+}
+
+/// Sends an error as an answer of its own.
+pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
+    core.world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
+    let body = told.body();
+    tap.head(told.heading);
+    tap.send(body).await;
+}
+
+/// The targets that can serve this request, best first, and whether it must be made shorter for them.
+fn able(
+    core: &Core,
+    plan: &Plan,
+    story: &Story,
+    chain: &Chain,
+    request: &Request<'_>,
+    own_key: Option<&HeaderValue>,
+) -> Result<(Rc<Asked>, bool), Box<Fault>> {
+    let world = &core.world;
+    let needs = request.needs();
+    // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
+    let is_pinned = request.is_pinned();
+    let can = |target: &Arc<Target>| {
+        target.can.lacks(&needs).is_none()
+            && (!is_pinned || target.speaks(request.dialect()) == request.dialect())
+    };
+    // Nearly always there is nothing to choose.
+    if let (None, Some(only)) = (own_key, chain.only())
+        && only.targets.iter().all(can)
+    {
+        return Ok((Rc::clone(only), false));
+    }
+    let mut targets = match own_key {
+        Some(own_key) => chain.borrowed(world, plan, own_key),
+        None => chain.targets(world),
+    };
+    let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
+    if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
+        // Only its length is in the way, and that can be changed.
+        targets.retain(|target| matches!(target.can.lacks(&needs), Some(Lack::Context(..))));
+        targets.sort_by_key(|target| std::cmp::Reverse(target.can.context));
+        return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
+    }
+    targets.retain(can);
+    if is_pinned {
+        let previous = request.goes_on_with();
+        let previous = previous.map(|id| world.affinity.conversation(story.tenant.name(), id.as_bytes()));
+        let served = previous.and_then(|id| world.affinity.served_by(id));
+        let gave = |target: &&Arc<Target>| served.is_some() && target.scopes.target == served;
+        let holder = targets.iter().find(gave).or(targets.first()).cloned();
+        if let Some(holder) = holder {
+            targets.retain(|target| Arc::ptr_eq(&target.provider, &holder.provider));
+            // Another key of that provider may be another account, which knows nothing of it.
+            targets.sort_by_key(|target| !Arc::ptr_eq(target, &holder));
+        }
+    }
+    if targets.is_empty() {
+        return Err(unable(lack));
+    }
+    if targets.len() > 1 && !is_pinned {
+        let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
+        if let Some(served) = world.affinity.served_by(conversation) {
+            prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
+        }
+    }
+    Ok((Asked::of(targets), false))
+}
+
+/// What keeps a request from every target because only a provider of its dialect could hold it.
+fn pinned_lacks(core: &Core, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
+    let Some(field) = request.pinned_by() else { return Vec::new() };
+    let lack = |target: &Arc<Target>| disclosure::Lack {
+        target: target.name.to_string(),
+        rule: "held_by_the_provider",
+        at: field.to_owned(),
+    };
+    chain.targets(&core.world).iter().map(lack).collect()
+}
+
+/// Nobody in the chain can do this.
+fn unable(lack: Option<Lack>) -> Box<Fault> {
+    match lack {
+        Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
+        _ => {
+            let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.preflight"));
+            fault.sub = Some(Sub::Capability);
+            fault
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a target is not asked now: the last fault of each sort.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use koboshi::fault::{Fault, Kind};
+
+/// The last fault of each sort that keeps a target from being asked. Written when an attempt fails, read when a request ends without an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Causes(Mutex<Kept>);
+
+#[derive(Debug, Default, Clone)]
+struct Kept {
+    absent: Option<Arc<Fault>>,
+    limited: Option<Arc<Fault>>,
+    failing: Option<Arc<Fault>>,
+}
+
+impl Causes {
+    /// Keeps a fault for those who come later. What the request itself caused says nothing to others.
+    pub(crate) fn keep(&self, fault: &Fault) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = match fault.kind {
+            Kind::ModelNotFound => &mut kept.absent,
+            Kind::RateLimited => &mut kept.limited,
+            _ if fault.advice.health => &mut kept.failing,
+            _ => return,
+        };
+        *place = Some(Arc::new(fault.clone()));
+    }
+
+    /// What another target of the same name knows, after a reload made a new one.
+    pub(crate) fn taken_over(&self) -> Self {
+        Self(Mutex::new(self.kept()))
+    }
+
+    fn kept(&self) -> Kept {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn absent(&self) -> Option<Box<Fault>> {
+        self.kept().absent.map(again)
+    }
+
+    pub(crate) fn limited(&self) -> Option<Box<Fault>> {
+        self.kept().limited.map(again)
+    }
+
+    /// When the limit ends that was stated last.
+    pub(crate) fn limit_ends(&self) -> Option<Timestamp> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
+    }
+
+    pub(crate) fn failing(&self) -> Option<Box<Fault>> {
+        self.kept().failing.map(again)
+    }
+}
+
+fn again(fault: Arc<Fault>) -> Box<Fault> {
+    Box::new(Arc::unwrap_or_clone(fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_caused_itself_is_not_kept_for_others() {
+        let causes = Causes::default();
+        causes.keep(&Fault::of(Kind::InvalidRequest, "test"));
+        assert!(causes.failing().is_none() && causes.absent().is_none());
+        causes.keep(&Fault::of(Kind::Unavailable, "test"));
+        causes.keep(&Fault::of(Kind::ModelNotFound, "test"));
+        causes.keep(&Fault::of(Kind::RateLimited, "test"));
+        assert_eq!(causes.failing().map(|fault| fault.kind), Some(Kind::Unavailable));
+        assert_eq!(causes.absent().map(|fault| fault.kind), Some(Kind::ModelNotFound));
+        assert_eq!(causes.taken_over().limited().map(|fault| fault.kind), Some(Kind::RateLimited));
+    }
+}

@@ -1,0 +1,172 @@
+//! What tells a provider who asks: a key in the header that its kind reads, or a bearer token that runs out.
+//!
+//! Header values are made once and marked as sensitive; nothing here prints one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderName};
+use koboshi_config::gateway::ProviderKind;
+
+use crate::http::upstream::Writer;
+use crate::http::upstream::interface::Interface;
+use crate::observe::names;
+use crate::route::token::{Issued, Token};
+
+/// What tells a provider who asks.
+#[derive(Clone)]
+pub(crate) enum Credential {
+    /// Nothing: local servers want no key.
+    None,
+    /// A key.
+    Key(Key),
+    /// A token that must be fetched and runs out.
+    Token(Arc<Token>),
+}
+
+/// A key, as its provider reads it.
+#[derive(Clone)]
+pub(crate) struct Key {
+    /// The header it goes into.
+    header: &'static HeaderName,
+    value: HeaderValue,
+    /// The same for an interface that copies OpenAI's; none where that is the usual one.
+    bearer: Option<HeaderValue>,
+}
+
+impl Credential {
+    /// A key of ours for a provider of this kind; none if it cannot stand in a header.
+    pub(crate) fn key(kind: ProviderKind, key: &str) -> Option<Self> {
+        if key.is_empty() {
+            return None;
+        }
+        let bearer = bearer(key)?;
+        let header = match kind {
+            ProviderKind::Anthropic => &names::API_KEY,
+            ProviderKind::Gemini => &names::GOOGLE_KEY,
+            ProviderKind::Azure => &names::AZURE_KEY,
+            _ => return Some(Self::Key(Key { header: &AUTHORIZATION, value: bearer, bearer: None })),
+        };
+        let mut value = HeaderValue::from_str(key).ok()?;
+        value.set_sensitive(true);
+        // Only this vendor has an interface beside its own that copies OpenAI's.
+        let bearer = (kind == ProviderKind::Gemini).then_some(bearer);
+        Some(Self::Key(Key { header, value, bearer }))
+    }
+
+    /// A client's own key, `Bearer …`, for the vendor it was meant for. What is a token stays a bearer.
+    pub(crate) fn borrowed(kind: ProviderKind, own: &HeaderValue) -> Self {
+        let as_it_came = || Self::Key(Key { header: &AUTHORIZATION, value: own.clone(), bearer: None });
+        let text = own.to_str().ok().and_then(|own| own.strip_prefix("Bearer "));
+        match text {
+            Some(key) if !is_token(key) => Self::key(kind, key).unwrap_or_else(as_it_came),
+            _ => as_it_came(),
+        }
+    }
+
+    /// Whether it goes out as a bearer, also where the kind has a header of its own for keys.
+    pub(crate) fn is_bearer(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Key(key) => *key.header == AUTHORIZATION,
+            Self::Token(_) => true,
+        }
+    }
+
+    /// The header for a request.
+    pub(crate) fn tell(&self, interface: Interface, issued: Option<&Issued>, tell: &mut Writer<'_>) {
+        match (self, interface, issued) {
+            (Self::Key(Key { bearer: Some(bearer), .. }), Interface::Embeddings, _) => {
+                tell(&AUTHORIZATION, bearer);
+            }
+            (Self::Key(key), ..) => tell(key.header, &key.value),
+            (Self::Token(_), _, Some(issued)) => tell(&AUTHORIZATION, issued.bearer()),
+            (Self::None | Self::Token(_), ..) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Key(_) => "Key(..)",
+            Self::Token(_) => "Token(..)",
+        })
+    }
+}
+
+/// `Bearer …`, marked as sensitive.
+pub(crate) fn bearer(token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Whether a client's key is a token of its vendor's login: Anthropic's, Google's, or a signed one as Microsoft has them.
+fn is_token(key: &str) -> bool {
+    ["sk-ant-oat", "ya29.", "eyJ"].iter().any(|start| key.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi_wire::Dialect;
+
+    fn told(credential: &Credential, interface: Interface) -> Option<(String, String)> {
+        let mut found = None;
+        credential.tell(interface, None, &mut |name, value| {
+            assert!(value.is_sensitive(), "{name}");
+            found = Some((name.to_string(), value.to_str().unwrap().to_owned()));
+        });
+        found
+    }
+
+    const TALK: Interface = Interface::Talk(Dialect::Chat);
+
+    #[test]
+    fn every_kind_has_its_header() {
+        for (kind, header, value) in [
+            (ProviderKind::Openai, "authorization", "Bearer k"),
+            (ProviderKind::Deepseek, "authorization", "Bearer k"),
+            (ProviderKind::Ollama, "authorization", "Bearer k"),
+            (ProviderKind::Azure, "api-key", "k"),
+            (ProviderKind::Anthropic, "x-api-key", "k"),
+            (ProviderKind::Gemini, "x-goog-api-key", "k"),
+        ] {
+            let credential = Credential::key(kind, "k").unwrap();
+            assert_eq!(told(&credential, TALK), Some((header.to_owned(), value.to_owned())), "{kind:?}");
+            assert!(!format!("{credential:?}").contains('k'));
+        }
+        assert!(Credential::key(ProviderKind::Openai, "").is_none());
+        assert!(Credential::key(ProviderKind::Openai, "a\nb").is_none());
+        assert_eq!(told(&Credential::None, TALK), None);
+    }
+
+    #[test]
+    fn geminis_copy_of_openai_wants_a_bearer() {
+        let gemini = Credential::key(ProviderKind::Gemini, "k").unwrap();
+        assert_eq!(told(&gemini, Interface::Embeddings).unwrap().1, "Bearer k");
+        let azure = Credential::key(ProviderKind::Azure, "k").unwrap();
+        assert_eq!(told(&azure, Interface::Embeddings).unwrap().0, "api-key");
+    }
+
+    #[test]
+    fn a_clients_token_stays_a_bearer() {
+        let header =
+            |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), TALK).unwrap();
+        assert_eq!(header(ProviderKind::Anthropic, "sk-ant-api03-x").0, "x-api-key");
+        for (kind, token) in [
+            (ProviderKind::Anthropic, "sk-ant-oat01-x"),
+            (ProviderKind::Vertex, "ya29.x"),
+            (ProviderKind::Gemini, "ya29.x"),
+            (ProviderKind::Azure, "eyJhbGciOi.x.y"),
+            (ProviderKind::Openai, "sk-x"),
+        ] {
+            let wanted = ("authorization".to_owned(), format!("Bearer {token}"));
+            assert_eq!(header(kind, token), wanted, "{kind:?}");
+        }
+        assert_eq!(header(ProviderKind::Gemini, "AIza-x").0, "x-goog-api-key");
+    }
+}

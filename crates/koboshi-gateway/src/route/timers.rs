@@ -1,0 +1,107 @@
+//! How long a target may take, by kind of provider and model; the config overrides each.
+
+use std::time::Duration;
+
+use koboshi_config::gateway::{ProviderKind, Timeouts};
+
+use crate::route::capability::Capability;
+
+/// The limits of one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timers {
+    /// Until a connection stands.
+    pub(crate) connect: Duration,
+    /// Until a stream's first content.
+    pub(crate) first: Duration,
+    /// Between two pieces of a stream.
+    pub(crate) idle: Duration,
+    /// Until an answer that is not streamed begins: it says nothing before it is whole.
+    pub(crate) whole: Duration,
+    /// Until the end.
+    pub(crate) total: Duration,
+}
+
+impl Timers {
+    /// The limits of a model: what was told of the model, then of the provider, then the usual.
+    pub(crate) fn of(
+        provider: &str,
+        kind: ProviderKind,
+        can: &Capability,
+        of_provider: &Timeouts,
+        of_model: Option<&Timeouts>,
+    ) -> Self {
+        let usual = usual(provider, kind, can);
+        let told =
+            |pick: fn(&Timeouts) -> Option<Duration>| of_model.and_then(pick).or_else(|| pick(of_provider));
+        Self {
+            connect: told(|told| told.connect).unwrap_or(usual.connect),
+            first: told(|told| told.first).unwrap_or(usual.first),
+            idle: told(|told| told.idle).unwrap_or(usual.idle),
+            whole: told(|told| told.whole).unwrap_or(usual.whole),
+            total: told(|told| told.total).unwrap_or(usual.total),
+        }
+    }
+}
+
+fn usual(provider: &str, kind: ProviderKind, can: &Capability) -> Timers {
+    let seconds = Duration::from_secs;
+    let connect = match kind {
+        ProviderKind::Ollama => 5,
+        ProviderKind::Openai if provider == "openai" => 20,
+        _ => 10,
+    };
+    let (first, idle, whole) = match kind {
+        ProviderKind::Ollama => (600, if can.reasoning { 120 } else { 30 }, 600),
+        _ if can.reasoning => (300, 120, 600),
+        ProviderKind::Deepseek => (60, 30, 120),
+        _ => (30, 30, 120),
+    };
+    let total = if kind == ProviderKind::Deepseek && !can.reasoning { 120 } else { 600 };
+    Timers {
+        connect: seconds(connect),
+        first: seconds(first),
+        idle: seconds(idle),
+        whole: seconds(whole),
+        total: seconds(total),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi_config::gateway::Named;
+
+    fn of(provider: &str, kind: ProviderKind, model: &str) -> Timers {
+        let can = Capability::of(provider, kind, model, &Named::new());
+        Timers::of(provider, kind, &can, &Timeouts::default(), None)
+    }
+
+    #[test]
+    fn the_usual_limits_are_those_of_the_seeds() {
+        let openai = of("openai", ProviderKind::Openai, "gpt-4o");
+        assert_eq!(
+            [openai.connect, openai.first, openai.idle, openai.total].map(|it| it.as_secs()),
+            [20, 30, 30, 600]
+        );
+        assert_eq!(of("groq", ProviderKind::Openai, "llama").connect.as_secs(), 10);
+        let deepseek = of("deepseek", ProviderKind::Deepseek, "deepseek-chat");
+        assert_eq!([deepseek.first, deepseek.total].map(|it| it.as_secs()), [60, 120]);
+        let thinker = of("openai", ProviderKind::Openai, "o3");
+        assert_eq!([thinker.first, thinker.idle].map(|it| it.as_secs()), [300, 120]);
+        let ollama = of("ollama", ProviderKind::Ollama, "llama3");
+        assert_eq!([ollama.connect, ollama.first].map(|it| it.as_secs()), [5, 600]);
+    }
+
+    #[test]
+    fn the_model_beats_the_provider_beats_the_usual() {
+        let can = Capability::of("x", ProviderKind::Openai, "y", &Named::new());
+        let provider = Timeouts {
+            first: Some(Duration::from_secs(1)),
+            idle: Some(Duration::from_secs(2)),
+            ..Timeouts::default()
+        };
+        let model = Timeouts { first: Some(Duration::from_secs(9)), ..Timeouts::default() };
+        let timers = Timers::of("x", ProviderKind::Openai, &can, &provider, Some(&model));
+        assert_eq!([timers.first, timers.idle, timers.connect].map(|it| it.as_secs()), [9, 2, 10]);
+    }
+}

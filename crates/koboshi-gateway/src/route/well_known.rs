@@ -1,0 +1,273 @@
+//! Providers that everybody knows: where they are, which variable holds their key, what their models are called.
+//!
+//! Without a config file this table and the environment are the config.
+
+use std::net::SocketAddr;
+
+use koboshi_config::gateway::{Named, ProviderConfig, ProviderKind};
+use koboshi_config::secret::Secret;
+
+use crate::http::upstream::Origin;
+
+/// A provider that needs no description.
+pub(crate) struct WellKnown {
+    name: &'static str,
+    kind: ProviderKind,
+    /// Empty where everybody has another one.
+    base_url: &'static str,
+    /// Where it copies OpenAI, for configs that say so.
+    chat_url: Option<&'static str>,
+    /// Variables that may hold its key, the first one that is set counts.
+    keys: &'static [&'static str],
+    /// Variables that may hold another address.
+    addresses: &'static [&'static str],
+    /// How its models' names begin.
+    models: &'static [&'static str],
+}
+
+const fn openai(
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+    models: &'static [&'static str],
+) -> WellKnown {
+    let kind = ProviderKind::Openai;
+    WellKnown { name, kind, base_url, chat_url: None, keys, addresses: &[], models }
+}
+
+const GPT: &[&str] = &["gpt-", "chatgpt-", "o1", "o3", "o4", "text-embedding-", "codex-"];
+const GEMINI: &[&str] = &["gemini-", "gemma-"];
+
+pub(crate) const WELL_KNOWN: &[WellKnown] = &[
+    WellKnown {
+        addresses: &["OPENAI_BASE_URL"],
+        ..openai("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"], GPT)
+    },
+    WellKnown {
+        kind: ProviderKind::Anthropic,
+        chat_url: Some("https://api.anthropic.com/v1"),
+        addresses: &["ANTHROPIC_BASE_URL"],
+        ..openai("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], &["claude-"])
+    },
+    WellKnown {
+        kind: ProviderKind::Gemini,
+        chat_url: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
+        addresses: &["GOOGLE_GEMINI_BASE_URL"],
+        ..openai(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            GEMINI,
+        )
+    },
+    WellKnown {
+        kind: ProviderKind::Azure,
+        addresses: &["AZURE_OPENAI_ENDPOINT"],
+        ..openai("azure", "", &["AZURE_OPENAI_API_KEY"], GPT)
+    },
+    WellKnown { kind: ProviderKind::Vertex, ..openai("vertex", "", &[], GEMINI) },
+    WellKnown {
+        kind: ProviderKind::Deepseek,
+        ..openai("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["deepseek-"])
+    },
+    openai("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &[]),
+    openai(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        &["MISTRAL_API_KEY"],
+        &["mistral-", "codestral-", "ministral-"],
+    ),
+    openai("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], &[]),
+    openai("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["grok-"]),
+    openai("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &[]),
+    WellKnown {
+        kind: ProviderKind::Ollama,
+        addresses: &["OLLAMA_HOST"],
+        ..openai("ollama", "http://127.0.0.1:11434/v1", &[], &[])
+    },
+];
+
+/// Where the provider of this name is, if it is known and of this kind. A key that the name belongs to goes to nobody else.
+pub(crate) fn address(name: &str, kind: ProviderKind) -> Option<&'static str> {
+    let known = WELL_KNOWN.iter().find(|known| known.name == name)?;
+    let address = if known.kind == kind { Some(known.base_url) } else { known.chat_url };
+    let speaks_so = known.kind == kind || kind == ProviderKind::Openai;
+    address.filter(|address| speaks_so && !address.is_empty())
+}
+
+/// The providers whose models are called like this, the maker first.
+pub(crate) fn owners_of(model: &str) -> impl Iterator<Item = &'static str> {
+    let owner = move |known: &&WellKnown| known.models.iter().any(|prefix| model.starts_with(prefix));
+    WELL_KNOWN.iter().filter(owner).map(|known| known.name)
+}
+
+/// The providers that the environment has a key or an address for. An address that is our own is none: the variables that lead programs
+/// here may be set for us too.
+pub(crate) fn from_environment(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    own: SocketAddr,
+) -> Named<ProviderConfig> {
+    let one =
+        |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let set = |names: &[&str]| names.iter().find_map(|name| one(name));
+    let mut found = Named::new();
+    for known in WELL_KNOWN {
+        let key = set(known.keys);
+        let address = set(known.addresses)
+            .filter(|address| !leads_to(address, own))
+            .map(|address| as_written_here(known.kind, &address));
+        let mut provider = ProviderConfig::new(known.kind);
+        let is_there = match known.kind {
+            ProviderKind::Ollama => address.is_some(),
+            ProviderKind::Azure => {
+                provider.api_version = one("OPENAI_API_VERSION");
+                key.is_some() && address.is_some()
+            }
+            ProviderKind::Vertex => {
+                provider.credentials_file = one("GOOGLE_APPLICATION_CREDENTIALS").map(Into::into);
+                provider.project = one("GOOGLE_CLOUD_PROJECT");
+                provider.location = one("GOOGLE_CLOUD_LOCATION");
+                provider.credentials_file.is_some() && provider.project.is_some()
+            }
+            _ => key.is_some(),
+        };
+        if is_there {
+            provider.base_url = address;
+            provider.keys = key.map(Secret::new).into_iter().collect();
+            found.insert(known.name.to_owned(), provider);
+        }
+    }
+    found
+}
+
+/// Whether an address is where we listen ourselves.
+fn leads_to(address: &str, own: SocketAddr) -> bool {
+    let Ok(origin) = Origin::parse(address) else { return false };
+    let same = origin.host().parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
+    let local = origin.is_loopback() && (own.ip().is_loopback() || own.ip().is_unspecified());
+    origin.port() == own.port() && (same || local)
+}
+
+/// An address of the environment as `base_url` has it: some vendors leave out what every program adds.
+fn as_written_here(kind: ProviderKind, address: &str) -> String {
+    let bare = address.trim_end_matches('/');
+    match kind {
+        ProviderKind::Ollama => ollama_address(address),
+        ProviderKind::Anthropic if !bare.ends_with("/v1") => format!("{bare}/v1"),
+        ProviderKind::Gemini if !bare.ends_with("/v1beta") && !bare.ends_with("/v1") => {
+            format!("{bare}/v1beta")
+        }
+        ProviderKind::Azure => {
+            let bare = bare.strip_suffix("/v1").unwrap_or(bare);
+            bare.strip_suffix("/openai").unwrap_or(bare).to_owned()
+        }
+        _ => address.to_owned(),
+    }
+}
+
+/// `OLLAMA_HOST` may be a bare host, a host with a port or a URL.
+fn ollama_address(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.replace("0.0.0.0", "127.0.0.1");
+    let port = if rest.contains(':') { "" } else { ":11434" };
+    format!("{scheme}://{rest}{port}/v1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(variables: &[(&str, &str)]) -> Named<ProviderConfig> {
+        let lookup = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        from_environment(&lookup, "127.0.0.1:4141".parse().unwrap())
+    }
+
+    #[test]
+    fn keys_in_the_environment_make_providers() {
+        assert!(found(&[]).is_empty());
+        assert!(found(&[("OPENAI_API_KEY", " ")]).is_empty(), "a blank key is none");
+        let both = found(&[
+            ("OPENAI_API_KEY", "sk-1\n"),
+            ("GOOGLE_API_KEY", "g"),
+            ("OPENAI_BASE_URL", "http://x/v1"),
+        ]);
+        assert_eq!(both.keys().collect::<Vec<_>>(), ["gemini", "openai"]);
+        assert_eq!(both["openai"].base_url.as_deref(), Some("http://x/v1"));
+        assert_eq!(both["openai"].keys[0].expose(), "sk-1");
+        assert!(found(&[("OPENAI_BASE_URL", "http://x/v1")]).is_empty(), "an address alone is not enough");
+    }
+
+    #[test]
+    fn ollama_needs_an_address_only() {
+        for (host, address) in [
+            ("localhost", "http://localhost:11434/v1"),
+            ("0.0.0.0:8080", "http://127.0.0.1:8080/v1"),
+            ("https://box.example:443/", "https://box.example:443/v1"),
+        ] {
+            assert_eq!(found(&[("OLLAMA_HOST", host)])["ollama"].base_url.as_deref(), Some(address));
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_as_their_vendors_write_them() {
+        for (variable, key, name, written, wanted) in [
+            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/", "https://h/v1"),
+            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/x/v1", "https://h/x/v1"),
+            ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini", "https://h", "https://h/v1beta"),
+            ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY", "gemini", "https://h/v1beta/", "https://h/v1beta/"),
+            ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/", "https://r.x"),
+            (
+                "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/openai/v1/",
+                "https://r.x",
+            ),
+        ] {
+            let found = found(&[(variable, written), (key, "k")]);
+            assert_eq!(found[name].base_url.as_deref(), Some(wanted), "{variable}");
+        }
+        assert!(found(&[("AZURE_OPENAI_API_KEY", "k")]).is_empty(), "everybody has another endpoint");
+    }
+
+    #[test]
+    fn clouds_are_found_by_what_they_need() {
+        let azure = found(&[
+            ("AZURE_OPENAI_API_KEY", "k"),
+            ("AZURE_OPENAI_ENDPOINT", "https://r.x"),
+            ("OPENAI_API_VERSION", "2024-10-21"),
+        ]);
+        assert_eq!(azure["azure"].api_version.as_deref(), Some("2024-10-21"));
+        let credentials = ("GOOGLE_APPLICATION_CREDENTIALS", "/k.json");
+        assert!(found(&[credentials]).is_empty(), "other programs use this file too");
+        let vertex =
+            found(&[credentials, ("GOOGLE_CLOUD_PROJECT", "p"), ("GOOGLE_CLOUD_LOCATION", "us-east1")]);
+        let vertex = &vertex["vertex"];
+        assert_eq!(vertex.credentials_file.as_deref(), Some(std::path::Path::new("/k.json")));
+        assert_eq!((vertex.project.as_deref(), vertex.location.as_deref()), (Some("p"), Some("us-east1")));
+    }
+
+    #[test]
+    fn an_address_that_is_our_own_is_none() {
+        for address in ["http://127.0.0.1:4141", "http://localhost:4141/v1", "http://[::1]:4141/"] {
+            let found = found(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", address)]);
+            assert_eq!(found["anthropic"].base_url, None, "{address}");
+        }
+        let other = found(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")]);
+        assert!(other["anthropic"].base_url.is_some());
+    }
+
+    #[test]
+    fn models_have_owners() {
+        let owners = |model| owners_of(model).collect::<Vec<_>>();
+        assert_eq!(owners("gpt-4o"), ["openai", "azure"]);
+        assert_eq!(owners("claude-sonnet-4"), ["anthropic"]);
+        assert_eq!(owners("gemini-3"), ["gemini", "vertex"]);
+        assert!(owners("llama-3").is_empty());
+        for known in WELL_KNOWN.iter().filter(|known| !known.base_url.is_empty()) {
+            assert!(Origin::parse(known.base_url).is_ok(), "{}", known.name);
+        }
+        let names: Vec<_> = WELL_KNOWN.iter().map(|known| known.name).collect();
+        assert_eq!(names, koboshi_config::gateway::WELL_KNOWN, "the config knows the same");
+    }
+}

@@ -1,0 +1,381 @@
+//! Starting, reloading and stopping.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::classify::{Classifier, RuleError, RuleSource, Rules};
+use koboshi_config::Config;
+use koboshi_config::gateway::LogFormat;
+use koboshi_report::phrase::{PhraseError, Phrases};
+use koboshi_store::{Ledger, LedgerOptions, Node, Store, StoreError};
+use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+
+use crate::admin::known::Known;
+use crate::admin::presence::Reports;
+use crate::http::upstream::tls_config;
+use crate::observe::log::{Level, Log};
+use crate::route::answers::{Answers, AnswersError};
+use crate::route::plan::{Backing, Plan, PlanError};
+use crate::server::{Cores, listen_for};
+use crate::shared::retention::retention;
+use crate::shared::world::World;
+
+/// How long a stop waits for its last line to be written.
+const LONGEST_LAST_WORD: Duration = Duration::from_secs(1);
+/// How long a stop waits for the store, all writes together.
+const LONGEST_LAST_WRITE: Duration = Duration::from_millis(1500);
+/// How long a start waits for the store to tell what it knows.
+const LONGEST_LOAD: Duration = Duration::from_secs(1);
+
+/// Gives the values of variables.
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What a gateway needs from the program around it.
+pub struct Setup {
+    /// The config.
+    pub config: Config,
+    /// Where what is learned is kept.
+    pub store: Arc<dyn Store>,
+    /// The name of this process.
+    pub node: Node,
+    /// The environment, for providers that the config does not name.
+    pub lookup: Lookup,
+    /// Time zones by name.
+    pub zones: TimeZoneDatabase,
+    /// The zone of texts for people.
+    pub zone: TimeZone,
+    /// Where log lines go; none writes nothing.
+    pub log: Option<Box<dyn io::Write + Send>>,
+    /// How log lines look if the config does not say.
+    pub log_format: LogFormat,
+    /// Chance for jitter.
+    pub seed: u64,
+    /// The simulated provider answers everything, whatever the config and the environment name.
+    pub demo: bool,
+}
+
+/// Why a gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {0}: {1}{hint}", hint = listen_hint(.1))]
+    Listen(SocketAddr, io::Error),
+    /// Anybody could spend the keys.
+    #[error(
+        "{0} can be reached from other machines, and no keys are set: add `keys` to the config, or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+    /// A reload would let everybody in: a file that is being written looks like that too.
+    #[error(
+        "it has no `keys` any more, and every local program could call: restart the gateway if that is what you want"
+    )]
+    KeysLost,
+    /// The config cannot be served.
+    #[error("{0}")]
+    Plan(String),
+    /// A rule file cannot be used.
+    #[error("{0}")]
+    Rules(String),
+    /// The file of static answers cannot be used.
+    #[error("degrade.answers_file: {0}")]
+    Answers(String),
+    /// What is learned cannot be kept.
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] StoreError),
+    /// The texts are broken.
+    #[error(transparent)]
+    Phrases(#[from] PhraseError),
+    /// The machine gives no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
+}
+
+/// What to do about an address that cannot be had.
+fn listen_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            ". Another program uses this port, perhaps another Koboshi: choose another one with --listen 127.0.0.1:PORT \
+             (or `serve.listen` in the config)"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            ". This machine does not have this address: choose one that it has with --listen ADDRESS:PORT \
+             (or `serve.listen` in the config)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            ". Ports below 1024 are reserved: choose another one with --listen ADDRESS:PORT"
+        }
+        _ => "",
+    }
+}
+
+impl From<PlanError> for StartError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error.to_string())
+    }
+}
+
+impl From<RuleError> for StartError {
+    fn from(error: RuleError) -> Self {
+        Self::Rules(error.to_string())
+    }
+}
+
+impl From<AnswersError> for StartError {
+    fn from(error: AnswersError) -> Self {
+        Self::Answers(error.to_string())
+    }
+}
+
+/// A gateway that serves.
+pub struct Gateway {
+    address: SocketAddr,
+    world: Arc<World>,
+    lookup: Lookup,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+    reports: Reports,
+}
+
+impl Gateway {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// Something that it needs is not there; the error says what.
+    pub fn start(setup: Setup) -> Result<Self, StartError> {
+        let listen = setup.config.serve.listen;
+        if !listen.ip().is_loopback() && setup.config.keys.is_empty() {
+            return Err(StartError::Open(listen));
+        }
+        let plan = plan(setup.config, &setup.zones, &*setup.lookup, setup.demo, None)?;
+        let log = match setup.log {
+            Some(out) => {
+                let format = plan.config.log.format.unwrap_or(setup.log_format);
+                Log::to(out, format, Level::from_name(plan.config.log.level))
+            }
+            None => Log::silent(),
+        };
+        let threads = plan.config.serve.threads.map_or_else(cores, |threads| threads as usize);
+        let tls = plan
+            .providers()
+            .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
+        let tls = if tls { tls_config([]).ok() } else { None };
+        let options = ledger_options(&plan.config, setup.node);
+        let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
+        // The first request must find what was known before. A store that is away keeps nobody from starting; a damaged one does, because
+        // it would stay so.
+        if !ledger.wait_loaded(LONGEST_LOAD)
+            && let Some(damage) = ledger.health().trouble.filter(StoreError::is_damage)
+        {
+            return Err(StartError::Store(damage));
+        }
+        let world = Arc::new(World::new(
+            plan,
+            Arc::new(ledger),
+            setup.store,
+            Phrases::new()?,
+            log,
+            setup.zones,
+            setup.zone,
+            setup.seed,
+        ));
+        world.tell_of_store();
+        world.know_fixed_targets();
+        world.trace_to().map_err(StartError::Plan)?;
+        let socket =
+            std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
+        let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
+        socket.set_nonblocking(true).map_err(|error| StartError::Listen(listen, error))?;
+        let (stop, stopped) = watch::channel(false);
+        let serving = Arc::clone(&world);
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
+        let cores = Cores::start(&world, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
+        let reports = Reports::start(&world, address.to_string()).map_err(StartError::Threads)?;
+        let thread = std::thread::Builder::new()
+            .name("koboshi-accept".to_owned())
+            .spawn(move || {
+                listen_for(&runtime, &serving, &socket, &cores, &stopped);
+                runtime.shutdown_background();
+                cores.join();
+            })
+            .map_err(StartError::Threads)?;
+        Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread), reports })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What answers requests.
+    #[must_use]
+    pub fn backing(&self) -> Backing {
+        self.world.plan().backing()
+    }
+
+    /// Whether the simulated provider makes up tool calls only where a model's name asks for them: so where no config names it, because a
+    /// real agent may be asking.
+    #[must_use]
+    pub fn makes_up_no_calls(&self) -> bool {
+        self.world.plan().stands_in
+    }
+
+    /// The names of the providers.
+    #[must_use]
+    pub fn providers(&self) -> Vec<String> {
+        self.world.plan().providers().map(|provider| provider.name.to_string()).collect()
+    }
+
+    /// Takes a new config for the requests that come from now on.
+    ///
+    /// # Errors
+    /// The config cannot be served; the old one goes on.
+    pub fn reload(&self, config: Config) -> Result<(), StartError> {
+        let mut config = config;
+        // The socket is open already; another address needs a new start.
+        config.serve.listen = self.world.plan().config.serve.listen;
+        if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
+            return Err(StartError::Open(config.serve.listen));
+        }
+        let before = self.world.plan();
+        if before.keys.are_needed() && config.keys.is_empty() {
+            return Err(StartError::KeysLost);
+        }
+        let plan = plan(config, &self.world.zones, &*self.lookup, before.demo, Some(&before))?;
+        self.world.adopt(plan);
+        if let Err(error) = self.world.trace_to() {
+            self.world.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
+        }
+        self.world.log.line(Level::Info, "the new config holds", &json!({}));
+        Ok(())
+    }
+
+    /// Says in the log that something is wrong.
+    pub fn note(&self, message: &str) {
+        self.world.log.line(Level::Warn, message, &json!({}));
+    }
+
+    /// Says in the log what happens, with the facts beside it.
+    pub fn inform(&self, message: &str, facts: &serde_json::Value) {
+        self.world.log.line(Level::Info, message, facts);
+    }
+
+    /// Stops listening, lets streams end, and returns when all is done or the drain time is over.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        let (world, began) = (&self.world, self.world.now());
+        world.feed.close();
+        let open = world.meters.open.get();
+        let requests = if open == 1 { "1 request".to_owned() } else { format!("{open} requests") };
+        let at_most = world.plan().config.serve.drain.as_secs_f64();
+        let facts = json!({"requests": open, "at_most_seconds": at_most});
+        world.log.line(Level::Info, &format!("stopping: draining {requests}"), &facts);
+        // Nobody listens any more if the thread is gone.
+        let _ = self.stop.send(true);
+        let _ = thread.join();
+        world.end_traces();
+        write_last(world, &mut self.reports);
+        let took = world.now().since(began).as_secs_f64();
+        world.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        world.log.flush(LONGEST_LAST_WORD);
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Writes what waits for the store. Each has a thread of its own, so they write at the same time; a store that hangs is not waited for.
+fn write_last(world: &World, reports: &mut Reports) {
+    let until = world.now().after(LONGEST_LAST_WRITE);
+    let left = || until.since(world.now());
+    reports.close();
+    world.cache_calls.close();
+    world.admin_calls.close();
+    let health = world.ledger.finish(left());
+    reports.finish(left());
+    let answers = world.cache_calls.finish(left());
+    let (records, entries) = (health.pending, health.journal_waiting);
+    if records + entries + answers > 0 {
+        let facts = json!({
+            "store": health.place,
+            "why": health.trouble.map_or_else(|| "no answer in time".to_owned(), |error| error.to_string()),
+            "records": records,
+            "journal_entries": entries,
+            "cached_answers": answers,
+        });
+        world.log.line(Level::Warn, "the store did not take everything before the stop", &facts);
+    }
+}
+
+fn ledger_options(config: &Config, node: Node) -> LedgerOptions {
+    LedgerOptions { keep: retention(&config.store), ..LedgerOptions::new(node) }
+}
+
+/// The keys that a config names, without anything being started.
+///
+/// # Errors
+/// The config cannot be served; the error says why.
+pub fn known_to(
+    config: Config,
+    zones: &TimeZoneDatabase,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Known, StartError> {
+    Ok(Known::of_plan(&plan(config, zones, lookup, false, None)?))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Compiles a config with everything that it names.
+fn plan(
+    config: Config,
+    zones: &TimeZoneDatabase,
+    lookup: &dyn Fn(&str) -> Option<String>,
+    demo: bool,
+    before: Option<&Plan>,
+) -> Result<Plan, StartError> {
+    let mut texts = Vec::new();
+    for path in &config.rules {
+        texts.push((path.display().to_string(), read(path).map_err(StartError::Rules)?));
+    }
+    let sources: Vec<RuleSource<'_>> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
+    let classifier = Arc::new(Classifier::new(Rules::with_user(&sources)?, zones.clone()));
+    let answers = match &config.degrade.answers {
+        Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
+        None => Answers::default(),
+    };
+    Ok(Plan::compile(config, classifier, answers, lookup, demo, before)?)
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_is_kept_as_long_as_the_config_says() {
+        let mut config = Config::default();
+        (config.store.journal.keep_days, config.store.journal.keep_entries) = (2, 7);
+        let keep = ledger_options(&config, "here".parse().unwrap()).keep;
+        assert_eq!((keep.journal, keep.entries), (Duration::from_secs(2 * 86_400), 7));
+    }
+}

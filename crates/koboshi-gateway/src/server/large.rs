@@ -1,0 +1,57 @@
+//! Threads for requests with large bodies.
+//!
+//! They have a lower priority than the others, so that small requests also go first where processors are few.
+
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Worker;
+use crate::http::line::LOOK;
+use crate::shared::core::Core;
+use crate::shared::large::{Job, Large};
+
+/// How much lower the priority of these cores is.
+const NICE: i32 = 10;
+
+/// Starts so many threads.
+pub(super) fn start(
+    count: usize,
+    end: &watch::Receiver<bool>,
+    worker: impl Fn() -> Worker,
+) -> io::Result<Arc<Large>> {
+    let mut all = Vec::new();
+    for number in 0..count {
+        let (give, mut given) = mpsc::unbounded_channel();
+        let (end, name) = (end.clone(), format!("koboshi-large-{number}"));
+        // Not joined: a thread that reads a large body when the gateway stops is left behind.
+        worker().spawn(name, async move |core| take_turns(core, &mut given, &end).await)?;
+        all.push(give);
+    }
+    Ok(Arc::new(Large::of(all)))
+}
+
+/// One core for large requests: serves what it is given until the gateway has stopped.
+async fn take_turns(core: Rc<Core>, given: &mut mpsc::UnboundedReceiver<Job>, end: &watch::Receiver<bool>) {
+    // It fails only where the system has no priorities.
+    let _ = rustix::process::setpriority_process(None, NICE);
+    let mut gone = end.clone();
+    let mut over = pin!(async move { while gone.changed().await.is_ok() {} });
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            job = given.recv() => {
+                let Some(job) = job else { return };
+                tokio::task::spawn_local(job(Rc::clone(&core), end.clone()));
+            }
+            () = &mut over => return,
+            // Somebody is served.
+            _ = looks.tick(), if Rc::strong_count(&core) > 1 => core.upstream.tidy(),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Cores for requests with large bodies, as those see them who hand a request over.
+//!
+//! A request is handed over as a job: a closure that makes its future on the other core. What waits to be read is bounded in bytes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{mpsc, watch};
+
+use crate::shared::core::Core;
+
+/// Bytes of bodies that may wait for their turn.
+const MAX_WAITING: usize = 512 * 1024 * 1024;
+
+/// What serves a request on the core that it is handed to. The receiver says when the drain time is over.
+pub(crate) type Job =
+    Box<dyn FnOnce(Rc<Core>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+/// The cores for large requests.
+pub(crate) struct Large {
+    jobs: Vec<mpsc::UnboundedSender<Job>>,
+    turn: AtomicUsize,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// A place among the requests that wait to be read; given back when it is dropped.
+pub(crate) struct Place {
+    waiting: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Large {
+    /// Cores that take jobs from these channels.
+    pub(crate) fn of(jobs: Vec<mpsc::UnboundedSender<Job>>) -> Self {
+        Self { jobs, turn: AtomicUsize::new(0), waiting: Arc::default() }
+    }
+
+    /// A place for so many bytes, if there is one. Whoever comes when nobody waits always gets it.
+    pub(crate) fn place(&self, bytes: usize) -> Option<Place> {
+        let taken = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
+            let sum = waiting.checked_add(bytes)?;
+            (waiting == 0 || sum <= MAX_WAITING).then_some(sum)
+        });
+        taken.is_ok().then(|| Place { waiting: Arc::clone(&self.waiting), bytes })
+    }
+
+    /// Hands a job over. It is dropped where its core is gone.
+    pub(crate) fn give(&self, job: Job) {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        if let Some(jobs) = self.jobs.get(turn % self.jobs.len().max(1)) {
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_and_whoever_comes_alone_is_always_taken() {
+        let large = Large::of(Vec::new());
+        let alone = large.place(2 * MAX_WAITING);
+        assert!(alone.is_some() && large.place(1).is_none());
+        drop(alone);
+        let half = large.place(MAX_WAITING / 2);
+        assert!(half.is_some() && large.place(MAX_WAITING / 2 + 1).is_none());
+        assert!(large.place(MAX_WAITING / 2).is_some());
+        drop(half);
+        assert_eq!(large.waiting.load(Ordering::Relaxed), 0);
+    }
+}

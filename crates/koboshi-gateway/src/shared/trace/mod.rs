@@ -1,0 +1,340 @@
+//! What is told of a request to a collector of traces: one span for the request, one beneath it for every attempt.
+//!
+//! Names are those of the GenAI conventions; what they have no name for is under `koboshi.`. Nothing of a prompt or an answer is in a
+//! span, and no text of a provider: only names, numbers and kinds. A client's `traceparent` is taken over, and one that is not
+//! sampled stays so; it is *not* handed on to providers. Spans go to a bounded queue ([`sink`]); a request never waits for it.
+
+mod client;
+mod sink;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use koboshi::fault::Fault;
+use koboshi::remedy::Remedy;
+use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::step::Usage;
+use opentelemetry::propagation::Extractor;
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::{
+    SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+
+use crate::observe::names::remedy_name;
+use crate::route::shown;
+use crate::route::target::Target;
+use crate::shared::disclosure::Disclosure;
+use crate::shared::stake::Withdrawn;
+use crate::shared::story::Story;
+use koboshi_wire::http1::Fields;
+
+pub(crate) use sink::Sink;
+
+/// Model names come from clients; a longer one is cut.
+const LONGEST_NAME: usize = 100;
+
+/// The trace of one request, or none. The last copy that goes tells of the request.
+#[derive(Clone, Default)]
+pub(crate) struct Trace(Option<Arc<Root>>);
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Trace(on)" } else { "Trace(off)" })
+    }
+}
+
+/// A request that is being served.
+struct Root {
+    sink: Arc<Sink>,
+    own: SpanContext,
+    parent: SpanContext,
+    began: Timestamp,
+    operation: &'static str,
+    tenant: String,
+    request: String,
+    seen: Mutex<Seen>,
+}
+
+/// What is known of it so far.
+#[derive(Default)]
+struct Seen {
+    model: String,
+    attempts: u32,
+    /// Sent again within an attempt.
+    resends: u32,
+    served_by: Option<(Arc<str>, Arc<str>)>,
+    usage: Option<Usage>,
+    status: Option<u16>,
+    degraded: Option<&'static str>,
+    hit: bool,
+    fault: Option<&'static str>,
+    /// When the client had everything.
+    finished: Option<Timestamp>,
+}
+
+impl Trace {
+    /// A request begins.
+    pub(crate) fn begin(sink: &Arc<Sink>, headers: &Fields, story: &Story, operation: &'static str) -> Self {
+        let parent = client_span(headers);
+        if parent.is_valid() && !parent.is_sampled() {
+            return Self::default();
+        }
+        let trace = if parent.is_valid() { parent.trace_id() } else { sink.new_trace() };
+        Self(Some(Arc::new(Root {
+            own: context(trace, sink.new_span(), parent.trace_state().clone()),
+            sink: Arc::clone(sink),
+            parent,
+            began: story.wall,
+            operation,
+            tenant: story.tenant.name().to_owned(),
+            request: story.id.to_string(),
+            seen: Mutex::default(),
+        })))
+    }
+
+    fn see(&self, change: impl FnOnce(&mut Seen)) {
+        if let Some(root) = &self.0 {
+            change(&mut root.seen());
+        }
+    }
+
+    /// A request met a dead connection and was sent again.
+    pub(crate) fn resent(&self) {
+        self.see(|seen| seen.resends = seen.resends.saturating_add(1));
+    }
+
+    /// The model that the client wants.
+    pub(crate) fn asks_for(&self, model: &str) {
+        self.see(|seen| seen.model = shown::model(model).chars().take(LONGEST_NAME).collect());
+    }
+
+    /// A head was made; the last one counts.
+    pub(crate) fn answers(&self, status: u16, facts: &Disclosure) {
+        self.see(|seen| {
+            seen.status = Some(status);
+            seen.degraded = facts.degraded;
+            seen.hit = facts.hit;
+            seen.fault = facts.fault;
+        });
+    }
+
+    /// The client has everything.
+    pub(crate) fn finish(&self) {
+        self.see(|seen| seen.finished = Some(SystemClock.wall()));
+    }
+
+    /// An attempt that began then was answered to its end.
+    pub(crate) fn succeeded(&self, target: &Target, began: Timestamp, usage: Option<Usage>) {
+        let Some(root) = &self.0 else { return };
+        let mut more = Vec::new();
+        if let Some(usage) = usage {
+            more.extend(tokens(&usage));
+        }
+        self.see(|seen| {
+            seen.served_by = Some((Arc::clone(&target.provider.name), Arc::clone(&target.shown_model)));
+            if let Some(usage) = usage {
+                seen.usage = Some(seen.usage.unwrap_or_default().plus(usage));
+            }
+        });
+        root.attempt(target, began, more, Status::Unset);
+    }
+
+    /// An attempt that began then failed like this.
+    pub(crate) fn failed(&self, target: &Target, began: Timestamp, fault: &Fault, remedy: Remedy) {
+        let Some(root) = &self.0 else { return };
+        let mut more = vec![
+            KeyValue::new("error.type", fault.kind.name()),
+            KeyValue::new("koboshi.remedy", remedy_name(remedy)),
+        ];
+        more.extend(fault.sub.map(|sub| KeyValue::new("koboshi.fault.sub", sub.name())));
+        more.extend(fault.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
+        root.attempt(target, began, more, Status::error(fault.kind.name()));
+    }
+}
+
+impl Trace {
+    /// An attempt that began then was given up, and nothing is said against its target.
+    pub(crate) fn withdrawn(&self, target: &Target, began: Timestamp, why: Withdrawn, fault: Option<&Fault>) {
+        let Some(root) = &self.0 else { return };
+        let kind = fault.map_or("cancelled", |fault| fault.kind.name());
+        let mut more =
+            vec![KeyValue::new("error.type", kind), KeyValue::new("koboshi.withdrawn", why.name())];
+        let status = fault.and_then(|fault| fault.status);
+        more.extend(status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
+        root.attempt(target, began, more, Status::error(kind));
+    }
+}
+
+impl Root {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of one attempt.
+    fn attempt(&self, target: &Target, began: Timestamp, more: Vec<KeyValue>, status: Status) {
+        let number = {
+            let mut seen = self.seen();
+            seen.attempts = seen.attempts.saturating_add(1);
+            seen.attempts
+        };
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", self.operation),
+            KeyValue::new("gen_ai.provider.name", Arc::clone(&target.provider.name)),
+            KeyValue::new("gen_ai.request.model", Arc::clone(&target.shown_model)),
+            KeyValue::new("koboshi.target", Arc::clone(&target.name)),
+        ];
+        if number > 1 {
+            attributes.push(KeyValue::new("http.request.resend_count", i64::from(number - 1)));
+        }
+        if let Some(origin) = &target.provider.origin {
+            attributes.push(KeyValue::new("server.address", origin.host().to_owned()));
+            attributes.push(KeyValue::new("server.port", i64::from(origin.port())));
+        }
+        attributes.extend(more);
+        let name = format!("{} {}", self.operation, target.shown_model);
+        let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
+        self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
+    }
+
+    /// What is told of the request itself.
+    fn told(&self) -> SpanData {
+        let seen = self.seen();
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", self.operation),
+            KeyValue::new("koboshi.attempts", i64::from(seen.attempts)),
+            KeyValue::new("koboshi.tenant", self.tenant.clone()),
+            KeyValue::new("koboshi.request.id", self.request.clone()),
+        ];
+        if seen.resends > 0 {
+            attributes.push(KeyValue::new("koboshi.resends", i64::from(seen.resends)));
+        }
+        if !seen.model.is_empty() {
+            attributes.push(KeyValue::new("gen_ai.request.model", seen.model.clone()));
+        }
+        if let Some((provider, model)) = &seen.served_by {
+            attributes.push(KeyValue::new("gen_ai.provider.name", Arc::clone(provider)));
+            attributes.push(KeyValue::new("gen_ai.response.model", Arc::clone(model)));
+        }
+        attributes.extend(seen.usage.as_ref().into_iter().flat_map(tokens));
+        attributes.extend(seen.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
+        attributes.extend(seen.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
+        attributes
+            .extend(seen.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
+        let failed = match (seen.finished.is_some(), seen.status) {
+            (false, None | Some(..400)) => Some("cancelled"),
+            (_, Some(400..)) => Some(seen.fault.unwrap_or("internal")),
+            _ => None,
+        };
+        attributes.extend(failed.map(|kind| KeyValue::new("error.type", kind)));
+        let status = failed.map_or(Status::Unset, Status::error);
+        let name = format!("{} {}", self.operation, seen.model);
+        span(
+            self.own.clone(),
+            &self.parent,
+            SpanKind::Server,
+            name.trim().to_owned(),
+            self.began,
+            attributes,
+            status,
+            seen.finished,
+        )
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        self.sink.put(self.told());
+    }
+}
+
+/// The headers, as they are asked for the client's span.
+struct Carrier<'h>(&'h Fields);
+
+impl Extractor for Carrier<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.text(key)
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.pairs().map(|(name, _)| name).collect()
+    }
+}
+
+/// The span of the client that a request belongs to, as W3C's `traceparent` says it.
+fn client_span(headers: &Fields) -> SpanContext {
+    if !headers.has("traceparent") {
+        return SpanContext::NONE;
+    }
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &Carrier(headers));
+    context.span().span_context().clone()
+}
+
+fn context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
+    SpanContext::new(trace, span, TraceFlags::SAMPLED, false, state)
+}
+
+/// A span that ended then, or ends now.
+#[expect(clippy::too_many_arguments, reason = "one place where a span is made")]
+fn span(
+    own: SpanContext,
+    parent: &SpanContext,
+    kind: SpanKind,
+    name: String,
+    began: Timestamp,
+    attributes: Vec<KeyValue>,
+    status: Status,
+    ended: Option<Timestamp>,
+) -> SpanData {
+    SpanData {
+        span_context: own,
+        parent_span_id: parent.span_id(),
+        parent_span_is_remote: parent.is_remote(),
+        span_kind: kind,
+        name: name.into(),
+        start_time: SystemTime::from(began),
+        end_time: SystemTime::from(ended.unwrap_or_else(|| SystemClock.wall())),
+        attributes,
+        dropped_attributes_count: 0,
+        events: SpanEvents::default(),
+        links: SpanLinks::default(),
+        status,
+        instrumentation_scope: sink::scope(),
+    }
+}
+
+fn tokens(usage: &Usage) -> [KeyValue; 2] {
+    let count = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+    [
+        KeyValue::new("gen_ai.usage.input_tokens", count(usage.input)),
+        KeyValue::new("gen_ai.usage.output_tokens", count(usage.output)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(traceparent: &str) -> SpanContext {
+        client_span(&Fields::of([("traceparent", traceparent.as_bytes())]))
+    }
+
+    #[test]
+    fn the_clients_span_is_taken_over_only_if_it_is_one() {
+        let good = with("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        assert!(good.is_valid() && good.is_sampled() && good.is_remote());
+        assert_eq!(good.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        let unsampled = with("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00");
+        assert!(unsampled.is_valid() && !unsampled.is_sampled());
+        for bad in [
+            "", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "00-xyz-00f067aa0ba902b7-01",
+        ] {
+            assert!(!with(bad).is_valid(), "{bad}");
+        }
+    }
+}

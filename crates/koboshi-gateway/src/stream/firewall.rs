@@ -1,0 +1,356 @@
+//! Tool calls on their way to the client: whole, valid and of the request's own tools, or not at all.
+//!
+//! A call whose arguments have exactly one reading is mended here; one that has none goes back to the model, hidden from the client:
+//! the refused tool is forced, parallel calls are off, the text of that answer is dropped and its cost is added. Parallel calls are
+//! independent: the good ones wait for the mended one. What cannot be mended becomes a clean error.
+
+use std::borrow::Cow;
+
+use koboshi::args::{Finish, ToolSchema, Verdict, check};
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::reask::{Called, Lineage, Step};
+use koboshi::remedy::Remedy;
+use koboshi_report::reask::{debug_lines, for_model, for_user};
+use koboshi_store::What;
+use koboshi_wire::any::{Redone, Turn, answer};
+use koboshi_wire::chat::Corrected;
+use koboshi_wire::form::{Tool, ToolInput, free_text};
+use koboshi_wire::responses::flat_name;
+use koboshi_wire::step::{CallPiece, Usage};
+use koboshi_wire::voice::WholeCall;
+use koboshi_wire::whole;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use crate::attempt::Shape;
+use crate::attempt::journey::{Ended, Journey, Open};
+use crate::observe::log::Level;
+use crate::stream::run::Run;
+use crate::stream::unary::read_whole;
+
+/// What a tool without a schema takes: nothing that is known, and often nothing at all.
+const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
+/// Calls of one answer.
+const MOST_CALLS: usize = 256;
+
+/// A tool call, as far as it has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolCall {
+    pub(crate) choice: u32,
+    pub(crate) index: u32,
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The group that the tool stands in.
+    pub(crate) namespace: Option<String>,
+    pub(crate) arguments: String,
+    pub(crate) free_text: bool,
+    /// The provider's proof of it.
+    pub(crate) seal: Option<String>,
+    /// The arguments are not the upstream's own, or it does not stand by itself there.
+    pub(crate) changed: bool,
+    /// The answer that it came with was cut by the output limit, and this call was its last.
+    pub(crate) cut: bool,
+    pub(crate) lineage: Lineage,
+}
+
+impl ToolCall {
+    pub(crate) fn whole(&self) -> WholeCall<'_> {
+        WholeCall {
+            id: &self.id,
+            name: &self.name,
+            namespace: self.namespace.as_deref(),
+            arguments: &self.arguments,
+            free_text: self.free_text,
+            seal: self.seal.as_deref(),
+        }
+    }
+
+    /// The name that the request's tools know it by.
+    pub(crate) fn known_name(&self) -> Cow<'_, str> {
+        match &self.namespace {
+            Some(namespace) => Cow::Owned(flat_name(namespace, &self.name)),
+            None => Cow::Borrowed(&self.name),
+        }
+    }
+
+    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. That it has another id says
+    /// nothing, since others give one to each piece, with the name: what is begun must be whole.
+    fn is_other_than(&self, piece: &CallPiece<'_>) -> bool {
+        let id = piece.id.as_deref().filter(|id| !id.is_empty());
+        let name = piece.name.as_deref().filter(|name| !name.is_empty());
+        name.is_some()
+            && !self.id.is_empty()
+            && id.is_some_and(|id| id != self.id)
+            // Looked at first, so that a long call in many pieces is not read again with each of them.
+            && self.arguments.trim_end().ends_with('}')
+            && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
+    }
+
+    fn called(&self) -> Called<'_> {
+        Called { id: &self.id, tool: &self.name, text: &self.arguments }
+    }
+}
+
+/// Adds a piece to the calls of an answer. None if there is too much of it.
+pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_bytes: usize) -> Option<()> {
+    let at = calls.iter().rposition(|call| (call.choice, call.index) == (piece.choice, piece.index));
+    let begun = at.and_then(|at| calls.get(at));
+    let at = match at {
+        Some(at) if !begun.is_some_and(|call| call.is_other_than(piece)) => at,
+        _ if calls.len() >= MOST_CALLS => return None,
+        _ => {
+            calls.push(ToolCall {
+                choice: piece.choice,
+                index: piece.index,
+                // Clients would join the two.
+                changed: begun.is_some(),
+                ..ToolCall::default()
+            });
+            calls.len() - 1
+        }
+    };
+    let held: usize = calls.iter().map(|call| call.arguments.len()).sum();
+    let call = calls.get_mut(at)?;
+    if let Some(id) = piece.id.as_deref().filter(|_| call.id.is_empty()) {
+        id.clone_into(&mut call.id);
+    }
+    if let Some(name) = piece.name.as_deref().filter(|_| call.name.is_empty()) {
+        name.clone_into(&mut call.name);
+    }
+    if let Some(namespace) = piece.namespace.as_deref().filter(|_| call.namespace.is_none()) {
+        call.namespace = Some(namespace.to_owned());
+    }
+    if let Some(arguments) = piece.arguments.as_deref() {
+        // One call may be as long as the policy says, all of them twice that.
+        if held.saturating_add(arguments.len()) > most_bytes.saturating_mul(2) {
+            return None;
+        }
+        call.arguments.push_str(arguments);
+    }
+    call.free_text |= piece.free_text;
+    if let Some(seal) = piece.seal.as_deref() {
+        call.seal = Some(seal.to_owned());
+    }
+    Some(())
+}
+
+/// Whether the answer was cut in its last call, and that call is whole now: then it ended for its calls, and not for the limit.
+pub(crate) fn is_made_whole(calls: &[ToolCall], finish: Finish) -> bool {
+    finish == Finish::Cut && calls.last().is_some_and(|last| last.changed && !last.cut)
+}
+
+/// Why calls could not be brought in order.
+pub(crate) enum Unsettled {
+    /// Another target may do better.
+    Elsewhere,
+    /// The guard forbids a call of it: the model is asked again.
+    Refused,
+    /// The request is over.
+    Ended(Ended),
+}
+
+/// What came of a look at all calls of an answer.
+enum Looked {
+    /// All may run.
+    Fine,
+    /// This one must be asked for again.
+    Reask(usize, String),
+    /// One cannot be mended.
+    Hopeless,
+}
+
+impl Run<'_> {
+    /// Brings the calls of an answer in order. The attempt may be replaced by the one that answered last. With `may_refuse` the guard may
+    /// refuse the answer as a whole.
+    pub(crate) async fn settle_calls(
+        &self,
+        journey: &mut Journey<'_>,
+        mut open: Box<Open>,
+        calls: &mut [ToolCall],
+        finish: Finish,
+        usage: &mut Usage,
+        may_refuse: bool,
+    ) -> Result<Box<Open>, Unsettled> {
+        if let Some(last) = calls.last_mut() {
+            last.cut = finish == Finish::Cut;
+        }
+        loop {
+            let (at, correction) = match self.look(calls) {
+                Looked::Fine if may_refuse && self.refuses(calls) => {
+                    journey.succeeded(open, Some(*usage));
+                    return Err(Unsettled::Refused);
+                }
+                Looked::Fine => return Ok(open),
+                Looked::Reask(at, correction) => (at, correction),
+                Looked::Hopeless => return Err(hopeless(journey, open)),
+            };
+            let remedy = journey.after(open, broken_call());
+            match remedy {
+                Remedy::Reask => {}
+                Remedy::Elsewhere => return Err(Unsettled::Elsewhere),
+                _ => return Err(Unsettled::Ended(journey.give_up(broken_call()))),
+            }
+            journey.go_on(remedy);
+            self.disclose(|facts| facts.reasks += 1);
+            self.core.world.meters.tool_call("reasked");
+            let Some(call) = calls.get(at) else { return Err(Unsettled::Elsewhere) };
+            let corrected = [Corrected { call: call.whole(), correction: &correction }];
+            let shape = Shape { streams: false, ..self.shape };
+            let turn = Turn::Redo(Redone { broken: &corrected, tool: &call.name });
+            let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
+                Ok(next) => next,
+                Err(ended) => return Err(Unsettled::Ended(ended)),
+            };
+            let replaced = read_whole(&mut next)
+                .await
+                .and_then(|body| self.replacement(journey, &next, &body, &call.name));
+            match replaced {
+                Ok((arguments, ended, cost)) => {
+                    *usage = usage.plus(cost);
+                    if cost != Usage::default() {
+                        next.stake.told(cost);
+                    }
+                    open = next;
+                    if let Some(call) = calls.get_mut(at) {
+                        call.arguments = arguments;
+                        call.changed = true;
+                        call.cut = ended == Finish::Cut;
+                    }
+                }
+                Err(fault) => {
+                    return Err(match journey.after(next, fault.clone()) {
+                        Remedy::Elsewhere | Remedy::Again { .. } | Remedy::Wait { .. } => {
+                            Unsettled::Elsewhere
+                        }
+                        _ => Unsettled::Ended(journey.give_up(fault)),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Judges every call; mends what has one reading.
+    fn look(&self, calls: &mut [ToolCall]) -> Looked {
+        let world = &self.core.world;
+        for (at, call) in calls.iter_mut().enumerate() {
+            if call.free_text {
+                continue;
+            }
+            let finish = if call.cut { Finish::Cut } else { Finish::Done };
+            let schema = self.schema(&call.known_name());
+            let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
+            match &verdict {
+                Verdict::Valid => world.meters.tool_call("valid"),
+                Verdict::Repaired { changes, .. } => {
+                    world.meters.tool_call("repaired");
+                    self.disclose(|facts| facts.repaired += 1);
+                    let named: Vec<&str> = changes.iter().take(20).map(|change| change.what.name()).collect();
+                    let text = format!("{}: the arguments of {} were mended", self.story.id, call.name);
+                    world.note(
+                        What::Remedy,
+                        "repaired",
+                        None,
+                        text,
+                        json!({"changes": named, "request": &*self.story.id}),
+                    );
+                }
+                Verdict::Refused(_) => world.meters.tool_call("refused"),
+            }
+            let called = call.clone();
+            let step =
+                call.lineage.next_with(schema.as_ref(), &called.called(), &verdict, &self.plan.config.reask);
+            self.tell(&called, &verdict, &step);
+            match &step {
+                Step::Run(json) => {
+                    if *json != call.arguments {
+                        call.arguments.clone_from(json);
+                        call.changed = true;
+                    }
+                }
+                Step::Reask(_) => {
+                    let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
+                    return Looked::Reask(at, correction);
+                }
+                _ => return Looked::Hopeless,
+            }
+        }
+        Looked::Fine
+    }
+
+    /// The lines for user and debug log, where operators find them.
+    fn tell(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
+        let world = &self.core.world;
+        if world.log.tells(Level::Debug) {
+            for line in debug_lines(&call.called(), verdict, step) {
+                world.log.line(Level::Debug, &line, &json!({"request": &*self.story.id}));
+            }
+        }
+        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
+        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
+        let data = json!({"tool": call.name, "request": &*self.story.id});
+        world.note(What::Remedy, "reask", None, said, data);
+    }
+
+    fn schema(&self, tool: &str) -> Option<ToolSchema> {
+        let (_, schema) = self.request.tools().into_iter().find(|(name, _)| name == tool)?;
+        let schema = match schema {
+            Some(schema) => schema.get(),
+            None if self.takes_text(tool) => free_text::SCHEMA,
+            None => NOTHING,
+        };
+        // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
+        self.core.world.schemas.compile(schema).ok().map(|schema| schema.named(tool))
+    }
+
+    /// Whether the client's tool takes free text.
+    pub(crate) fn takes_text(&self, tool: &str) -> bool {
+        let takes = |known: &Tool<'_>| known.name == tool && matches!(known.input, ToolInput::FreeText);
+        self.request.form().tools.iter().any(takes)
+    }
+
+    /// The arguments of the call that the model sent in place of a broken one.
+    fn replacement(
+        &self,
+        journey: &Journey<'_>,
+        open: &Open,
+        body: &[u8],
+        tool: &str,
+    ) -> Result<(String, Finish, Usage), Box<Fault>> {
+        let invalid = || {
+            let text = String::from_utf8_lossy(body);
+            journey.classify(&open.head, 200, &text, false).unwrap_or_else(broken_call)
+        };
+        let whole = answer::read(self.tongue(&open.target), body).map_err(|_| invalid())?;
+        let choice = whole.choices.first().filter(|_| !whole.error).ok_or_else(invalid)?;
+        let named = |call: &&whole::Call<'_>| call.name.as_deref() == Some(tool);
+        let call =
+            choice.calls.iter().find(named).or_else(|| choice.calls.first()).ok_or_else(broken_call)?;
+        let finish = choice.finish.as_deref().map_or(Finish::Unknown, Finish::of);
+        Ok((call.arguments.clone().into_owned(), finish, whole.usage.unwrap_or_default()))
+    }
+}
+
+/// Whether a finish reason says that the model wrote a call that the provider could not read: Gemini's words.
+pub(crate) fn is_broken_call(reason: &str) -> bool {
+    matches!(reason, "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL")
+}
+
+/// This model will not mend its call; another may make a good one.
+pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> Unsettled {
+    let place = open.place;
+    match journey.after(open, broken_call()) {
+        Remedy::Elsewhere => Unsettled::Elsewhere,
+        remedy @ Remedy::Reask => {
+            journey.leave(place, remedy);
+            Unsettled::Elsewhere
+        }
+        _ => Unsettled::Ended(journey.give_up(broken_call())),
+    }
+}
+
+/// The model wrote a call that nobody can run.
+pub(crate) fn broken_call() -> Box<Fault> {
+    let mut fault = Box::new(Fault::of(Kind::ToolArgumentsInvalid, "firewall"));
+    fault.sub = Some(Sub::ToolCall);
+    fault
+}

@@ -1,0 +1,349 @@
+//! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use koboshi::args::Finish;
+use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::remedy::Remedy;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::answer;
+use koboshi_wire::dialect::finish;
+use koboshi_wire::form::free_text;
+use koboshi_wire::step::Usage;
+use koboshi_wire::voice::Head;
+use koboshi_wire::whole::{Choice, Whole};
+use tokio::time::{Instant, timeout_at};
+
+use crate::attempt::Limits;
+use crate::attempt::journey::{Ended, Journey, Open};
+use crate::attempt::not_an_answer;
+use crate::http::upstream::trouble::timed_out;
+use crate::route::target::Target;
+use crate::stream::blocks::Blocks;
+use crate::stream::firewall::{ToolCall, Unsettled, broken_call, is_broken_call, is_made_whole};
+use crate::stream::forbidden::turn_after;
+use crate::stream::run::Run;
+use crate::stream::voice::own_id;
+
+/// The largest answer.
+const LARGEST: usize = 64 * 1024 * 1024;
+
+/// A whole answer for the client.
+pub(crate) struct Answered {
+    pub(crate) body: Bytes,
+    /// Its name, where a later request may go on with it.
+    pub(crate) id: Option<String>,
+}
+
+/// Reads an answer to its end.
+pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
+    let mut blocks = Blocks::up_to(LARGEST);
+    let mut read = 0;
+    let Open { limits, body, stake, .. } = open;
+    loop {
+        let block = match body.at_hand().await {
+            Some(block) => block,
+            None => {
+                let (limit, sub) = next_block(limits);
+                timeout_at(limit, body.next()).await.map_err(|_| timed_out(sub))?
+            }
+        };
+        let Some(block) = block else { break };
+        let block = block?;
+        // Where data is always at hand, no timer is ever looked at. The first block comes before any limit can be over.
+        if read > 0 && Instant::now() >= limits.total {
+            return Err(timed_out(Sub::Total));
+        }
+        read += block.len();
+        stake.saw_part(read);
+        let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
+        blocks.push(block).ok_or_else(too_long)?;
+    }
+    Ok(blocks.whole())
+}
+
+/// Until when the next block must be there, and which limit that is.
+fn next_block(limits: &Limits) -> (Instant, Sub) {
+    let now = Instant::now();
+    let idle = now + limits.idle.max(limits.first.saturating_duration_since(now));
+    if idle < limits.total { (idle, Sub::Idle) } else { (limits.total, Sub::Total) }
+}
+
+impl Run<'_> {
+    /// Asks until a whole, right answer is there.
+    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
+        // What answers cost that were refused.
+        let mut refused = Usage::default();
+        loop {
+            let mut open = self.open_whole(journey).await?;
+            self.served_by(&open);
+            let read = read_whole(&mut open).await;
+            let judged = read.and_then(|body| {
+                let judged = self.judge(journey, &open, &body)?;
+                Ok((body, judged))
+            });
+            let (body, Judged { mut calls, finish, usage, id, filtered }) = match judged {
+                Ok(judged) => judged,
+                Err(fault) => {
+                    if let Some(ended) = self.failed(journey, open, fault) {
+                        return Err(ended);
+                    }
+                    continue;
+                }
+            };
+            if let Some(usage) = usage {
+                open.stake.told(usage);
+            }
+            if let Some(fault) = filtered {
+                journey.note_filtered(&open.target, &fault);
+            }
+            let mut sum = usage.unwrap_or_default();
+            if calls.is_empty() {
+                let sum = Some(refused.plus(sum)).filter(|_| refused != Usage::default());
+                let body = self.for_reader(&open.target, body, &calls, sum.as_ref());
+                journey.succeeded(open, usage);
+                return Ok(Answered { body, id });
+            }
+            // Who said it; a call may be made anew by somebody else.
+            let speaker = Arc::clone(&open.target);
+            match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum, true)).await {
+                Ok(open) => {
+                    let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
+                    let said = match is_made_whole(&calls, finish) {
+                        true => answer::ended_for_calls(self.tongue(&speaker), &body),
+                        false => body,
+                    };
+                    let body = self.for_reader(&speaker, said, &calls, changed.as_ref());
+                    journey.succeeded(open, Some(sum));
+                    return Ok(Answered { body, id });
+                }
+                Err(Unsettled::Elsewhere) => {}
+                Err(Unsettled::Refused) => refused = refused.plus(sum),
+                Err(Unsettled::Ended(ended)) => return Err(ended),
+            }
+        }
+    }
+
+    /// Asks for a whole answer; after a refused one the model reads why.
+    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+        let refused = self.refused.take();
+        let calls = refused.corrected();
+        let opened =
+            journey.open(&self.shape, &mut |target| self.write(target, &turn_after(&calls, ""))).await;
+        drop(calls);
+        self.refused.replace(refused);
+        opened
+    }
+
+    /// Notes a failed attempt; gives the end where there is nothing left to do.
+    pub(crate) fn failed(
+        &self,
+        journey: &mut Journey<'_>,
+        open: Box<Open>,
+        fault: Box<Fault>,
+    ) -> Option<Ended> {
+        let (target, place) = (Arc::clone(&open.target), open.place);
+        match journey.after(open, fault.clone()) {
+            // There is nothing to show the model: somebody else is asked.
+            remedy @ Remedy::Reask => {
+                journey.leave(place, remedy);
+                None
+            }
+            remedy if journey.trim(&target, remedy) => None,
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up(fault)),
+            _ => None,
+        }
+    }
+
+    /// Whether an answer with status 200 is one.
+    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<Judged, Box<Fault>> {
+        let text = || String::from_utf8_lossy(body);
+        let said = || journey.classify(&open.head, 200, &text(), false);
+        let read = answer::read(self.tongue(&open.target), body);
+        let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        if !self.is_native(&open.target) {
+            // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+            for choice in whole.choices.iter_mut().filter(|choice| choice.audio) {
+                choice.audio = false;
+                if !choice.has_content() {
+                    return Err(not_an_answer());
+                }
+                self.note_lost_media(&open.target);
+            }
+        }
+        if whole.error || whole.choices.is_empty() {
+            return Err(said().unwrap_or_else(not_an_answer));
+        }
+        let mut reasons = whole.choices.iter().filter_map(|choice| Some((choice, choice.finish.as_deref()?)));
+        if let Some((choice, reason)) = reasons.find(|(_, reason)| finish::is_error(reason)) {
+            return Err(journey.ended_for_error(
+                &open.head,
+                choice.text.as_deref().unwrap_or_default(),
+                reason,
+            ));
+        }
+        let broken = |choice: &Choice<'_>| choice.finish.as_deref().is_some_and(is_broken_call);
+        if whole.choices.iter().any(broken) {
+            return Err(broken_call());
+        }
+        let is_filtered = |choice: &Choice<'_>| choice.finish.as_deref() == Some(finish::CONTENT_FILTER);
+        // That a filter ended it is how the vendor's own API tells it: a finish reason, with what was written until then.
+        let filtered = whole.choices.iter().any(is_filtered).then(|| said().unwrap_or_else(filtered));
+        let has_calls = whole.choices.iter().any(|choice| !choice.calls.is_empty());
+        if let Some(fault) = filtered.as_ref().filter(|_| has_calls || journey.goes_around_filters()) {
+            return Err(fault.clone());
+        }
+        let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
+        let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
+        let judged = || Judged {
+            calls: tool_calls(&whole),
+            finish: finish_of(&whole),
+            usage: whole.usage,
+            id: whole.id.as_deref().filter(|_| goes_on).map(str::to_owned),
+            filtered: filtered.clone(),
+        };
+        if whole.choices.iter().all(fine) {
+            return Ok(judged());
+        }
+        match said() {
+            Some(fault) => Err(fault),
+            // Cut by the client's own limit before any text: that is an answer.
+            None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(judged()),
+            None => Err(not_an_answer()),
+        }
+    }
+}
+
+/// What must be known of a whole answer.
+struct Judged {
+    calls: Vec<ToolCall>,
+    finish: Finish,
+    usage: Option<Usage>,
+    id: Option<String>,
+    /// A content filter ended it.
+    filtered: Option<Box<Fault>>,
+}
+
+/// A content filter ended an answer.
+pub(crate) fn filtered() -> Box<Fault> {
+    Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))
+}
+
+fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
+    let of_choice = |choice: &Choice<'_>| {
+        let calls = (0..).zip(&choice.calls).map(|(index, call)| ToolCall {
+            choice: choice.index,
+            index,
+            id: call.id.as_deref().unwrap_or_default().to_owned(),
+            name: call.name.as_deref().unwrap_or_default().to_owned(),
+            namespace: call.namespace.as_deref().map(str::to_owned),
+            arguments: call.arguments.clone().into_owned(),
+            free_text: call.free_text,
+            seal: call.seal.as_ref().map(|seal| seal.data.clone().into_owned()),
+            ..ToolCall::default()
+        });
+        calls.collect::<Vec<_>>()
+    };
+    whole.choices.iter().flat_map(of_choice).collect()
+}
+
+fn finish_of(whole: &Whole<'_>) -> Finish {
+    let reasons = whole.choices.iter().filter_map(|choice| choice.finish.as_deref()).map(Finish::of);
+    reasons.fold(Finish::Unknown, |known, reason| {
+        if reason == Finish::Cut {
+            reason
+        } else if known == Finish::Cut {
+            known
+        } else {
+            reason
+        }
+    })
+}
+
+impl Run<'_> {
+    /// An answer as the client reads it: mended calls in place of the broken ones, what all attempts cost, and in its own dialect.
+    fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
+        let dialect = self.tongue(target);
+        if self.is_native(target) {
+            let body = with_changes(dialect, body, calls);
+            return match usage {
+                Some(usage) => answer::with_usage(dialect, &body, usage),
+                None => body,
+            };
+        }
+        let Ok(mut whole) = answer::read(dialect, &body) else { return body };
+        let own = self.for_client(target, calls.to_vec());
+        let mut written = own.iter();
+        for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
+            let Some(own) = written.next() else { break };
+            call.id = Some(own.id.as_str().into());
+            call.name = Some(own.name.as_str().into());
+            call.namespace = own.namespace.as_deref().map(Into::into);
+            call.arguments = own.arguments.as_str().into();
+            call.free_text = own.free_text;
+            call.seal = None;
+        }
+        for choice in &mut whole.choices {
+            let has_calls = !choice.calls.is_empty();
+            let fitting = |reason: Cow<'_, str>| finish::fitting(&reason, has_calls).to_owned().into();
+            choice.finish = choice.finish.take().map(fitting);
+        }
+        whole.usage = usage.copied().or(whole.usage);
+        let head = Head {
+            id: own_id(self.request.dialect(), &self.story.id),
+            model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
+            created: self.story.wall.as_second(),
+            fingerprint: None,
+        };
+        answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
+    }
+
+    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none or one twice, and free text where the
+    /// client's tool takes that; and tools that stand in a group have both their names again.
+    pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+        if self.is_native(target) {
+            return calls;
+        }
+        let mut known = HashSet::new();
+        for (number, call) in (0_usize..).zip(&mut calls) {
+            // Results are told apart by these alone.
+            if call.id.is_empty() || !known.insert(call.id.clone()) {
+                call.id = call_id(&self.story.id, number);
+            }
+            if !call.free_text
+                && self.takes_text(&call.name)
+                && let Some(text) = free_text::unwrapped(&call.arguments)
+            {
+                call.arguments = text;
+                call.free_text = true;
+            }
+            if let Some((namespace, name)) = self.request.in_group(&call.name) {
+                call.name = name.into_owned();
+                call.namespace = Some(namespace.into_owned());
+            }
+        }
+        calls
+    }
+}
+
+/// An id for a call that has none: the same request never has it twice, and hardly another one.
+fn call_id(request: &str, number: usize) -> String {
+    format!("call_{}{number}", crate::route::auth::fingerprint(request))
+}
+
+/// The answer with mended arguments in place of the broken ones.
+fn with_changes(dialect: Dialect, body: Bytes, calls: &[ToolCall]) -> Bytes {
+    if calls.iter().all(|call| !call.changed) {
+        return body;
+    }
+    let Ok(whole) = answer::read(dialect, &body) else { return body };
+    let spans = whole.choices.iter().flat_map(|choice| choice.calls.iter().map(|call| call.span.clone()));
+    let changes: Vec<_> = spans
+        .zip(calls)
+        .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
+        .collect();
+    answer::with_arguments(dialect, &body, &changes)
+}
