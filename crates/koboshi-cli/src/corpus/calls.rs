@@ -82,7 +82,7 @@ pub(super) fn sequence(
     with_flag: bool,
 ) -> Result<Score, String> {
     let policy = match case.limits {
-        Limits::Source => GuardPolicy::default(),
+        Limits::Source => GuardPolicy::source(),
         Limits::Gateway => GuardPolicy { depth: RulePolicy::OFF, ..GuardPolicy::default() },
     };
     let guard = Guard::new(policy).map_err(|error| error.to_string())?;
