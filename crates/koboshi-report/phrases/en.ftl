@@ -554,6 +554,22 @@ guard-note-width = One response called { $count } tools at once, and { $limit } 
 guard-note-width-only = One response called { $count } tools at once, and { $limit } are usually enough. Call fewer at a time.
 guard-note-stop = No more tools can be called for this message. Tell the user in a few sentences what was tried, what blocks the work and what is known so far, and ask how to continue.
 
+## koboshi guard replay
+
+guard-replay-run = { $id } ({ $calls } calls)
+guard-replay-note = note
+guard-replay-stop = stop
+guard-replay-said = after call { $at }, turn { $turn }, { $rule }: { $why }
+guard-replay-sum = { $runs } runs, { $calls } calls: notes in { $noted }, stops in { $stopped }
+guard-replay-progress = { $runs } runs, { $calls } calls, { $megabytes } MB …
+guard-replay-no-json = this is not JSON: { $detail }
+guard-replay-no-form = this is no recorded run of a known form: a message list, a Codex rollout, a Claude Code session, or an object with `calls`
+guard-replay-no-calls = `calls` cannot be read: { $detail }
+guard-replay-no-messages = the messages cannot be read: { $detail }
+guard-replay-long-line = this line is longer than 128 MiB
+guard-replay-no-text = this line is not UTF-8 text
+guard-replay-unreadable = cannot be read further: { $detail }
+
 ## koboshi check
 
 check-good = valid

@@ -554,6 +554,22 @@ guard-note-width = 1 回の応答で { $count } 個のツールが同時に呼�
 guard-note-width-only = 1 回の応答で { $count } 個のツールが同時に呼び出されました。通常は { $limit } 個で足ります。一度に呼び出す数を減らしてください。
 guard-note-stop = このメッセージに対しては、これ以上ツールを呼び出せません。試したこと、妨げになっていること、これまでに分かったことを短く利用者に伝え、どう進めるかを尋ねてください。
 
+## koboshi guard replay
+
+guard-replay-run = { $id }（{ $calls } 回の呼び出し）
+guard-replay-note = 注意
+guard-replay-stop = 停止
+guard-replay-said = 呼び出し { $at } の後、ターン { $turn }、{ $rule }: { $why }
+guard-replay-sum = { $runs } 件の実行、{ $calls } 回の呼び出し: 注意があったのは { $noted } 件、停止があったのは { $stopped } 件
+guard-replay-progress = { $runs } 件の実行、{ $calls } 回の呼び出し、{ $megabytes } MB …
+guard-replay-no-json = JSON ではありません: { $detail }
+guard-replay-no-form = 既知の形式の実行記録ではありません。メッセージの一覧、Codex のロールアウト、Claude Code のセッション、`calls` を持つオブジェクトのいずれかが必要です
+guard-replay-no-calls = `calls` を読み取れません: { $detail }
+guard-replay-no-messages = メッセージを読み取れません: { $detail }
+guard-replay-long-line = この行は 128 MiB を超えています
+guard-replay-no-text = この行は UTF-8 のテキストではありません
+guard-replay-unreadable = これ以上読み取れません: { $detail }
+
 ## koboshi check
 
 check-good = 問題ありません
