@@ -9,6 +9,7 @@ use koboshi_report::phrase::Lang;
 use crate::import::ImportCommand;
 use crate::init::InitArgs;
 use crate::repair::RepairArgs;
+use crate::replay::GuardCommand;
 use crate::serve::ServeArgs;
 use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
 
@@ -119,6 +120,9 @@ pub(crate) enum Command {
     /// Measure how often errors are recognised, against labelled cases
     #[command(subcommand)]
     Corpus(CorpusCommand),
+    /// Try the loop guard on recorded runs of agents
+    #[command(subcommand)]
+    Guard(GuardCommand),
     /// Print shell completions
     #[command(
         after_help = "Examples:\n  koboshi completions bash > ~/.local/share/bash-completion/completions/koboshi\n  \

@@ -21,6 +21,7 @@ mod manual;
 #[cfg(test)]
 mod pages;
 mod repair;
+mod replay;
 mod rules;
 mod say;
 mod serve;
@@ -96,6 +97,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Cool(args) => state::cool(args),
         Command::Journal(args) => state::journal(args),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
+        Command::Guard(command) => replay::run(command),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { folder } => manual::pages(folder),
     }

@@ -17,6 +17,11 @@ impl Say {
         Ok(Self { phrases, lang })
     }
 
+    /// All phrases.
+    pub(crate) fn phrases(&self) -> &Phrases {
+        &self.phrases
+    }
+
     /// The phrase with this id.
     pub(crate) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())

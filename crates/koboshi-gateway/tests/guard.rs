@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use koboshi::guard::RulePolicy;
+use koboshi::guard::{Effect, RulePolicy, ToolPolicy};
 use koboshi_config::Config;
 use koboshi_config::gateway::{GuardMode, RouteConfig};
 use serde_json::{Value, json};
@@ -92,11 +92,14 @@ fn repeated(count: usize, stream: bool) -> Value {
         let id = format!("call_{number}");
         messages.push(json!({"role": "assistant", "content": null, "tool_calls": [
             {"id": id, "type": "function", "function": {"name": "look_up", "arguments": ARGUMENTS}}]}));
-        messages.push(json!({"role": "tool", "tool_call_id": id, "content": "nothing new"}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": RESULT}));
     }
     body
 }
 
+/// A result that would be another one if anything had moved.
+const RESULT: &str =
+    r#"{"city":"Aizu","weather":"light rain","temperature":12,"wind":"north","stations":["castle","lake"]}"#;
 const ARGUMENTS: &str = r#"{"city":"Aizu","count":1}"#;
 
 fn guard_of(answer: &Answer) -> Option<String> {
@@ -203,6 +206,42 @@ fn the_cost_of_a_refused_answer_is_counted() {
         };
         assert!(told > alone * 3 / 2, "{stream}: {told} {alone}");
     }
+}
+
+/// At the last stage the ways out stay open: by name, by description, or because the config says so.
+#[test]
+fn a_stop_leaves_the_ways_out_open() {
+    let with_way_out = |name: &str, description: &str| {
+        let mut body = failures(7);
+        let tool = json!({"type": "function", "function": {"name": name, "description": description,
+            "parameters": {"type": "object", "properties": {}}}});
+        body["tools"].as_array_mut().unwrap().push(tool);
+        body
+    };
+    for (name, description) in
+        [("transfer_to_human_agents", ""), ("report", "Submit your final answer."), ("hang_up", "Hangs up.")]
+    {
+        let stage = Stage::with(&["one/loop"], |config| {
+            limits(config);
+            let way_out = ToolPolicy::default().with(|tool| tool.effect = Some(Effect::Ends));
+            config.guard.policy.tools.insert("hang_up".to_owned(), way_out);
+        });
+        let answer = stage.ask(&with_way_out(name, description));
+        let said = "stop; rule=similar_errors; count=7; forbids=turn";
+        assert_eq!(guard_of(&answer).as_deref(), Some(said), "{name}");
+        let first = stage.one.requests()[0].body.clone();
+        assert_eq!(first["tool_choice"], Value::Null, "{name}: {first}");
+        assert!(last_result(&first).contains(&format!("Except {name}")), "{name}: {first}");
+        // The model called the forbidden tool, and was told what it may call.
+        let told = last_result(&sent(&stage));
+        assert!(told.contains(&format!("only {name} can be called")), "{name}: {told}");
+        assert!(answer.calls().is_empty() && !answer.content().is_empty(), "{name}: {answer:?}");
+    }
+    let stage = Stage::with(&["one/ok?tools=yes"], limits);
+    let mut body = with_way_out("transfer_to_human_agents", "");
+    body["tool_choice"] = json!({"type": "function", "function": {"name": "transfer_to_human_agents"}});
+    let answer = stage.ask(&body);
+    assert_eq!(answer.calls().first().map(|(name, _)| name.as_str()), Some("transfer_to_human_agents"));
 }
 
 #[test]

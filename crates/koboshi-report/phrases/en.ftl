@@ -570,6 +570,22 @@ guard-refused-turn = This call was refused and did not run: no more tools can be
 guard-refused-turn-but = This call was refused and did not run: only { $others } can be called for this message now. Use one of these, or answer the user now.
 guard-refused-beside = This call did not run, because another call of the same response was refused. Make it again if it is still needed.
 
+## koboshi guard replay
+
+guard-replay-run = { $id } ({ $calls } calls)
+guard-replay-note = note
+guard-replay-stop = stop
+guard-replay-said = after call { $at }, turn { $turn }, { $rule }: { $why }
+guard-replay-sum = { $runs } runs, { $calls } calls: notes in { $noted }, stops in { $stopped }
+guard-replay-progress = { $runs } runs, { $calls } calls, { $megabytes } MB …
+guard-replay-no-json = this is not JSON: { $detail }
+guard-replay-no-form = this is no recorded run of a known form: a message list, a Codex rollout, a Claude Code session, or an object with `calls`
+guard-replay-no-calls = `calls` cannot be read: { $detail }
+guard-replay-no-messages = the messages cannot be read: { $detail }
+guard-replay-long-line = this line is longer than 128 MiB
+guard-replay-no-text = this line is not UTF-8 text
+guard-replay-unreadable = cannot be read further: { $detail }
+
 ## koboshi check
 
 check-good = valid

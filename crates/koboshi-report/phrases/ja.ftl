@@ -570,6 +570,22 @@ guard-refused-turn = この呼び出しは拒否され、実行されません�
 guard-refused-turn-but = この呼び出しは拒否され、実行されませんでした。このメッセージに対して呼び出せるのは { $others } だけです。これらを使うか、今すぐ利用者に回答してください。
 guard-refused-beside = 同じ応答の別の呼び出しが拒否されたため、この呼び出しは実行されませんでした。まだ必要であれば、もう一度呼び出してください。
 
+## koboshi guard replay
+
+guard-replay-run = { $id }（{ $calls } 回の呼び出し）
+guard-replay-note = 注意
+guard-replay-stop = 停止
+guard-replay-said = 呼び出し { $at } の後、ターン { $turn }、{ $rule }: { $why }
+guard-replay-sum = { $runs } 件の実行、{ $calls } 回の呼び出し: 注意があったのは { $noted } 件、停止があったのは { $stopped } 件
+guard-replay-progress = { $runs } 件の実行、{ $calls } 回の呼び出し、{ $megabytes } MB …
+guard-replay-no-json = JSON ではありません: { $detail }
+guard-replay-no-form = 既知の形式の実行記録ではありません。メッセージの一覧、Codex のロールアウト、Claude Code のセッション、`calls` を持つオブジェクトのいずれかが必要です
+guard-replay-no-calls = `calls` を読み取れません: { $detail }
+guard-replay-no-messages = メッセージを読み取れません: { $detail }
+guard-replay-long-line = この行は 128 MiB を超えています
+guard-replay-no-text = この行は UTF-8 のテキストではありません
+guard-replay-unreadable = これ以上読み取れません: { $detail }
+
 ## koboshi check
 
 check-good = 問題ありません

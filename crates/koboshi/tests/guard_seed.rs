@@ -15,7 +15,7 @@ use koboshi::guard::{
 
 static CLASSIFIER: LazyLock<Classifier> =
     LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
-static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::default()).unwrap());
+static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::source()).unwrap());
 
 const FONT: &str = "findfont: Font family 'IPAexGothic' not found. Falling back to DejaVu Sans.";
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use koboshi::args::{ArgsPolicy, Finish, ToolSchema, Verdict, check};
 use koboshi::classify::Classifier;
-use koboshi::guard::{Call, Guard, GuardPolicy, Turn, Verdict as Judged};
+use koboshi::guard::{Call, Guard, GuardPolicy, RulePolicy, Turn, Verdict as Judged};
 use serde_json::value::RawValue;
 
-use super::case::{ArgsCase, SequenceCase};
+use super::case::{ArgsCase, Limits, SequenceCase};
 use super::score::Score;
 
 /// Harmful is a wrong value, or any value where refusal is due: a tool would run with it.
@@ -81,7 +81,11 @@ pub(super) fn sequence(
     case: &SequenceCase,
     with_flag: bool,
 ) -> Result<Score, String> {
-    let guard = Guard::new(GuardPolicy::default()).map_err(|error| error.to_string())?;
+    let policy = match case.limits {
+        Limits::Source => GuardPolicy::source(),
+        Limits::Gateway => GuardPolicy::default().with(|policy| policy.depth = RulePolicy::OFF),
+    };
+    let guard = Guard::new(policy).map_err(|error| error.to_string())?;
     let now = jiff::Zoned::default();
     let mut turn = Turn::new();
     let mut stop = None;

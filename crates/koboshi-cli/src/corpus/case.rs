@@ -125,8 +125,21 @@ pub(crate) struct ArgsExpect {
 pub(crate) struct SequenceCase {
     pub(crate) id: String,
     pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) limits: Limits,
     pub(crate) calls: Vec<SequenceCall>,
     pub(crate) expect: SequenceExpect,
+}
+
+/// The limits that the labels of a sequence are written for.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Limits {
+    /// Three similar errors, twenty calls a turn.
+    #[default]
+    Source,
+    /// What the gateway does by default: calls are counted and never stopped for their number.
+    Gateway,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,12 +5,12 @@
 //! agent asks for help or ends its work. Depth is only observed unless the config says otherwise: coding agents make far more calls in a turn
 //! than a chat does.
 
-use koboshi::guard::{Finding, Judgement, Rule, Verdict};
+use koboshi::guard::{Effect, Finding, Forbids, Judgement, Rule, Verdict, ends};
 use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
 use koboshi_store::What;
 use koboshi_wire::any::Request;
-use koboshi_wire::form::GuardCall;
+use koboshi_wire::form::{GuardCall, Tool};
 use serde_json::json;
 
 use crate::route::plan::Plan;
@@ -54,7 +54,20 @@ pub(crate) fn judge(
     let mut finding = finding.clone();
     // A model that is told of an end that never comes learns that notes mean nothing.
     finding.stops &= mode == GuardMode::Stop;
-    act(world, story, mode, &finding, &judgement, &calls)
+    let closes = finding.stops && finding.forbids() == Some(Forbids::Turn);
+    let ways_out = if closes { ways_out(plan, request) } else { Vec::new() };
+    act(world, story, mode, &finding, &judgement, &calls, &ways_out)
+}
+
+/// The request's tools by which an agent asks for help or ends its work.
+fn ways_out(plan: &Plan, request: &Request<'_>) -> Vec<String> {
+    let own = |name: &str| plan.config.guard.policy.tools.get(name).and_then(|tool| tool.effect);
+    let form = request.form();
+    let is_way_out = |tool: &&Tool<'_>| match own(&tool.name) {
+        Some(effect) => effect == Effect::Ends,
+        None => ends(&tool.name, tool.description.as_deref().unwrap_or_default()),
+    };
+    form.tools.iter().filter(is_way_out).map(|tool| tool.name.to_string()).collect()
 }
 
 /// The finding that decides, and whether it may. Depth that is only observed is told where nothing else is.
@@ -74,6 +87,7 @@ fn act(
     finding: &Finding,
     judgement: &Judgement,
     calls: &[GuardCall<'_>],
+    ways_out: &[String],
 ) -> Guarded {
     let observed = mode == GuardMode::Observe;
     let stops = finding.verdict == Verdict::Stop && mode != GuardMode::Note;
@@ -99,7 +113,7 @@ fn act(
     if observed {
         return Guarded { said: Some(said), ..Guarded::default() };
     }
-    let ways_out: Vec<&str> = Vec::new();
+    let ways_out: Vec<&str> = ways_out.iter().map(String::as_str).collect();
     let note = note(&world.phrases, story.lang, finding, judgement.reach, &ways_out);
     let forbidden = if stops { Forbidden::of(finding, calls, &ways_out) } else { None };
     let close = stops && forbidden.is_none();

@@ -90,13 +90,14 @@ fn a_repeated_call_is_refused_in_every_dialect() {
                 config.guard.policy.same_call = RulePolicy::stop(5);
             });
             let mut body = with_tools(stream, "look it up");
+            let result = r#"{"city":"Aizu","weather":"light rain","temperature":12,"wind":"north"}"#;
             let messages = body["messages"].as_array_mut().unwrap();
             for number in 0..5 {
                 let id = format!("call_{number}");
                 let function = json!({"name": "look_up", "arguments": r#"{"city":"Aizu","count":1}"#});
                 messages.push(json!({"role": "assistant", "content": null, "tool_calls": [
                     {"id": id, "type": "function", "function": function}]}));
-                messages.push(json!({"role": "tool", "tool_call_id": id, "content": "nothing new"}));
+                messages.push(json!({"role": "tool", "tool_call_id": id, "content": result}));
             }
             let answer = stage.ask(&body);
             assert_eq!(answer.status, 200, "{upstream:?} {stream}: {answer:?}");

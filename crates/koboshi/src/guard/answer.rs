@@ -28,6 +28,9 @@ pub(super) enum Barren {
 const SHORT: usize = 400;
 const LONG: usize = 240;
 
+/// A confirmation is no longer.
+const CONFIRMATION: usize = 120;
+
 /// So much of a long answer is looked at closely, from either end.
 const CLOSELY: usize = 2 * 1024;
 
@@ -64,57 +67,35 @@ fn still(text: &str) -> u64 {
     hash([if said { still.as_ref() } else { text }])
 }
 
-/// Nothing but an exit code of 1, with what a harness writes around it: a search that finds nothing ends like that.
-pub(super) fn says_no(output: &str) -> bool {
-    static ONE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+/// What the answer of a failing call is compared by after something was changed: all of it, without what moves by itself and
+/// without the places that edits move.
+pub(super) fn whole(output: &str) -> u64 {
+    static MOVING: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
-            r"(?i)^[\[(<]*(?:error:? *)?(?:the )?(?:process |command )?(?:failed |returned )?(?:with )?(?:exit(?:ed)?(?: with)?)(?:[ _]?code| status)?[ :=]*1[\])>.]*$",
-        )
-        .ok()
-    });
-    static AROUND: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"(?i)^(?:(?:stdout|stderr|output|error)[ :]*(?:\(empty\))?|(?:wall|duration|elapsed)[ a-z_]*[:=].*|chunk id:.*|(?:total output lines|original token count): *[01]|\((?:no output|empty)\)|<no output>)$",
+            r"(?x-u)\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9:.,]+Z? | \b[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?
+            | \b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b
+            | \b0x[0-9a-fA-F]+\b | \btmp[A-Za-z0-9_]{4,} | \b(?:req|call|run|trace|sess)[-_][A-Za-z0-9]{6,}
+            | \b[0-9]+(?:\.[0-9]+)?\ ?(?:ms|s|secs?|seconds|min)\b
+            | :[0-9]+(?::[0-9]+)? | \b(?:line|lines|at|pid|PID)[\ :=]{1,2}[0-9]+ | \([0-9]+\)
+            | (?m:^[\ >*]*[0-9]+(?:\ *\||\t|:))",
         )
         .ok()
     });
     let text = output.trim();
-    if text.len() > SHORT {
-        return false;
-    }
-    if text.starts_with('{')
-        && let Ok(value) = serde_json::from_str::<Value>(text)
-    {
-        let mut one = false;
-        return only_one(&value, "", &mut one) && one;
-    }
-    let (Some(exit), Some(around)) = (ONE.as_ref(), AROUND.as_ref()) else { return false };
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut one = false;
-    lines.all(|line| {
-        let is_exit = exit.is_match(line);
-        one |= is_exit;
-        is_exit || around.is_match(line)
-    }) && one
+    let first = text.floor_char_boundary(CLOSELY);
+    let last = text.ceil_char_boundary(text.len().saturating_sub(CLOSELY).max(first));
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+    let still = |text: &str| match MOVING.as_ref() {
+        Some(moving) => hash([moving.replace_all(text, "~").as_ref()]),
+        None => hash([text]),
+    };
+    hash_numbers(still(part(0..first)), [hash([part(first..last)]), still(part(last..text.len()))])
 }
 
-/// No text in it, and no number that could be another code.
-fn only_one(value: &Value, key: &str, one: &mut bool) -> bool {
-    const CODES: &[&str] =
-        &["exit_code", "exitcode", "code", "status", "returncode", "return_code", "exit_status"];
-    match value {
-        Value::String(text) => text.trim().is_empty(),
-        Value::Number(number) if CODES.contains(&key) => {
-            *one = number.as_u64() == Some(1);
-            *one
-        }
-        Value::Number(_) => ["duration", "time", "elapsed", "ms"].iter().any(|word| key.contains(word)),
-        Value::Array(items) => items.iter().all(|item| only_one(item, key, one)),
-        Value::Object(fields) => {
-            fields.iter().all(|(key, inner)| only_one(inner, &key.to_ascii_lowercase(), one))
-        }
-        Value::Null | Value::Bool(_) => true,
-    }
+/// A short line that only confirms what was asked for. It says nothing about where that has led.
+pub(super) fn confirms(output: &str) -> bool {
+    let text = output.trim();
+    text.len() <= CONFIRMATION && !text.contains('\n') && !text.starts_with(['{', '['])
 }
 
 /// It says that something is still going on.
@@ -125,6 +106,7 @@ pub(super) fn waits(output: &str) -> bool {
         "uploading", "downloading", "installing", "updating", "stopping", "terminating", "booting",
         "loading", "enqueued", "indexing", "training",
     ];
+    const DEEDS: &[&str] = &["of", "by", "after", "before", "when", "while", "from", "without"];
     const ENDS: &[&str] = &[
         "completed", "complete", "succeeded", "success", "failed", "failure", "done", "finished",
         "cancelled", "canceled", "error",
@@ -144,8 +126,12 @@ pub(super) fn waits(output: &str) -> bool {
     }
     let words = words(output);
     let has = |list: &[&str]| words.any(list);
+    // "The result of running `cat`" is no state.
+    let before = || std::iter::once("").chain(words.iter());
+    let is_state =
+        before().zip(words.iter()).any(|(before, word)| STATES.contains(&word) && !DEEDS.contains(&before));
     let pair = words.iter().zip(words.iter().skip(1)).any(|two| PAIRS.contains(&two));
-    (has(STATES) || pair || NATIVE.iter().any(|word| output.contains(word))) && !has(ENDS)
+    (is_state || pair || NATIVE.iter().any(|word| output.contains(word))) && !has(ENDS)
 }
 
 fn is_longer(text: &str, chars: usize) -> bool {
@@ -231,33 +217,24 @@ mod tests {
         ] {
             assert!(waits(text), "{text}");
         }
-        for text in ["{\"status\":\"completed\"}", "ok", "", "running tests: 3 failed"] {
+        for text in [
+            "{\"status\":\"completed\"}", "ok", "", "running tests: 3 failed",
+            "Here's the result of running `cat -n` on a.py:",
+        ] {
             assert!(!waits(text), "{text}");
         }
         assert!(!waits(&"pending ".repeat(100)), "a long text is what was asked for");
     }
 
     #[test]
-    fn a_bare_exit_code_of_one_says_no_and_nothing_else_does() {
-        for text in [
-            "Exit code 1",
-            "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n",
-            "[exit code: 1]",
-            "Error: Exit code 1",
-            "(no output)\nexit status 1",
-            "Command failed with exit code 1",
-            "{\"output\":\"\",\"metadata\":{\"exit_code\":1,\"duration_seconds\":0.0}}",
-            "{\"stdout\":\"\",\"stderr\":\"\",\"code\":1,\"interrupted\":false}",
-        ] {
-            assert!(says_no(text), "{text}");
-        }
-        for text in [
-            "", "1", "Exit code 2", "Exit code 127", "Exit code 1\ngrep: x: No such file or directory",
-            "Output:\nsomething\nExit code 1", "{\"output\":\"x\",\"exit_code\":1}", "{\"exit_code\":2}",
-            "{\"output\":\"\"}",
-        ] {
-            assert!(!says_no(text), "{text}");
-        }
+    fn after_a_change_all_of_an_answer_counts_but_what_edits_move() {
+        assert_eq!(whole("DEBUG a\nx.py:12: KeyError"), whole("DEBUG a\nx.py:14: KeyError"));
+        assert_eq!(
+            whole("File \"a\", line 3\n3 | x\n1 failed in 0.41s"),
+            whole("File \"a\", line 5\n5 | x\n1 failed in 0.39s")
+        );
+        assert_ne!(whole("DEBUG a=1\nKeyError"), whole("DEBUG a=2\nKeyError"));
+        assert_ne!(whole("KeyError"), whole("DEBUG b\nKeyError"));
     }
 
     #[test]

@@ -9,10 +9,12 @@
 
 use serde_json::{Map, Value};
 
-use super::effect::{self, Command, Effect};
+use super::effect::{self, Effect};
+use super::ends::by_tool_name;
 use super::mix::{hash, hash_numbers};
+use super::shell::{Command, without_bodies};
 use super::telling::complains;
-use super::words::words;
+use super::words::{Words, words};
 
 /// Arguments of more bytes are compared as they are, unread.
 const LARGEST: usize = 128 * 1024;
@@ -61,6 +63,16 @@ pub(super) struct Asked {
     pub(super) plans: bool,
     /// An exit code of 1 says "no", not that it failed.
     pub(super) asks: bool,
+    /// It is a command of a shell, which says in its text all that it has to say.
+    pub(super) is_command: bool,
+    /// It says nothing by nature.
+    pub(super) is_quiet: bool,
+    /// It surely leaves something else behind, also where it fails in the end.
+    pub(super) leaves: bool,
+    /// It writes into a file or a record.
+    pub(super) edits: bool,
+    /// It goes on from where it is: scrolls, steps, clicks.
+    pub(super) moves: bool,
 }
 
 pub(super) fn asked(tool: &str, args: &str) -> Asked {
@@ -113,8 +125,8 @@ fn inner(fields: &Map<String, Value>) -> Option<(&str, Map<String, Value>)> {
 
 fn of_text(tool: &str, args: &str) -> Asked {
     let words = words(tool);
-    let plans = effect::plans(tool);
-    let command = words.any(SHELLS).then(|| Command::of(args));
+    let text = without_bodies(args);
+    let command = words.any(SHELLS).then(|| Command::of(&text));
     let call = hash([tool].into_iter().chain(args.split_whitespace()));
     Asked {
         verb: command.as_ref().map_or_else(|| hash([tool]), |command| verb_of(&[tool], command)),
@@ -122,14 +134,36 @@ fn of_text(tool: &str, args: &str) -> Asked {
         target: call,
         rest: command.as_ref().map(|command| hash([tool].into_iter().chain(command.without_things()))),
         effect: match &command {
+            _ if by_tool_name(tool) => Effect::Ends,
             Some(command) => command.effect(),
-            None if plans => Effect::Looks,
-            None => effect::of_tool(&words),
+            None if effect::plans(tool) => Effect::Looks,
+            None => effect::of_tool(&words, None),
         },
         is_code: command.is_some(),
-        pauses: command.as_ref().is_some_and(Command::pauses),
-        plans,
-        asks: command.as_ref().is_some_and(Command::asks),
+        ..Asked::of(tool, &words, None, command.as_ref())
+    }
+}
+
+impl Asked {
+    /// What follows from the names and the command alone.
+    fn of(name: &str, words: &Words, deed: Option<&Words>, command: Option<&Command<'_>>) -> Self {
+        let plans = effect::plans(name);
+        Self {
+            verb: 0,
+            call: 0,
+            target: 0,
+            rest: None,
+            effect: Effect::Changes,
+            is_code: false,
+            pauses: command.is_some_and(Command::pauses),
+            plans,
+            asks: command.is_some_and(Command::asks),
+            is_command: command.is_some(),
+            is_quiet: command.is_some_and(Command::is_quiet),
+            leaves: command.is_some_and(Command::leaves),
+            edits: command.is_none() && !plans && effect::edits(words, deed),
+            moves: command.is_none() && effect::moves(words, deed),
+        }
     }
 }
 
@@ -148,8 +182,11 @@ fn name_echo(tool: &str, echoes: &mut Vec<String>) {
 fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let words = words(name);
     let plans = effect::plans(name);
-    let command = first(fields, COMMANDS).filter(|_| words.any(SHELLS)).map(command_text);
-    let command = command.as_deref().map(Command::of);
+    let text = first(fields, COMMANDS).filter(|_| words.any(SHELLS)).map(command_text);
+    let text = text.as_deref().map(without_bodies);
+    let command = text.as_deref().map(Command::of);
+    let deed = if command.is_none() { deed(fields) } else { None };
+    let deed_words = deed.map(self::words);
     let has_code = words.any(RUNS) && first(fields, CODE).is_some();
     let statement = first(fields, STATEMENTS).and_then(Value::as_str);
     let is_sql = words.any(&["sql", "postgres", "mysql", "sqlite", "database", "db"]);
@@ -167,7 +204,8 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     // Each field once: its name, its words, and what it counts for.
     let told: Vec<(u64, bool, bool)> =
         fields.iter().map(|(key, value)| (field(key, value), is_kept(key), holds(TARGETS, key))).collect();
-    let own = hash([tool, name]);
+    // An editor that views and one that writes are two tools.
+    let own = hash([tool, name].into_iter().chain(deed));
     let of = |pick: fn(bool, bool) -> bool| {
         let picked = told.iter().filter(|(_, kept, target)| pick(*kept, *target));
         hash_numbers(own, picked.map(|(number, ..)| *number))
@@ -176,13 +214,14 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let call = of(|kept, _| kept);
     let has_target = command.is_none() && told.iter().any(|(.., target)| *target);
     let effect = match (&command, statement) {
+        _ if by_tool_name(name) => Effect::Ends,
         (Some(command), _) => command.effect(),
         (None, Some(statement)) if is_sql => effect::of_sql(statement),
         _ => match first(fields, &["method"]).and_then(Value::as_str) {
             Some(method) if matches!(method.to_ascii_uppercase().as_str(), "GET" | "HEAD") => Effect::Looks,
             Some(_) => Effect::Changes,
             None if plans || words.any(&["http"]) => Effect::Looks,
-            None => effect::of_tool(&words),
+            None => effect::of_tool(&words, deed_words.as_ref()),
         },
     };
     Asked {
@@ -197,11 +236,17 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
             None => has_target.then(|| of(|kept, target| kept && !target)),
         },
         effect,
-        pauses: command.as_ref().is_some_and(Command::pauses),
-        plans,
-        asks: command.as_ref().is_some_and(Command::asks),
         is_code: is_program || is_sql,
+        ..Asked::of(name, &words, deed_words.as_ref(), command.as_ref())
     }
+}
+
+/// What a tool of several uses is told to do, where that is one word: `{"command": "view"}`, `{"action": "scroll_down"}`.
+fn deed(fields: &Map<String, Value>) -> Option<&str> {
+    let told = ["command", "action", "operation", "op"].iter().find_map(|key| fields.get(*key)?.as_str())?;
+    let is_word =
+        !told.is_empty() && told.len() <= 32 && told.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_word.then_some(told)
 }
 
 fn holds(list: &[&str], key: &str) -> bool {

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use jiff::Zoned;
 
 use super::answer::{self, Barren};
-use super::asked::{asked, echoes};
+use super::asked::{Asked, asked, echoes};
+use super::cause::{Cause, cause};
+use super::exit::{Searched, searched};
 use super::finding::Fingerprint;
 use super::mask::{Depth, Masker};
 use super::mix::hash;
-use super::telling::{Tally, telling, without_colours};
+use super::telling::{Tally, ends_well, telling, without_colours};
 use super::{Effect, NOTE_MARK};
 use crate::classify::{Classifier, ToolOutput};
 use crate::fault::Fault;
@@ -59,6 +61,12 @@ pub struct Digest {
     pub(super) rest: Option<u64>,
     pub(super) is_code: bool,
     pub(super) pauses: bool,
+    /// It surely left something else behind, also where it failed in the end.
+    pub(super) leaves: bool,
+    /// It writes: the same arguments again are the same step, whatever comes back.
+    pub(super) edits: bool,
+    /// What came back does not tell whether anything moved: nothing at all, or a line that only confirms.
+    pub(super) is_mute: bool,
     pub(super) effect: Effect,
     pub(super) answer: u64,
     pub(super) waits: bool,
@@ -74,11 +82,15 @@ pub(super) struct Failure {
     pub(super) fingerprint: Fingerprint,
     /// The message with names, and where it came from.
     pub(super) named: u64,
+    /// All of the answer but what moves by itself.
+    pub(super) whole: u64,
     /// The cause in the environment, where one is known: it is the same in any words.
-    pub(super) cause: Option<&'static str>,
+    pub(super) cause: Option<Cause>,
     pub(super) tally: Tally,
     /// Says hardly anything: equal only for the same tool.
     pub(super) is_generic: bool,
+    /// Only some line of the text says so: no flag does, and it ends without a complaint.
+    pub(super) is_weak: bool,
     /// May pass by itself.
     pub(super) passes: bool,
 }
@@ -87,8 +99,8 @@ impl Digest {
     /// The call and its answer as one.
     pub(super) fn pair(&self) -> u64 {
         let answer = match &self.failure {
-            Some(failure) => failure.named ^ failure.tally.number(),
-            None => self.answer,
+            Some(failure) if !failure.is_weak => failure.named ^ failure.tally.number(),
+            _ => self.answer,
         };
         self.call.rotate_left(17) ^ answer
     }
@@ -129,10 +141,14 @@ impl Reader {
         let output = without_notes(call.output);
         let asked = asked(call.tool, call.args);
         // A search that finds nothing ends with 1, and many harnesses flag that as a failure.
-        let says_no = asked.asks && answer::says_no(output);
-        let tool_output = ToolOutput { text: output, is_error: call.is_error };
-        let fault = if says_no { None } else { classifier.tool(&tool_output, now) };
-        let failure = fault.map(|fault| self.failure(output, &echoes(call.tool, call.args), &fault));
+        let search = if asked.asks { searched(output) } else { None };
+        let fault = match &search {
+            Some(Searched::Nothing) => None,
+            Some(Searched::Said(text)) => classifier.tool(&ToolOutput { text, is_error: None }, now),
+            None => classifier.tool(&ToolOutput { text: output, is_error: call.is_error }, now),
+        };
+        let is_told = call.is_error == Some(true) && search.is_none();
+        let failure = fault.map(|fault| self.failure(output, is_told, &echoes(call.tool, call.args), &fault));
         Digest {
             tool: Arc::from(self.shown(call.tool, TOOL_CHARS)),
             args: self.shown(call.args, ARGS_CHARS),
@@ -146,13 +162,12 @@ impl Reader {
             is_code: asked.is_code,
             pauses: asked.pauses,
             effect: asked.effect,
+            leaves: asked.leaves,
+            edits: asked.edits,
+            is_mute: is_mute(&asked, output),
             answer: answer::key(output),
             waits: failure.is_none() && answer::waits(output),
-            barren: if says_no {
-                Some(Barren::Empty)
-            } else {
-                answer::barren(output).filter(|_| failure.is_none() && !asked.plans)
-            },
+            barren: barren(&asked, search.as_ref(), output).filter(|_| failure.is_none() && !asked.plans),
             failure,
         }
     }
@@ -168,7 +183,8 @@ impl Reader {
         self.redactor.excerpt(&plain.chars().map(harmless).collect::<String>(), chars)
     }
 
-    fn failure(&self, output: &str, echoes: &[String], fault: &Fault) -> Failure {
+    /// `is_told` where a flag says that it failed.
+    fn failure(&self, output: &str, is_told: bool, echoes: &[String], fault: &Fault) -> Failure {
         let told = telling(output);
         // First of all: a mask inside a secret would hide it from the redactor.
         let safe = self.redactor.redact(&told.text);
@@ -187,12 +203,29 @@ impl Reader {
                 masks: masked.masks.into_iter().collect(),
             },
             named: hash([named.text.as_str(), place.text.as_str()]),
+            whole: answer::whole(output),
+            is_weak: !is_told && ends_well(output, echoes),
             tally: told.tally,
             is_generic: category.as_ref() == "other" && words < 3,
             passes: fault.advice.same || answer::waits(output),
             category,
         }
     }
+}
+
+/// What came back tells nothing: a shell that says nothing has said so, any other tool may have answered with a picture. A step
+/// further is confirmed in the same words wherever it leads.
+fn is_mute(asked: &Asked, output: &str) -> bool {
+    let is_silent = output.trim().is_empty();
+    (is_silent && !asked.is_command) || (asked.moves && answer::confirms(output))
+}
+
+/// An answer without anything in it. Silence is one only where something was looked for in a shell.
+fn barren(asked: &Asked, search: Option<&Searched>, output: &str) -> Option<Barren> {
+    if search == Some(&Searched::Nothing) {
+        return Some(Barren::Empty);
+    }
+    answer::barren(output).filter(|barren| *barren != Barren::Silent || (asked.is_command && !asked.is_quiet))
 }
 
 /// As much of a text as is looked at to show some of it. It ends at a space or, in JSON without spaces, at a quotation mark:
@@ -220,53 +253,4 @@ fn without_notes(output: &str) -> &str {
         }
     }
     output
-}
-
-/// The cause behind a failure of the environment: three tools that cannot resolve a name say it in three ways.
-fn cause(category: &str, text: &str) -> Option<&'static str> {
-    const NETWORK: &[(&str, &[&str])] = &[
-        (
-            "dns",
-            &[
-                "resolve", "enotfound", "getaddrinfo", "name or service", "name resolution", "no such host",
-                "eai_again", "err_name_not", "dns",
-            ],
-        ),
-        ("refused", &["refused", "econnrefused", "err_connection_refused"]),
-        ("tls", &["certificate", "ssl", "tls", "x509", "cert_"]),
-        ("proxy", &["proxy", "tunnel"]),
-        (
-            "unreachable",
-            &["unreachable", "no route", "offline", "internet disconnected", "enetunreach", "ehostunreach"],
-        ),
-        ("reset", &["reset", "hang up", "econnreset", "closed", "disconnected"]),
-    ];
-    const RESOURCE: &[(&str, &[&str])] = &[
-        ("disk", &["no space", "enospc", "disk", "quota"]),
-        ("memory", &["memory", "oom", "137", "heap", "bad_alloc", "enomem"]),
-        ("port", &["address already in use", "eaddrinuse", "port"]),
-        ("files", &["too many open", "emfile", "enfile", "watchers"]),
-        ("lock", &["lock"]),
-    ];
-    const PERMISSION: &[(&str, &[&str])] = &[
-        (
-            "policy",
-            &["policy", "sandbox", "approval", "not allowed", "rejected", "outside", "workspace", "declined"],
-        ),
-        ("read_only", &["read-only", "read only", "erofs"]),
-        ("permission", &["denied", "not permitted", "eacces", "eperm", "permission", "root"]),
-    ];
-    const AUTH: &[(&str, &[&str])] = &[("forbidden", &["403", "forbidden"]), ("credentials", &[""])];
-    let table = match category {
-        "network" => NETWORK,
-        "resource" => RESOURCE,
-        "permission" => PERMISSION,
-        "auth" => AUTH,
-        "font" => return Some("font"),
-        "missing_module" => return Some("module"),
-        "missing_command" => return Some("command"),
-        _ => return None,
-    };
-    let lower = text.to_lowercase();
-    table.iter().find(|(_, words)| words.iter().any(|word| lower.contains(word))).map(|(cause, _)| *cause)
 }

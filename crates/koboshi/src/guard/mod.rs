@@ -18,15 +18,20 @@
 mod answer;
 mod asked;
 mod cache;
+mod cause;
 mod digest;
 mod effect;
+mod ends;
+mod exit;
 mod finding;
 mod image;
 mod mask;
 mod mix;
 mod policy;
+mod program;
 mod repeats;
 mod rows;
+mod shell;
 mod suggestion;
 mod telling;
 mod tracker;
@@ -37,6 +42,8 @@ mod words;
 mod stories;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work;
 
 use jiff::Zoned;
 
@@ -46,6 +53,7 @@ use digest::Reader;
 pub use cache::DigestCache;
 pub use digest::{Call, Digest};
 pub use effect::Effect;
+pub use ends::ends;
 pub use finding::{Finding, Fingerprint, Forbids, Judgement, Reach, Rule, Verdict};
 pub use image::image_mark;
 pub use mask::Mask;
@@ -204,18 +212,21 @@ impl Guard {
     /// What to do after the last call of this turn.
     #[must_use]
     pub fn assess(&self, turn: &Turn) -> Judgement {
-        let rounds = turn.rounds();
+        let mut rounds = turn.rounds();
+        let last: Vec<(usize, &Digest)> = rounds.first().into_iter().flat_map(|round| round.all()).collect();
         let mut findings = Vec::new();
-        rows::findings(&rounds, &self.policy, &mut findings);
-        repeats::findings(&rounds, &self.policy, &mut findings);
-        let last: Vec<(usize, &Digest)> =
-            rounds.first().into_iter().flat_map(|round| round.calls()).collect();
+        // Who takes a way out is not told again what was wrong before.
+        if rounds.first().is_some_and(|round| round.calls().next().is_some()) {
+            rounds.retain(|round| round.calls().next().is_some());
+            rows::findings(&rounds, &self.policy, &mut findings);
+            repeats::findings(&rounds, &self.policy, &mut findings);
+        }
         let reach = turn.reach();
         for (rule, count) in [(Rule::Depth, reach.calls), (Rule::Width, turn.width())] {
             let own = self.policy.rule(rule, "");
             // So many are allowed; the next one stops.
             let stop = own.limit.saturating_add(1);
-            if let Some(verdict) = graded(own.act, count, stop) {
+            if let Some(verdict) = counted(own.act, count, stop) {
                 findings.push(found(rule, own.act, verdict, (count, own.limit), &last));
             }
         }
@@ -249,8 +260,26 @@ fn start_of_turn(calls: &[Call<'_>]) -> usize {
     calls.len() - calls.iter().rev().take_while(|call| Some(call.turn) == number).count()
 }
 
-/// One before the limit is a note, at the limit a stop. A first time is nothing.
+/// What repeats beyond doubt is noted half-way to the limit, and once more before it.
 fn graded(act: Act, count: u32, limit: u32) -> Option<Verdict> {
+    noted(act, count, limit, limit.div_ceil(2))
+}
+
+/// What may still be work is noted when two thirds are reached, and once more before the limit.
+fn doubted(act: Act, count: u32, limit: u32) -> Option<Verdict> {
+    noted(act, count, limit, limit.saturating_mul(2).div_ceil(3))
+}
+
+/// A note at `first`, one before the limit too, and a stop at the limit. A first time is nothing.
+fn noted(act: Act, count: u32, limit: u32, first: u32) -> Option<Verdict> {
+    if act != Act::Off && count >= 2 && count < limit && count == first {
+        return Some(Verdict::Note);
+    }
+    counted(act, count, limit)
+}
+
+/// One before the limit is a note, at the limit a stop.
+fn counted(act: Act, count: u32, limit: u32) -> Option<Verdict> {
     match act {
         Act::Off => None,
         Act::Stop if count >= limit => Some(Verdict::Stop),

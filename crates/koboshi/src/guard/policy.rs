@@ -100,9 +100,32 @@ pub struct GuardPolicy {
 }
 
 impl Default for GuardPolicy {
+    /// Notes early and stops late: chosen from real runs of agents (`docs/measures.md`).
     fn default() -> Self {
         Self {
             observe: false,
+            similar_errors: RulePolicy::stop(6),
+            after_changes: 8,
+            alternating_errors: RulePolicy::stop(6),
+            window: 20,
+            any_errors: RulePolicy::stop(12),
+            same_call: RulePolicy::stop(6),
+            waiting: 12,
+            cycle: RulePolicy::stop(4),
+            stagnation: RulePolicy::stop(10),
+            depth: RulePolicy::stop(20),
+            width: RulePolicy::stop(16),
+            tools: BTreeMap::new(),
+        }
+    }
+}
+
+impl GuardPolicy {
+    /// The limits of the source that the guard comes from, three similar errors and twenty calls a turn, with what belongs
+    /// to them: for a chat with a few tools, where a loop should end soon.
+    #[must_use]
+    pub fn source() -> Self {
+        Self {
             similar_errors: RulePolicy::stop(3),
             after_changes: 5,
             alternating_errors: RulePolicy::stop(3),
@@ -112,9 +135,7 @@ impl Default for GuardPolicy {
             waiting: 10,
             cycle: RulePolicy::stop(3),
             stagnation: RulePolicy::stop(7),
-            depth: RulePolicy::stop(20),
-            width: RulePolicy::stop(16),
-            tools: BTreeMap::new(),
+            ..Self::default()
         }
     }
 }
@@ -210,9 +231,10 @@ mod tests {
 
     #[test]
     fn the_defaults_are_sound_and_have_the_values_of_their_design() {
-        let policy = GuardPolicy::default();
+        assert_eq!(GuardPolicy::default().validate(), Ok(()));
+        let policy = GuardPolicy::source();
         assert_eq!(policy.validate(), Ok(()));
-        assert_eq!((policy.similar_errors.limit, policy.depth.limit), (3, 20), "the seed's values");
+        assert_eq!((policy.similar_errors.limit, policy.depth.limit), (3, 20), "the source's values");
     }
 
     #[test]

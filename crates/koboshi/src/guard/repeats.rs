@@ -12,10 +12,12 @@ use super::finding::{Finding, Fingerprint, Rule};
 use super::mix::hash_set;
 use super::policy::{Act, GuardPolicy, RulePolicy};
 use super::turn::Round;
-use super::{Effect, found, graded};
+use super::{Effect, counted, doubted, found, graded};
 
 /// The longest circle that is looked for.
 const LONGEST_CYCLE: usize = 3;
+/// More other answers than so many for each equal one, and it is work.
+const PATIENCE: usize = 3;
 /// A question that is put to one thing after the other may stay without an answer for so many times as long.
 const SWEEP: u32 = 2;
 
@@ -46,35 +48,55 @@ fn changes(digest: &Digest) -> bool {
 }
 
 fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Option<Finding> {
-    let mut entries: Vec<(usize, &Digest)> = Vec::new();
-    let mut count = 0;
-    let mut paused = last.waits || last.pauses;
+    if last.is_mute {
+        return None;
+    }
+    // The same edit again is the same step, whatever it shows: the file may grow with each.
+    let is_same = |digest: &Digest| {
+        if last.edits { digest.call == last.call } else { digest.pair() == last.pair() }
+    };
+    let mut row = Same { paused: last.waits || last.pauses, ..Same::default() };
+    // The row as far as it is one: where much else was seen between, it is work.
+    let mut kept = Same::default();
     let mut pausing = false;
     let mut views = Views::default();
+    let mut others = HashSet::new();
     for round in rounds {
         // "ok" says little: what is seen between two such calls tells whether they moved something.
-        if changes(last) && views.moved(round) {
+        if changes(last) && !last.edits && views.moved(round) {
             break;
         }
-        let same: Vec<(usize, &Digest)> =
-            round.calls().filter(|(_, digest)| digest.pair() == last.pair()).collect();
+        let same: Vec<(usize, &Digest)> = round.calls().filter(|(_, digest)| is_same(digest)).collect();
         if same.is_empty() {
             let moved = round.calls().any(|(_, digest)| digest.call == last.call);
             if moved || round.successes().any(changes) {
                 break;
             }
             pausing |= round.lets_time_pass();
+            others.extend(round.successes().filter(|digest| !is_pause(digest)).map(Digest::pair));
         } else {
-            count += 1;
-            entries.extend(same);
-            paused |= std::mem::take(&mut pausing);
+            row.count += 1;
+            row.entries.extend(same);
+            row.paused |= std::mem::take(&mut pausing);
+            if others.len() <= PATIENCE * row.entries.len() {
+                kept = row.clone();
+            }
         }
     }
+    let Same { count, mut entries, paused } = kept;
     let own = policy.rule(Rule::SameCall, &last.tool);
     let limit = if paused { policy.waiting.max(own.limit) } else { own.limit };
-    let verdict = graded(own.act, count, limit)?;
+    let verdict = if paused { counted(own.act, count, limit) } else { graded(own.act, count, limit) }?;
     entries.reverse();
     Some(told(found(Rule::SameCall, own.act, verdict, (count, limit), &entries), last, last.pair()))
+}
+
+/// Equal calls, walking back.
+#[derive(Default, Clone)]
+struct Same<'t> {
+    entries: Vec<(usize, &'t Digest)>,
+    count: u32,
+    paused: bool,
 }
 
 /// What looks have shown, walking back.
@@ -110,6 +132,10 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         if is_one || again < period {
             return None;
         }
+        // Where nothing tells what was seen, nothing tells that it was seen before.
+        if one_round.iter().flat_map(|round| round.calls()).all(|(_, digest)| digest.is_mute) {
+            return None;
+        }
         let calls = || one_round.iter().flat_map(|round| round.calls()).map(|(_, digest)| digest);
         let own = calls().map(|digest| policy.rule(Rule::Cycle, &digest.tool)).reduce(looser)?;
         let kept = going.get(..(again + period).min(going.len())).unwrap_or_default();
@@ -118,7 +144,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         let paused = rounds_back.iter().take_while(in_it).any(Round::lets_time_pass);
         let waits = paused || calls().any(|digest| digest.waits);
         let limit = if waits { policy.waiting.max(own.limit) } else { own.limit };
-        let verdict = graded(own.act, rounds, limit)?;
+        let verdict = counted(own.act, rounds, limit)?;
         // A note once a round, not at every step of it.
         if rounds < limit && again % period != 0 {
             return None;
@@ -180,13 +206,14 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
     }
     let own = policy.rule(Rule::Stagnation, &last.tool);
     let mut limit = own.limit;
-    if matches!(barren, Barren::Empty | Barren::Silent) && is_sweep(&entries) {
+    let sweeps = matches!(barren, Barren::Empty | Barren::Silent) && is_sweep(&entries);
+    if sweeps {
         limit = limit.saturating_mul(SWEEP);
     }
     if paused {
         limit = limit.max(policy.waiting);
     }
-    let verdict = graded(own.act, count, limit)?;
+    let verdict = if sweeps { counted(own.act, count, limit) } else { doubted(own.act, count, limit) }?;
     entries.reverse();
     Some(told(found(Rule::Stagnation, own.act, verdict, (count, limit), &entries), last, last.answer))
 }

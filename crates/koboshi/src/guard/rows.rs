@@ -6,7 +6,10 @@
 //! - looks and waits change nothing; they are passed over;
 //! - a success of the same tool on the same thing ends the row; one on another file or page takes the failures on other
 //!   things out of it, because the tool works;
-//! - after a change only the very same failure still counts, names and figures and all, and it may come more often;
+//! - after a change only the very same failure still counts, names and figures and the whole answer, and it may come more
+//!   often; a command that edits and runs is a change by itself, also where it fails;
+//! - where something is missing, another missing thing is another failure;
+//! - many successes between two failures end the row: that is work;
 //! - a failure that may pass by itself, with pauses between the tries, is waiting;
 //! - a count of failures that fell is progress and ends the row;
 //! - another failure ends the row, but not the window in which similar ones alternate.
@@ -18,10 +21,13 @@ use super::finding::{Finding, Rule, Verdict};
 use super::policy::GuardPolicy;
 use super::telling::Tally;
 use super::turn::Round;
-use super::{Effect, found, graded};
+use super::{Effect, doubted, found, graded};
 
 /// Failures of one attempt that rows are looked for from.
 const MOST_ROWS: usize = 16;
+
+/// More successful attempts than so many for each failure end a row.
+const PATIENCE: u32 = 3;
 
 pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
     let Some(last) = rounds.first() else { return };
@@ -117,6 +123,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
     let mut tally: Option<Tally> = None;
     let mut attempts = 0;
     let mut others = false;
+    let mut successes = 0;
     for round in rounds {
         if window.is_some_and(|window| attempts >= window) {
             break;
@@ -133,6 +140,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
             .filter_map(|(_, digest)| digest.failure.as_ref())
             .map(|earlier| earlier.tally)
             .min();
+        let failed = round.failures().next().is_some();
         if let Some(least) = least {
             if tally.is_some_and(|after| after.fell(least)) {
                 break;
@@ -143,14 +151,18 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
             row.alternates |= others;
             row.paused |= later.paused;
             row.entries.extend(matched);
-            attempts += 1;
-        } else if round.failures().next().is_some() {
+        } else if failed {
             if window.is_none() {
                 break;
             }
             others = true;
-            attempts += 1;
+        } else if !round.lets_time_pass() {
+            successes += 1;
+            if successes > PATIENCE * row.total {
+                break;
+            }
         }
+        attempts += 1;
         if later.learn(round, last, failure) {
             break;
         }
@@ -183,6 +195,8 @@ impl Later {
         // What passes by itself may have passed.
         self.paused |= failure.passes && round.lets_time_pass();
         self.changed |= self.paused;
+        // It edited before it failed: the failure before it was another one's.
+        self.changed |= round.failures().any(|(_, digest)| digest.leaves);
         for success in round.successes() {
             let same_verb = success.verb == last.verb;
             ends |= same_verb && success.target == last.target;
@@ -193,7 +207,7 @@ impl Later {
             }
             self.changed |= match success.effect {
                 Effect::Changes => !(same_verb && elsewhere),
-                Effect::Waits => false,
+                Effect::Waits | Effect::Ends => false,
                 Effect::Looks => same_verb && !elsewhere,
             };
         }
@@ -209,41 +223,56 @@ fn is_sticky(category: &str) -> bool {
 }
 
 fn similar(digest: &Digest, earlier: &Failure, last: &Digest, failure: &Failure, changed: bool) -> bool {
-    if changed {
-        return earlier.named == failure.named && (!failure.is_generic || digest.verb == last.verb);
+    // Where only some line of the text complains, that line may stand in every good run too.
+    if changed || failure.is_weak || earlier.is_weak {
+        return earlier.named == failure.named
+            && earlier.whole == failure.whole
+            && (!failure.is_generic || digest.verb == last.verb);
     }
     let told_alike = earlier.fingerprint.id == failure.fingerprint.id;
     if failure.is_generic || earlier.is_generic {
         return told_alike && digest.verb == last.verb;
     }
-    told_alike
-        || (failure.cause.is_some() && earlier.cause == failure.cause && earlier.category == failure.category)
+    let same_cause = failure.cause.is_some() && earlier.cause == failure.cause;
+    if failure.cause.is_some_and(|cause| cause.is_missing) {
+        return same_cause;
+    }
+    told_alike || (same_cause && earlier.category == failure.category)
 }
 
 /// Attempts that failed, whatever with, and nothing that succeeded between them but looks.
 fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
     // The order inside one response means nothing.
-    let (_, last) = rounds.first()?.failures().min_by_key(|(_, digest)| (digest.verb, digest.target))?;
+    let sure =
+        |(_, digest): &(usize, &Digest)| digest.failure.as_ref().is_some_and(|failure| !failure.is_weak);
+    let (_, last) =
+        rounds.first()?.failures().filter(sure).min_by_key(|(_, digest)| (digest.verb, digest.target))?;
     let own = policy.rule(Rule::AnyErrors, &last.tool);
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
     let mut verbs = HashSet::new();
-    let (mut count, mut paused) = (0, false);
+    let (mut count, mut successes, mut paused) = (0, 0, false);
     for round in rounds {
         let works = |success: &Digest| success.effect == Effect::Changes || verbs.contains(&success.verb);
-        if round.successes().any(works) {
+        if round.successes().any(works) || round.failures().any(|failed| !sure(&failed)) {
             break;
         }
         let before = entries.len();
         entries.extend(round.failures());
         verbs.extend(entries.iter().skip(before).map(|(_, digest)| digest.verb));
-        count += u32::from(entries.len() > before);
+        let failed = entries.len() > before;
+        count += u32::from(failed);
+        successes += u32::from(!failed && !round.lets_time_pass());
+        // Where more is seen than fails, it is work.
+        if successes > count {
+            break;
+        }
         paused |= round.lets_time_pass();
     }
     let passes =
         |(_, digest): &(usize, &Digest)| digest.failure.as_ref().is_some_and(|failure| failure.passes);
     let waits = paused && entries.iter().all(passes);
     let limit = if waits { policy.waiting.max(own.limit) } else { own.limit };
-    let verdict = graded(own.act, count, limit)?;
+    let verdict = doubted(own.act, count, limit)?;
     entries.reverse();
     let categories: HashSet<_> = entries.iter().filter_map(|(_, digest)| digest.category()).collect();
     let mut finding = found(Rule::AnyErrors, own.act, verdict, (count, limit), &entries);

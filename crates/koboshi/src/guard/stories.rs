@@ -10,21 +10,21 @@ use super::*;
 use crate::classify::Rules;
 
 /// Tool, arguments, output, failed.
-type Told = (&'static str, String, String, Option<bool>);
+pub(super) type Told = (&'static str, String, String, Option<bool>);
 
-fn ok(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
+pub(super) fn ok(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
     (tool, args.into(), output.into(), Some(false))
 }
 
-fn bad(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
+pub(super) fn bad(tool: &'static str, args: impl Into<String>, output: impl Into<String>) -> Told {
     (tool, args.into(), output.into(), Some(true))
 }
 
-fn sh(command: &str) -> String {
+pub(super) fn sh(command: &str) -> String {
     format!(r#"{{"command":"{command}"}}"#)
 }
 
-fn path(path: &str) -> String {
+pub(super) fn path(path: &str) -> String {
     format!(r#"{{"path":"{path}"}}"#)
 }
 
@@ -32,7 +32,10 @@ fn path(path: &str) -> String {
 fn first_stop(story: &[Told]) -> Option<(usize, Rule)> {
     static CLASSIFIER: LazyLock<Classifier> =
         LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
-    static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::default()).unwrap());
+    // Long stories are told too.
+    static GUARD: LazyLock<Guard> = LazyLock::new(|| {
+        Guard::new(GuardPolicy { depth: RulePolicy::OFF, ..GuardPolicy::source() }).unwrap()
+    });
     let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
     let mut turn = Turn::new();
     for (at, (tool, args, output, is_error)) in story.iter().enumerate() {
@@ -47,17 +50,17 @@ fn first_stop(story: &[Told]) -> Option<(usize, Rule)> {
 }
 
 #[track_caller]
-fn passes(story: &[Told]) {
+pub(super) fn passes(story: &[Told]) {
     assert_eq!(first_stop(story), None);
 }
 
 #[track_caller]
-fn stops(story: &[Told], at: usize) {
+pub(super) fn stops(story: &[Told], at: usize) {
     assert_eq!(first_stop(story).map(|(at, _)| at), Some(at), "{:?}", first_stop(story));
 }
 
 /// The same story for numbers from 0.
-fn each(count: usize, tell: impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
+pub(super) fn each(count: usize, tell: impl Fn(usize) -> Vec<Told>) -> Vec<Told> {
     (0..count).flat_map(tell).collect()
 }
 

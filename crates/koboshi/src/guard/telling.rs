@@ -23,6 +23,10 @@ const TAIL: usize = 16 * 1024;
 const FIRST_LINES: usize = 6;
 const LAST_LINES: usize = 3;
 const LINE_CHARS: usize = 300;
+/// How much of the end is looked at for the last line.
+const LAST_PART: usize = 2 * 1024;
+/// What is repeated of the arguments is at least so long.
+const LONG_ECHO: usize = 12;
 
 /// How many failures an output counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +102,23 @@ pub(super) fn telling(output: &str) -> Telling {
         }
     }
     Telling { text: kept.join("\n"), place: place(&text), tally }
+}
+
+/// The last line does not complain: where nothing but the text tells, that is a run that went on. A line that repeats what was
+/// asked for says nothing.
+pub(super) fn ends_well(output: &str, echoes: &[String]) -> bool {
+    let plain = without_colours(ends_of(output));
+    let repeats =
+        |line: &str| echoes.iter().any(|echo| echo.len() >= LONG_ECHO && line.contains(echo.as_str()));
+    let last =
+        plain.lines().map(str::trim).rfind(|line| !line.is_empty() && !is_frame(line) && !repeats(line));
+    let is_json = output.trim_start().starts_with(['{', '[']) && plain.trim_end().ends_with(['}', ']']);
+    !is_json && last.is_some_and(|line| !complains(line) && !is_wrapper(line))
+}
+
+/// The last part of a text.
+fn ends_of(output: &str) -> &str {
+    output.get(output.ceil_char_boundary(output.len().saturating_sub(LAST_PART))..).unwrap_or_default()
 }
 
 /// The beginning of a long line, up to a space: half a secret would not be known as one.

@@ -27,7 +27,7 @@ fn bad<'a>(tool: &'a str, args: &'a str, output: &'a str) -> Call<'a> {
 }
 
 fn guard() -> &'static Guard {
-    static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::default()).unwrap());
+    static GUARD: LazyLock<Guard> = LazyLock::new(|| Guard::new(GuardPolicy::source()).unwrap());
     &GUARD
 }
 
@@ -57,8 +57,10 @@ fn rule(calls: &[Call<'_>]) -> Option<Rule> {
 fn the_second_similar_failure_is_noted_and_the_third_stops() {
     let calls = [
         bad("run_code", r#"{"code":"import pandas"}"#, "ModuleNotFoundError: No module named 'pandas'"),
-        bad("run_code", r#"{"code":"import numpy"}"#, "ModuleNotFoundError: No module named 'numpy'"),
-        bad("run_code", r#"{"code":"import scipy"}"#, "ModuleNotFoundError: No module named 'scipy'"),
+        bad("run_code", r#"{"code":"import pandas as pd"}"#, "ModuleNotFoundError: No module named 'pandas'"),
+        bad(
+            "run_code", r#"{"code":"from pandas import x"}"#, "ModuleNotFoundError: No module named 'pandas'",
+        ),
     ];
     assert_eq!(verdicts(&calls), ".nS");
     let judgement = judge(&calls);
@@ -115,7 +117,7 @@ fn a_look_around_makes_nothing_new_and_an_edit_gives_more_room() {
         edit(r#"{"path":"a","n":4}"#),
         test(),
     ];
-    assert_eq!(verdicts(&edited), "......n.S", "but not without end");
+    assert_eq!(verdicts(&edited), "....n.n.S", "but not without end");
 }
 
 #[test]
@@ -222,14 +224,14 @@ fn eight_failures_of_any_kind_in_a_row_stop() {
         "IndexError: out of range",
     ];
     let calls: Vec<Call<'_>> = outputs.iter().map(|output| bad("run_code", "{}", output)).collect();
-    assert_eq!(verdicts(&calls), "......nS");
+    assert_eq!(verdicts(&calls), ".....nnS");
     assert_eq!(rule(&calls), Some(Rule::AnyErrors));
 }
 
 #[test]
 fn the_same_call_with_the_same_answer_stops_at_the_fifth() {
     let call = ok("read_file", r#"{"path":"a"}"#, "same text");
-    assert_eq!(verdicts(&[call; 6]), "...nSS");
+    assert_eq!(verdicts(&[call; 6]), "..nnSS");
     let moving: Vec<String> = (0..8).map(|at| format!("line {at}")).collect();
     let calls: Vec<Call<'_>> = moving.iter().map(|text| ok("gdb", r#"{"command":"next"}"#, text)).collect();
     assert_eq!(verdicts(&calls), "........");
@@ -252,8 +254,8 @@ fn circles_of_two_and_three_stop_after_three_rounds() {
         ok("read_file", r#"{"path":"b"}"#, "B"),
         ok("grep", r#"{"pattern":"c"}"#, "C"),
     );
-    assert_eq!(verdicts(&[a, b, a, b, a, b]), "...n.S");
-    assert_eq!(verdicts(&[a, b, c, a, b, c, a, b, c]), ".....n..S");
+    assert_eq!(verdicts(&[a, b, a, b, a, b]), "...nnS");
+    assert_eq!(verdicts(&[a, b, c, a, b, c, a, b, c]), ".....nnnS");
     assert_eq!(rule(&[a, b, a, b, a, b]), Some(Rule::Cycle));
 }
 
@@ -263,7 +265,7 @@ fn reworded_searches_without_an_answer_stop_and_a_sweep_over_files_goes_on() {
     let outputs: Vec<String> = (0..8).map(|at| format!("No results found for 'word {at}'")).collect();
     let calls: Vec<Call<'_>> =
         args.iter().zip(&outputs).map(|(args, output)| ok("web_search", args, output)).collect();
-    assert_eq!(verdicts(&calls), ".....nSS");
+    assert_eq!(verdicts(&calls), "....nnSS");
     let args: Vec<String> = (0..10).map(|at| format!(r#"{{"pattern":"x","path":"f{at}"}}"#)).collect();
     let sweep: Vec<Call<'_>> = args.iter().map(|args| ok("grep", args, "No matches found")).collect();
     assert_eq!(verdicts(&sweep), "..........");
@@ -303,7 +305,7 @@ fn a_new_user_turn_always_passes() {
 #[test]
 fn what_the_user_wrote_last_counts_even_before_the_first_call() {
     let call = bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).");
-    let guard = Guard::new(GuardPolicy::default()).unwrap();
+    let guard = Guard::new(GuardPolicy::source()).unwrap();
     let at = |turn| guard.judge_in(turn, &[call; 3], &CLASSIFIER, &now()).verdict;
     assert_eq!((at(0), at(1)), (Verdict::Stop, Verdict::Pass));
 }
@@ -316,7 +318,7 @@ fn a_replay_says_what_was_said_at_the_time() {
         ..bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).")
     };
     let calls = [call(0, None), call(1, Some(0)), call(1, Some(1)), call(1, Some(1)), call(1, Some(2))];
-    let guard = Guard::new(GuardPolicy::default()).unwrap();
+    let guard = Guard::new(GuardPolicy::source()).unwrap();
     let said = guard.replay(&calls, &CLASSIFIER, &now());
     let told: Vec<(usize, Verdict)> =
         said.iter().map(|(index, judgement)| (*index, judgement.verdict)).collect();
@@ -328,7 +330,7 @@ fn a_replay_says_what_was_said_at_the_time() {
 #[test]
 fn observe_reports_and_never_acts() {
     let call = bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).");
-    let policy = GuardPolicy { observe: true, ..GuardPolicy::default() };
+    let policy = GuardPolicy { observe: true, ..GuardPolicy::source() };
     let judgement = judge_with(policy, &[call; 3]);
     assert_eq!((judgement.verdict, judgement.would), (Verdict::Pass, Verdict::Stop));
     assert_eq!(judgement.findings[0].entries, [0, 1, 2]);
@@ -338,7 +340,7 @@ fn observe_reports_and_never_acts() {
 fn rules_and_tools_can_be_switched() {
     let call = bad("bash", r#"{"command":"git push"}"#, "Permission denied (publickey).");
     let with = |edit: &dyn Fn(&mut GuardPolicy)| {
-        let mut policy = GuardPolicy::default();
+        let mut policy = GuardPolicy::source();
         edit(&mut policy);
         judge_with(policy, &[call; 5]).verdict
     };
@@ -353,10 +355,7 @@ fn rules_and_tools_can_be_switched() {
     let patient =
         ToolPolicy { effect: None, rules: BTreeMap::from([(Rule::SimilarErrors, RulePolicy::stop(6))]) };
     let tools = BTreeMap::from([("bash".to_owned(), patient)]);
-    assert_eq!(
-        judge_with(GuardPolicy { tools, ..GuardPolicy::default() }, &[call; 3]).verdict,
-        Verdict::Pass
-    );
+    assert_eq!(judge_with(GuardPolicy { tools, ..GuardPolicy::source() }, &[call; 3]).verdict, Verdict::Note);
 }
 
 #[test]
@@ -382,7 +381,7 @@ fn what_is_shown_is_redacted_and_bounded() {
 fn only_the_last_calls_are_read_and_all_are_counted() {
     let call = |batch| Call { batch: Some(batch), ..bad("bash", r#"{"command":"a"}"#, "x: not found") };
     let calls: Vec<Call<'_>> = (0..100_000).map(call).collect();
-    let policy = GuardPolicy { depth: RulePolicy::OFF, ..GuardPolicy::default() };
+    let policy = GuardPolicy { depth: RulePolicy::OFF, ..GuardPolicy::source() };
     let guard = Guard::new(policy).unwrap();
     let turn = guard.turn(&calls, &CLASSIFIER, &now());
     assert_eq!(turn.digests().len(), LOOK_BACK);

@@ -112,9 +112,14 @@ pub(super) struct Round<'t> {
 }
 
 impl<'t> Round<'t> {
-    /// The calls with their indexes.
-    pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &'t Digest)> {
+    /// All its calls with their indexes.
+    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &'t Digest)> {
         self.calls.iter().enumerate().map(|(at, digest)| (self.first + at, *digest))
+    }
+
+    /// The calls that count. Ways out of the turn are no part of any loop.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &'t Digest)> {
+        self.all().filter(|(_, digest)| digest.effect != Effect::Ends)
     }
 
     pub(super) fn failures(&self) -> impl Iterator<Item = (usize, &'t Digest)> {
@@ -127,6 +132,6 @@ impl<'t> Round<'t> {
     }
 
     pub(super) fn successes(&self) -> impl Iterator<Item = &'t Digest> {
-        self.calls.iter().copied().filter(|digest| !digest.failed())
+        self.calls().map(|(_, digest)| digest).filter(|digest| !digest.failed())
     }
 }

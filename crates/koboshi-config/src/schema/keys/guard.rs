@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::gateway::GuardMode;
 
 const ACTS: &[&str] = &["off", "note", "stop"];
-const EFFECTS: &[&str] = &["looks", "waits", "changes"];
+const EFFECTS: &[&str] = &["looks", "waits", "changes", "ends"];
 /// What is looked back on; a first time is no repetition.
 const REPEATS: Range<u64> = Range::of(2, LOOK_BACK as u64);
 
@@ -30,6 +30,7 @@ fn effect_name(effect: Effect) -> &'static str {
         Effect::Looks => "looks",
         Effect::Waits => "waits",
         Effect::Changes => "changes",
+        Effect::Ends => "ends",
     }
 }
 
@@ -224,7 +225,7 @@ fn tools() -> Vec<Key> {
                 get: |c, tool| c.guard.policy.tools.get(tool).and_then(|tool| tool.effect).map(effect_name),
                 set: |c, tool, word| {
                     if let Some(tool) = c.guard.policy.tools.get_mut(tool) {
-                        let all = [Effect::Looks, Effect::Waits, Effect::Changes];
+                        let all = [Effect::Looks, Effect::Waits, Effect::Changes, Effect::Ends];
                         tool.effect = all.into_iter().find(|effect| Some(effect_name(*effect)) == word);
                     }
                 },

@@ -1,0 +1,49 @@
+//! How far a long replay has come, on the terminal of whoever waits for it. Nothing is shown to pipes and files.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::say::Say;
+
+/// A short replay needs no progress, and a terminal no more than a few lines a second.
+const QUIET: Duration = Duration::from_millis(700);
+const EVERY: Duration = Duration::from_millis(250);
+
+pub(super) struct Progress<'s> {
+    say: &'s Say,
+    is_shown: bool,
+    next: Instant,
+    runs: usize,
+    bytes: usize,
+    is_dirty: bool,
+}
+
+impl<'s> Progress<'s> {
+    pub(super) fn new(say: &'s Say) -> Self {
+        let is_shown = std::io::stderr().is_terminal();
+        Self { say, is_shown, next: Instant::now() + QUIET, runs: 0, bytes: 0, is_dirty: false }
+    }
+
+    /// One more run was read.
+    pub(super) fn step(&mut self, bytes: usize, calls: usize) {
+        self.runs += 1;
+        self.bytes += bytes;
+        if !self.is_shown || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + EVERY;
+        self.is_dirty = true;
+        let (runs, calls) = (self.runs.to_string(), calls.to_string());
+        let megabytes = (self.bytes / 1_000_000).to_string();
+        let args = [("runs", runs.as_str()), ("calls", &calls), ("megabytes", &megabytes)];
+        // Progress is a courtesy: where it cannot be shown, the work goes on.
+        let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", self.say.text("guard-replay-progress", &args));
+    }
+
+    /// Takes the line away, for whatever is printed next.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_dirty) {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}
