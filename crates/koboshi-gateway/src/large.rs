@@ -35,7 +35,7 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 /// Bytes of bodies that may wait for their turn.
 const MAX_WAITING: usize = 512 * 1024 * 1024;
 /// How much lower the priority of these cores is.
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 
 /// The cores for large requests.
 pub(crate) struct Large {
