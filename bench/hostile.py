@@ -75,8 +75,10 @@ def attack(port):
             except (OSError, IndexError, ValueError):
                 status, wait = "cut", 0.2
             told[f"{name} {status}"] = told.get(f"{name} {status}", 0) + 1
-            # Unions would hardly ever find room beside so many texts.
-            over.wait(wait if name == "text" else min(wait, 0.05))
+            if name == "union":
+                # They would hardly ever find room beside so many texts, and then leave none.
+                wait = 1 if status == 200 else 0.05
+            over.wait(wait)
 
     bodies = [("union", union())] * UNIONS + [("text", text())] * LARGE
     threads = [threading.Thread(target=client, args=one, daemon=True) for one in bodies]

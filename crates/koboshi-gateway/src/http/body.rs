@@ -16,11 +16,8 @@ use crate::http::memory::Share;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Coming;
 
-/// Room is made for so much at a time: what is announced may never come.
+/// Room is made for so much at a time, because what is announced may never come; and after so much others have their turn.
 const STEP: usize = 256 * 1024;
-
-/// After so much of a body others have their turn, also where more is at hand.
-const TURN: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,16 +80,17 @@ async fn in_time(
 
 async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     let mut whole = line.take_all();
-    let mut turn = TURN;
+    let mut turn = STEP;
     while whole.len() < length {
-        let left = length - whole.len();
-        whole.reserve(left.min(STEP));
-        let read = poll_fn(|context| poll_read(line, &mut whole, left, context)).await;
+        // Not more, though the room grows faster than that: a kernel that holds megabytes would give them all, and others would wait.
+        let step = STEP.min(length - whole.len());
+        whole.reserve(step);
+        let read = poll_fn(|context| poll_read(line, &mut whole, step, context)).await;
         if read.map_err(|_| Unread::Broken)? == 0 {
             return Err(Unread::Broken);
         }
-        if whole.len() > turn {
-            turn = whole.len() + TURN;
+        if whole.len() >= turn {
+            turn = whole.len() + STEP;
             yield_now().await;
         }
     }

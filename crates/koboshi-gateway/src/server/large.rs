@@ -16,7 +16,7 @@ use crate::shared::core::Core;
 use crate::shared::large::{Job, Large};
 
 /// How much lower the priority of these cores is.
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 
 /// Starts so many threads.
 pub(super) fn start(
