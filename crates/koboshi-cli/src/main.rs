@@ -29,11 +29,15 @@ mod settings;
 mod shell;
 mod sim_names;
 mod state;
+mod trouble;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use koboshi_config::config::Language;
+use koboshi_config::words::Text;
+use koboshi_report::phrase::Lang;
 
 use args::{Cli, Command, CorpusCommand};
 
@@ -49,11 +53,28 @@ pub(crate) enum Exit {
 
 /// Why a command could not be carried out, in words for a person.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure(Text);
 
 impl Failure {
+    /// In words that fit the reader already, or that are the same in every language.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        let message = message.into();
+        Self(Text::new(message.clone(), message))
+    }
+
+    /// In both languages, where the reader's is not known yet.
+    pub(crate) fn of(message: Text) -> Self {
+        Self(message)
+    }
+
+    /// The same with more behind it.
+    pub(crate) fn and(self, more: &Text) -> Self {
+        let said = |language| format!("{}{}", self.0.get(language), more.get(language));
+        Self(Text::new(said(Language::En), said(Language::Ja)))
+    }
+
+    pub(crate) fn said(&self, language: Language) -> &str {
+        self.0.get(language)
     }
 }
 
@@ -61,25 +82,47 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         // Whoever reads our output has had enough of it: no failure, and nobody left to tell.
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            Self(String::new())
+            Self::new("")
         } else {
-            Self(format!("cannot write the output: {error}"))
+            Self::of(Text::new(
+                format!("cannot write the output: {error}"),
+                format!("出力を書き込めません: {error}"),
+            ))
         }
     }
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    let cli = Cli::parse();
+    match run(&cli) {
         Ok(Exit::Good) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
         Ok(Exit::Refused) => ExitCode::from(2),
-        Err(Failure(message)) if message.is_empty() => ExitCode::SUCCESS,
-        Err(Failure(message)) => {
+        Err(failure) if failure.said(Language::En).is_empty() => ExitCode::SUCCESS,
+        Err(failure) => {
             let mut out = anstream::stderr().lock();
             // Standard error is the last resort: if it is gone too, the exit status still tells.
-            let _ = writeln!(out, "koboshi: {message}");
+            let _ = writeln!(out, "koboshi: {}", failure.said(language_of(&cli)));
             ExitCode::from(2)
         }
+    }
+}
+
+/// The reader's language. A config that cannot be used names none.
+fn language_of(cli: &Cli) -> Language {
+    let file = match &cli.command {
+        Command::Serve(args) => args.config_file(),
+        Command::Explain(args) => args.config.file.as_deref(),
+        Command::Status(args) => args.state.config.file.as_deref(),
+        Command::Resume(args) => args.state.config.file.as_deref(),
+        Command::Cool(args) => args.state.config.file.as_deref(),
+        Command::Journal(args) => args.state.config.file.as_deref(),
+        _ => None,
+    };
+    let config = settings::load_without_keys(file, &cli.lang).unwrap_or_default();
+    match cli.lang.get(&config) {
+        Lang::En => Language::En,
+        Lang::Ja => Language::Ja,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use koboshi::classify::{RuleSource, Rules};
+use koboshi_config::words::Text;
 
 use crate::Failure;
 
@@ -13,14 +14,21 @@ pub(crate) fn load(files: &[PathBuf]) -> Result<Rules, Failure> {
     let mut texts = Vec::new();
     for path in files {
         let name = path.display().to_string();
-        let unreadable = |reason: String| Failure::new(format!("cannot read rule file {name}: {reason}"));
-        let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+        let unreadable = |en: String, ja: String| {
+            Failure::of(Text::new(
+                format!("cannot read rule file {name}: {en}"),
+                format!("ルールファイル {name} を読み取れません: {ja}"),
+            ))
+        };
+        let failed = |error: std::io::Error| unreadable(error.to_string(), error.to_string());
+        let size = std::fs::metadata(path).map_err(failed)?.len();
         if size > LARGEST {
-            return Err(unreadable(format!("it has {size} bytes, {LARGEST} are the most")));
+            let en = format!("it has {size} bytes, {LARGEST} are the most");
+            return Err(unreadable(en, format!("{size} バイトあります（最大 {LARGEST} バイト）")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(failed)?;
         texts.push((name, text));
     }
     let sources: Vec<_> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
-    Rules::with_user(&sources).map_err(|error| Failure::new(error.to_string()))
+    Ok(Rules::with_user(&sources)?)
 }

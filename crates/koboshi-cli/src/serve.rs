@@ -7,7 +7,7 @@ mod example;
 
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +70,13 @@ pub(crate) struct ServeArgs {
     config: ConfigFileArgs,
     #[command(flatten)]
     lang: LangArgs,
+}
+
+impl ServeArgs {
+    /// The config file that was asked for.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.config.file.as_deref()
+    }
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {

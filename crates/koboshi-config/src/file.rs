@@ -163,9 +163,8 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
             "how rule files are written is described in docs/rules.md",
             "ルールファイルの書き方は docs/rules.md にあります",
         );
-        // The core says it in English only.
-        let said = without_place(&error.message);
-        let message = text!("{said}", "ルールファイルに誤りがあります: {said}");
+        let message =
+            Text::new(without_place(&error.message).to_owned(), without_place(&error.message_ja).to_owned());
         problems.push(Source::plain(&error.file, text).problem(spot, "rules", message, Some(hint.into())));
     }
     problems

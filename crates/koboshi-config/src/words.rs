@@ -18,7 +18,8 @@ pub struct Words {
 }
 
 /// Short for a fixed text.
-pub(crate) const fn words(en: &'static str, ja: &'static str) -> Words {
+#[must_use]
+pub const fn words(en: &'static str, ja: &'static str) -> Words {
     Words { en, ja }
 }
 

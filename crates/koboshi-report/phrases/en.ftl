@@ -212,7 +212,7 @@ kind-cooling-down-operator =
     .suggestion = Ask whoever runs this gateway, or use another model until then.
 kind-parked =
     .message = This target is stopped. It cannot be used until someone resumes it.
-    .suggestion = Check the reason with koboshi status, fix the cause, then resume it with koboshi resume.
+    .suggestion = Whoever runs the gateway checks the reason with koboshi status, fixes the cause, then resumes it: koboshi resume KEY (status prints the key).
 kind-internal =
     .message = An internal error occurred at the provider, or in Koboshi.
     .suggestion = Try again in a few minutes. If the problem persists, contact your system administrator with the request id.
@@ -900,6 +900,7 @@ serve-no-calls = The simulated provider makes up no tool calls unless the model 
 
 ## A key of the gateway itself that a provider refused
 
+parked-resume = It stays parked until an operator of the gateway resumes it: { $command }
 gateway-key-refused =
     .message = The AI provider did not accept the API key of this gateway: the key is missing, wrong or revoked.
     .suggestion = Ask whoever runs this gateway to replace it. Your own key is not the cause, and waiting will not help.

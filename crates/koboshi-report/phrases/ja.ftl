@@ -212,7 +212,7 @@ kind-cooling-down-operator =
     .suggestion = ゲートウェイの管理者に確認するか、それまで別のモデルを使ってください。
 kind-parked =
     .message = このターゲットは停止中です。手動で再開するまで使用できません。
-    .suggestion = koboshi status で理由を確認し、原因を取り除いてから koboshi resume で再開してください。
+    .suggestion = ゲートウェイの管理者が koboshi status で理由を確認し、原因を取り除いてから koboshi resume KEY で再開します（KEY は status に表示されます）。
 kind-internal =
     .message = 内部エラーが発生しました。原因は、プロバイダーまたは Koboshi の側にあります。
     .suggestion = 数分おいてからもう一度お試しください。問題が続く場合は、リクエスト ID を添えてシステム管理者に連絡してください。
@@ -900,6 +900,7 @@ serve-no-calls = 模擬プロバイダーは、モデル名で指定した場合
 
 ## ゲートウェイ自身の API キーが拒否されたとき
 
+parked-resume = ゲートウェイの管理者が次のコマンドで再開するまで、停止したままです: { $command }
 gateway-key-refused =
     .message = AI プロバイダーが、このゲートウェイに設定された API キーを受け付けませんでした。未設定か、誤りか、失効しています。
     .suggestion = ゲートウェイの管理者に連絡してください。お使いのキーが原因ではありません。待っても解決しません。

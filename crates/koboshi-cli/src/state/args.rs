@@ -1,6 +1,6 @@
 //! The command line of `status`, `resume`, `cool` and `journal`.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use koboshi::key::ScopeKey;
 use koboshi_store::What;
 use std::num::NonZeroUsize;
@@ -93,12 +93,13 @@ pub(crate) struct ResumeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("time").required(true).args(["length", "until"])))]
 pub(crate) struct CoolArgs {
     /// The key, such as `provider:openai`, `model:gpt-4o` or `target:openai/gpt-4o`
     pub(crate) key: ScopeKey,
     /// For how long: 30s, 45m, 2h, 1d
     // Read later, so that what is wrong with it is said in the reader's language; so are the other times.
-    #[arg(long = "for", value_name = "LENGTH", required_unless_present = "until")]
+    #[arg(long = "for", value_name = "LENGTH")]
     pub(crate) length: Option<String>,
     /// Until when
     #[arg(long, value_name = "TIME", conflicts_with = "length")]

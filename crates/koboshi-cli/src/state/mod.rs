@@ -17,6 +17,7 @@ use std::sync::Arc;
 use koboshi_config::Config;
 use koboshi_config::config::{StoreConfig, StorePlace};
 use koboshi_config::file::locate;
+use koboshi_config::words::{Text, Words, words};
 use koboshi_store::{
     MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, StoreError,
 };
@@ -31,20 +32,20 @@ pub(crate) use journal::run as journal;
 pub(crate) use person::{cool, resume};
 pub(crate) use status::run as status;
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
 /// What `--store` is called where there is none to share.
 const MEMORY: &str = "memory";
 
 /// What a gateway can do without the usual file.
-const GATEWAY_HINT: &str = "
+const GATEWAY_HINT: Words = words(
+    "
   hint: choose a store
     --store PATH      a file that this user can write (or `store: {path: PATH}` in koboshi.yaml)
-    --store memory    no file, for a read-only container: a restart forgets what was learned (or `store: memory`)";
+    --store memory    no file, for a read-only container: a restart forgets what was learned (or `store: memory`)",
+    "
+  ヒント: ストアを選んでください
+    --store PATH      このユーザーが書き込めるファイル（koboshi.yaml の `store: {path: PATH}` でも指定できます）
+    --store memory    ファイルを使わない（読み取り専用のコンテナー向け。再起動すると、学習した内容は失われます。`store: memory` でも指定できます）",
+);
 
 /// The name under which an operator's orders are noted.
 fn node() -> Result<Node, Failure> {
@@ -82,9 +83,11 @@ fn asked_url(args: &StateArgs) -> Result<Option<String>, Failure> {
     }
     let url = variable("KOBOSHI_URL").filter(|_| args.store.is_none());
     if url.is_some() && variable("KOBOSHI_STORE").is_some() {
-        return Err(Failure::new(
+        let both = words(
             "KOBOSHI_URL and KOBOSHI_STORE are both set: say with --url or --store which one is meant",
-        ));
+            "KOBOSHI_URL と KOBOSHI_STORE の両方が設定されています。どちらを使うかを --url または --store で指定してください",
+        );
+        return Err(Failure::of(both.into()));
     }
     Ok(url)
 }
@@ -108,9 +111,9 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
     if in_memory {
         return Ok(Arc::new(MemoryStore::new(MemoryPolicy::default())));
     }
-    let place = find(asked, &config.store.place).map_err(|Failure(why)| Failure(why + GATEWAY_HINT))?;
+    let place = find(asked, &config.store.place).map_err(|failure| failure.and(&GATEWAY_HINT.into()))?;
     open_whole(&place, &config.store).map_err(|error| match (&error, &place) {
-        (StoreError::Failed { .. }, Where::File(_)) => Failure::new(format!("{error}{GATEWAY_HINT}")),
+        (StoreError::Failed { .. }, Where::File(_)) => Failure::from(error).and(&GATEWAY_HINT.into()),
         _ => error.into(),
     })
 }
@@ -135,8 +138,13 @@ pub(crate) fn gateway_node(port: u16) -> Result<Node, Failure> {
 
 /// A file that cannot be looked at is not a file that is not there.
 fn exists(path: &Path) -> Result<bool, Failure> {
-    path.try_exists()
-        .map_err(|error| Failure::new(format!("cannot look at the store {}: {error}", path.display())))
+    path.try_exists().map_err(|error| {
+        let path = path.display();
+        Failure::of(Text::new(
+            format!("cannot look at the store {path}: {error}"),
+            format!("ストア {path} を確認できません: {error}"),
+        ))
+    })
 }
 
 enum Where {
@@ -154,9 +162,11 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
             Where::Redis { url: asked.to_owned(), prefix: prefix.to_owned() }
         }
         (Some(MEMORY), _) | (None, StorePlace::Memory) => {
-            return Err(Failure::new(
+            let in_memory = words(
                 "the store is `memory` (by `store: memory` in the config, or by --store): only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
-            ));
+                "ストアは `memory` です（設定の `store: memory`、または --store による）。学習した内容は、ゲートウェイ自身だけが知っています。--url http://127.0.0.1:4141 のようにゲートウェイを指定するか（KOBOSHI_URL でも可）、--store で別のストアを指定してください",
+            );
+            return Err(Failure::of(in_memory.into()));
         }
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::File(path)) => Where::File(path.clone()),
@@ -178,7 +188,11 @@ fn usual_file() -> Result<PathBuf, Failure> {
     let state = folder("XDG_STATE_HOME").filter(|path| path.is_absolute());
     let state = state.or_else(|| folder("HOME").map(|home| home.join(".local").join("state")));
     let state = state.ok_or_else(|| {
-        Failure::new("there is no home folder to keep the store in: name a file with --store, or set HOME")
+        let homeless = words(
+            "there is no home folder to keep the store in: name a file with --store, or set HOME",
+            "ストアを置くホームフォルダーがありません。--store でファイルを指定するか、HOME を設定してください",
+        );
+        Failure::of(homeless.into())
     })?;
     Ok(state.join("koboshi").join("koboshi.db"))
 }

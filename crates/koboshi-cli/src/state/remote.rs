@@ -4,7 +4,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
-use koboshi_gateway::{Known, Presence, Remote, RemoteError};
+use koboshi_config::words::Text;
+use koboshi_gateway::{Known, Presence, Remote};
 use koboshi_store::{Entry, Query, Row, Unreadable};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,12 +16,6 @@ use crate::Failure;
 
 /// No file with a key is longer.
 const LONGEST_KEY_FILE: u64 = 64 * 1024;
-
-impl From<RemoteError> for Failure {
-    fn from(error: RemoteError) -> Self {
-        Self::new(error.to_string())
-    }
-}
 
 pub(super) struct Gateway {
     remote: Remote,
@@ -126,16 +121,21 @@ impl Gateway {
 }
 
 fn key_of(path: &Path) -> Result<String, Failure> {
-    let cannot = |why: &dyn std::fmt::Display| {
-        Failure::new(format!("cannot read the admin key from {}: {why}", path.display()))
+    let cannot = |en: &str, ja: &str| {
+        let path = path.display();
+        Failure::of(Text::new(
+            format!("cannot read the admin key from {path}: {en}"),
+            format!("{path} から管理者キーを読み取れません: {ja}"),
+        ))
     };
-    let length = std::fs::metadata(path).map_err(|error| cannot(&error))?.len();
+    let failed = |error: std::io::Error| cannot(&error.to_string(), &error.to_string());
+    let length = std::fs::metadata(path).map_err(failed)?.len();
     if length > LONGEST_KEY_FILE {
-        return Err(cannot(&"the file is too long for a key"));
+        return Err(cannot("the file is too long for a key", "キーのファイルとしては長すぎます"));
     }
-    let key = std::fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let key = std::fs::read_to_string(path).map_err(failed)?;
     if key.trim().is_empty() {
-        return Err(cannot(&"the file is empty"));
+        return Err(cannot("the file is empty", "ファイルが空です"));
     }
     Ok(key)
 }

@@ -7,6 +7,8 @@ use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
 use koboshi_config::Config;
+use koboshi_config::config::Language;
+use koboshi_config::words::Text;
 use koboshi_gateway::{Known, Presence, gateways, known, known_to, retention};
 use koboshi_store::{Entry, Named, Query, Record, Row, Slot, Store, Unreadable, What, standing};
 
@@ -216,8 +218,11 @@ fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)
         let merged = store.merge(&known)?;
         if let Some(one) = merged.unreadable.first() {
             let slot: String = one.slot.chars().filter(|c| !c.is_control()).collect();
-            return Err(Failure::new(format!(
-                "{slot} was written by a newer Koboshi and was left as it is: update this one"
+            return Err(Failure::of(Text::new(
+                format!("{slot} was written by a newer Koboshi and was left as it is: update this one"),
+                format!(
+                    "{slot} は新しいバージョンの Koboshi で書かれているため、変更していません。この Koboshi を更新してください"
+                ),
             )));
         }
         known = merged.beyond;
@@ -226,9 +231,10 @@ fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)
         }
     }
     let keys: Vec<String> = known.iter().map(|(slot, _)| slot.key().to_string()).collect();
-    Err(Failure::new(format!(
-        "{} changed {TRIES} times while it was being written: try again",
-        keys.join(", ")
+    let keys = keys.join(", ");
+    Err(Failure::of(Text::new(
+        format!("{keys} changed {TRIES} times while it was being written: try again"),
+        format!("{keys} が書き込み中に {TRIES} 回変更されました。もう一度お試しください"),
     )))
 }
 
@@ -248,8 +254,12 @@ fn note(
         };
         Ok(store.append(&keys.iter().map(entry).collect::<Vec<_>>())?)
     });
-    if let Err(Failure(why)) = noted {
+    if let Err(failure) = noted {
         // Standard error is the last resort: if it is gone too, nobody is left to tell.
-        let _ = writeln!(anstream::stderr().lock(), "koboshi: done, but not noted in the journal: {why}");
+        let _ = writeln!(
+            anstream::stderr().lock(),
+            "koboshi: done, but not noted in the journal: {}",
+            failure.said(Language::En)
+        );
     }
 }

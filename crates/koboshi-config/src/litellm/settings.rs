@@ -83,14 +83,26 @@ const OVERRIDDEN: Words = words(
     "the same key of `router_settings` wins, as in LiteLLM",
     "LiteLLM と同じく、`router_settings` にある同じキーが優先されます",
 );
+pub(super) const TIMEOUT_WINS: Words = words(
+    "`timeout` is set too: it wins, as in LiteLLM, and this value is not used",
+    "`timeout` も設定されています。LiteLLM と同じく `timeout` が優先され、この値は使われません",
+);
 const NO_SUCH: Words = words("Koboshi has no such setting", "Koboshi にこの設定はありません");
 
 /// Reads all of them.
 pub(super) fn read(root: &Node, notes: &mut Notes) -> Settings {
     let mut settings = Settings::default();
+    let has_timeout = ["litellm_settings", "router_settings"]
+        .iter()
+        .filter_map(|name| get(root, name))
+        .any(|section| get(section, "timeout").is_some());
     // The router's come last, so that they win.
     for name in ["litellm_settings", "router_settings"] {
         for (key, node) in get(root, name).into_iter().flat_map(entries) {
+            if key == "request_timeout" && has_timeout {
+                notes.add(line(node), &format!("{name}.{key}"), Level::Changed, TIMEOUT_WINS);
+                continue;
+            }
             settings.take(name, key, node, notes);
             if name == "litellm_settings"
                 && get(root, "router_settings").is_some_and(|router| get(router, key).is_some())

@@ -116,6 +116,43 @@ fn timeouts_retries_and_cooldowns_are_carried_over() {
     assert!(imported.is_complete(), "{:?}", imported.notes);
 }
 
+/// Of two names of one thing LiteLLM follows `timeout`, wherever it stands; who wrote the other one is told.
+#[test]
+fn of_timeout_and_request_timeout_the_one_that_won_is_named() {
+    let second = std::time::Duration::from_secs(1);
+    for settings in [
+        "router_settings: {timeout: 30, request_timeout: 600}",
+        "router_settings: {request_timeout: 600, timeout: 30}",
+        "router_settings: {timeout: 30}\nlitellm_settings: {request_timeout: 600}",
+        "litellm_settings: {timeout: 30, request_timeout: 600}",
+    ] {
+        let imported = translated(&format!(
+            "model_list:\n  - {{model_name: m, litellm_params: {{model: openai/m}}}}\n{settings}\n"
+        ));
+        assert_eq!(
+            loaded(&imported).config.providers["openai"].timeouts.whole,
+            Some(second * 30),
+            "{settings}"
+        );
+        let changed = reasons(&imported, Level::Changed);
+        let told = changed.iter().any(|one| one.contains("request_timeout") && one.contains("`timeout`"));
+        assert!(told, "{settings}: {changed:?}");
+    }
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, request_timeout: 600, timeout: 5}}\n",
+    );
+    assert_eq!(loaded(&imported).config.models["openai/m"].timeouts.whole, Some(second * 5));
+    let changed = reasons(&imported, Level::Changed);
+    assert!(
+        changed.iter().any(|one| one.contains("request_timeout") && one.contains("`timeout`")),
+        "{changed:?}"
+    );
+    let alone = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, request_timeout: 600}}\n",
+    );
+    assert!(reasons(&alone, Level::Changed).is_empty(), "{:?}", alone.notes);
+}
+
 #[test]
 fn every_vendor_of_the_table_is_read_and_others_are_named() {
     for (model, more, target) in [

@@ -12,6 +12,7 @@ use koboshi::breaker::Breaker;
 use koboshi::call::{Attempt, Call, End, Failed, Next};
 use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Cost, Gate, Reservation};
+use koboshi::key::ScopeKey;
 use koboshi::remedy::Remedy;
 use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
@@ -64,6 +65,8 @@ pub(crate) struct Ended {
     pub(crate) until: Option<Timestamp>,
     /// Nobody was asked.
     pub(crate) untried: bool,
+    /// What an operator must resume, once the cause is fixed.
+    pub(crate) parked: Option<ScopeKey>,
 }
 
 /// What can change a request so that a target takes it.
@@ -305,7 +308,7 @@ impl<'j> Journey<'j> {
     pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
         self.name_deadline(&mut fault, self.core.world.now());
         let failed = self.call.failures().to_vec();
-        Ended { until: fault.until(), fault, failed, untried: false }
+        Ended { until: fault.until(), fault, failed, untried: false, parked: None }
     }
 
     /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
@@ -415,7 +418,7 @@ impl<'j> Journey<'j> {
         if self.untold.len() == self.targets.len() && !matches!(end, End::Failed(_)) {
             let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
             fault.sub = Some(Sub::Capability);
-            return Ended { fault, failed: Vec::new(), until: None, untried: true };
+            return Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
         }
         match end {
             End::Failed(failed) => self.all_failed(failed, now),
@@ -429,7 +432,7 @@ impl<'j> Journey<'j> {
             _ if now >= self.story.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
                 fault.sub = Some(self.story.deadline_sub());
-                Ended { fault, failed: Vec::new(), until: None, untried: true }
+                Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None }
             }
             _ => self.all_unavailable(Vec::new()),
         }
@@ -449,7 +452,7 @@ impl<'j> Journey<'j> {
         let fault = failed
             .last()
             .map_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")), |last| last.fault.clone());
-        Ended { until: fault.until(), fault, failed, untried: false }
+        Ended { until: fault.until(), fault, failed, untried: false, parked: None }
     }
 
     /// The place of the target whose breaker lets requests through first.
@@ -469,7 +472,8 @@ impl<'j> Journey<'j> {
             |(target, why)| why.fault(world, target),
         );
         let until = told.and_then(|(target, why)| why.told_until(target));
+        let parked = told.and_then(|(target, why)| why.parked(world, target));
         let untried = failed.is_empty();
-        Ended { fault, failed, until, untried }
+        Ended { fault, failed, until, untried, parked }
     }
 }

@@ -13,6 +13,7 @@ use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cause, Rest, Standing};
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::gate::{Held, Limit};
+use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 
 use crate::route::target::Target;
@@ -94,6 +95,21 @@ impl Unavailable {
         };
         let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
         Some(stated.filter(is_same).unwrap_or(until))
+    }
+
+    /// What is parked: no time ends that, only an operator.
+    pub(crate) fn parked(&self, world: &World, target: &Target) -> Option<ScopeKey> {
+        if self.reason != Reason::Cooldown || self.until.is_some() {
+            return None;
+        }
+        let wall = world.wall();
+        let is_parked = |key: &&ScopeKey| {
+            world
+                .ledger
+                .cooldown(key)
+                .is_some_and(|known| matches!(known.standing(wall), Standing::Parked(_)))
+        };
+        target.scopes.resting().find(is_parked).cloned()
     }
 
     /// The fault that a client is told.

@@ -175,7 +175,8 @@ pub(crate) fn tell(
     let fault = &*ended.fault;
     let status = status_of(fault, own_credential);
     let until = ended.until.filter(|_| fault.advice.later).map(|until| (until, world.wall()));
-    let said = sentences(world, plan, story, fault, status, until);
+    let said =
+        sentences(world, plan, story, fault, status, until).and_resume(world, story, ended.parked.as_ref());
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {
         sentence: &said.whole,

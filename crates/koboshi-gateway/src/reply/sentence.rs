@@ -5,6 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use koboshi::fault::{Fault, Kind, Origin, Sub};
+use koboshi::key::{Rung, ScopeKey};
 use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
 use koboshi_report::when::try_again;
@@ -25,6 +26,27 @@ pub(crate) struct Sentences {
     pub(crate) detail: Option<String>,
     /// What an app may show its users as it is, where no target could answer.
     pub(crate) user: Option<String>,
+}
+
+impl Sentences {
+    /// With what an operator does last, where something is parked: fixing the cause alone does not bring it back.
+    pub(crate) fn and_resume(mut self, world: &World, story: &Story, parked: Option<&ScopeKey>) -> Self {
+        let Some(key) = parked else { return self };
+        // The name of a key holds a part of its hash: operators see it, clients need not.
+        let name = if key.rung() == Rung::Key { "KEY".to_owned() } else { key.to_string() };
+        let command = format!("koboshi resume {}", quoted(&name));
+        let said =
+            world.phrases.text(story.lang, "parked-resume", &[("command", &command)]).unwrap_or_default();
+        self.suggestion = joined(story.lang, [self.suggestion.as_str(), &said]);
+        self.whole = joined(story.lang, [self.whole.as_str(), &said]);
+        self
+    }
+}
+
+/// A name as a shell takes it as one word.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._-".contains(c);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{name}'") }
 }
 
 /// The sentences for a fault that goes out with this status. `until` is when another try may help, and what time it is now.

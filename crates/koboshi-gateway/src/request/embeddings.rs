@@ -43,7 +43,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     if targets.is_empty() {
         let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
         fault.sub = Some(Sub::Capability);
-        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true };
+        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
         let told = reply::tell(world, plan, story, &targets, &ended, &Disclosure::default());
         return send_error(core, tap, told).await;
     }

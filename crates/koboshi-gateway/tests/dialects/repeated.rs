@@ -206,3 +206,27 @@ fn a_short_wait_is_left_to_the_sdk_and_a_long_one_is_final() {
         assert!(told.is_none_or(|seconds| (1..=wait).contains(&seconds)), "{told:?}");
     }
 }
+
+/// What is parked does not come back when its cause is fixed: the error says who must do what.
+#[test]
+fn a_parked_target_names_the_command_that_resumes_it() {
+    for (lang, words) in
+        [("en", "until an operator of the gateway resumes it"), ("ja", "ゲートウェイの管理者が")]
+    {
+        let stage = Stage::of(&["one/fail-403"]);
+        let messages: Vec<String> = (0..2)
+            .map(|_| {
+                let mut client = stage.client();
+                let (path, body) = question(Dialect::Chat, "hello", false);
+                client.send("POST", &path, &[("accept-language", lang)], body.to_string().as_bytes());
+                client.read().json()["error"]["message"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        let first = &messages[0];
+        assert!(first.contains(words) && first.contains("koboshi resume account:one"), "{first}");
+        assert_eq!(first, &messages[1], "it is the same the second time");
+        let (key, known) =
+            (first.rsplit("koboshi resume ").next().unwrap(), stage.get("/koboshi/status").text());
+        assert!(known.contains(key), "{key} can be resumed: {known}");
+    }
+}

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use serde_saphyr::Location;
 
 use super::lexicon::{Clause, Lexicon, MOST_CLAUSES, Written};
+use super::mistakes;
 use super::plain::plain;
-use super::rulefile::{FaultRule, Line, RuleError, RuleFile, ToolRule, error_at, nearest};
+use super::rulefile::{FaultRule, Line, RuleError, RuleFile, ToolRule};
 use super::ruleset::{CATEGORIES, Conclusion, Fact, NO_STATUS, OwnCategory, Reported, Rule, Rules};
 use crate::fault::{Confidence, Kind, Origin, Scope, Sub};
 
@@ -53,11 +54,7 @@ fn merge<R: HasId>(table: &mut Table<R>, file: &str, rules: Vec<R>) -> Result<()
     for rule in rules {
         let id = rule.id().value.clone();
         if fresh.iter().any(|(_, other): &(String, R)| other.id().value == id) {
-            return Err(error_at(
-                file,
-                rule.id().referenced,
-                format!("rule id `{id}` is used twice in this file"),
-            ));
+            return Err(mistakes::used_twice(file, rule.id()));
         }
         match table.iter_mut().find(|(_, old)| old.id().value == id) {
             Some(old) => *old = (file.to_owned(), rule),
@@ -91,7 +88,7 @@ impl Builder {
         if self.ids().count() < before {
             return Ok(());
         }
-        Err(unknown(file, id, "rule", self.ids()))
+        Err(mistakes::unknown(file, id, "rule", self.ids()))
     }
 
     fn ids(&self) -> impl Iterator<Item = &str> {
@@ -126,7 +123,7 @@ impl Builder {
         let (mut tool, own_categories) = self.tool_table(&tool)?;
         let lexicon = self.lexicon()?;
         if !tried {
-            lexicon.prove().map_err(|error| error_at("rules", Location::UNKNOWN, error.0))?;
+            lexicon.prove().map_err(mistakes::too_large)?;
         }
         provider
             .iter_mut()
@@ -155,7 +152,7 @@ impl Builder {
                 (if pattern { Written::Pattern(text) } else { Written::Words(text) }, clauses)
             })
             .collect();
-        Lexicon::compile(&entries).map_err(|error| error_at("rules", Location::UNKNOWN, error.0))
+        Lexicon::compile(&entries).map_err(mistakes::too_large)
     }
 
     fn fault_table(&mut self, rules: &Table<FaultRule>) -> Result<Vec<Rule<Conclusion>>, RuleError> {
@@ -164,8 +161,8 @@ impl Builder {
 
     fn fault_rule(&mut self, file: &str, rule: &FaultRule) -> Result<Rule<Conclusion>, RuleError> {
         let kinds = || Kind::ALL.iter().map(|kind| kind.name());
-        let kind =
-            Kind::from_name(&rule.kind.value).ok_or_else(|| unknown(file, &rule.kind, "kind", kinds()))?;
+        let kind = Kind::from_name(&rule.kind.value)
+            .ok_or_else(|| mistakes::unknown(file, &rule.kind, "kind", kinds()))?;
         let sub =
             named(file, rule.sub.as_ref(), "sub", Sub::from_name, Sub::ALL.iter().map(|sub| sub.name()))?;
         let scope =
@@ -185,11 +182,7 @@ impl Builder {
             Confidence::ALL.iter().map(|c| c.name()),
         )?;
         if rule.when.is_empty() && rule.code.is_empty() && rule.status.is_none() {
-            return Err(error_at(
-                file,
-                rule.id.referenced,
-                format!("rule `{}` would hold always: give it `when`, `code` or `status`", rule.id.value),
-            ));
+            return Err(mistakes::holds_always(file, &rule.id, &["when", "code", "status"]));
         }
         let status = rule.status.as_ref().map(|status| statuses(file, status)).transpose()?;
         let confidence = confidence.unwrap_or(
@@ -238,11 +231,7 @@ impl Builder {
                 );
             }
             if rule.when.is_empty() {
-                return Err(error_at(
-                    file,
-                    rule.id.referenced,
-                    format!("rule `{}` would hold always: give it `when`", rule.id.value),
-                ));
+                return Err(mistakes::holds_always(file, &rule.id, &["when"]));
             }
             table.push(Rule {
                 id: Arc::from(rule.id.value.as_str()),
@@ -257,12 +246,7 @@ impl Builder {
         for (file, rule) in rules {
             let name = rule.category.value.as_str();
             if !CATEGORIES.contains(&name) && !own.contains_key(name) {
-                let hint = nearest(name, CATEGORIES.iter().copied())
-                    .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
-                let message = format!(
-                    "category `{name}` is new{hint}: give the rule a `message` and a `suggestion` with `en` and `ja`"
-                );
-                return Err(error_at(file, rule.category.referenced, message));
+                return Err(mistakes::new_category(file, &rule.category));
             }
         }
         Ok((table, own))
@@ -276,7 +260,7 @@ impl Builder {
         if let Some(fact) = line.value.strip_prefix('#') {
             let known =
                 Fact::NAMES.iter().position(|name| *name == fact).and_then(|at| Clause::try_from(at).ok());
-            return known.ok_or_else(|| unknown(file, line, "fact", Fact::NAMES.iter().copied()));
+            return known.ok_or_else(|| mistakes::unknown(file, line, "fact", Fact::NAMES.iter().copied()));
         }
         let mut terms = Vec::new();
         self.terms(file, line, &mut terms, 0)?;
@@ -289,7 +273,7 @@ impl Builder {
             regex_syntax::parse(pattern).map_err(|error| {
                 let reason = error.to_string();
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                error_at(file, line.referenced, format!("bad regular expression: {reason}"))
+                mistakes::bad_pattern(file, line, reason)
             })?;
             out.push(Written::Pattern(pattern.to_owned()));
             return Ok(());
@@ -298,23 +282,23 @@ impl Builder {
             if let Some(concept) = term.strip_prefix('@') {
                 if !self.concepts.contains_key(concept) {
                     let place = Line::new(concept.to_owned(), line.referenced, line.defined);
-                    return Err(unknown(file, &place, "concept", self.concepts.keys().map(String::as_str)));
+                    return Err(mistakes::unknown(
+                        file,
+                        &place,
+                        "concept",
+                        self.concepts.keys().map(String::as_str),
+                    ));
                 }
                 self.expand(concept, out, depth + 1)?;
                 continue;
             }
             let words = term.trim_matches('*');
             if words.contains('*') {
-                let message = format!(
-                    "term `{term}`: a star stands only at the beginning or the end of a term; use /…/ for the rest"
-                );
-                return Err(error_at(file, line.referenced, message));
+                return Err(mistakes::star_inside(file, line, term));
             }
             let right = plain(words);
             if words.is_empty() || right.trim() != words {
-                let message =
-                    format!("term `{term}` can never occur: write it in plain form, `{}`", right.trim());
-                return Err(error_at(file, line.referenced, message));
+                return Err(mistakes::never_occurs(file, line, term, right.trim()));
             }
             out.push(Written::Words(term.to_owned()));
         }
@@ -325,7 +309,7 @@ impl Builder {
         let Some(lines) = self.concepts.get(concept) else { return Ok(()) };
         for (file, line) in lines {
             if depth > 8 {
-                return Err(error_at(file, line.referenced, format!("concept `{concept}` refers to itself")));
+                return Err(mistakes::circle(file, line, concept));
             }
             self.terms(file, line, out, depth)?;
         }
@@ -345,11 +329,7 @@ impl Builder {
         }
         let next = usize::from(first_clause()) + self.clauses.len();
         if next >= MOST_CLAUSES {
-            return Err(error_at(
-                file,
-                location,
-                format!("too many different lines: {MOST_CLAUSES} are the most"),
-            ));
+            return Err(mistakes::too_many(file, location));
         }
         let clause = Clause::try_from(next).unwrap_or(Clause::MAX);
         self.clauses.push(terms.clone());
@@ -371,23 +351,12 @@ fn named<'a, T>(
     names: impl Iterator<Item = &'a str>,
 ) -> Result<Option<T>, RuleError> {
     let Some(line) = line else { return Ok(None) };
-    find(&line.value).map(Some).ok_or_else(|| unknown(file, line, what, names))
-}
-
-fn unknown<'a>(file: &str, line: &Line, what: &str, names: impl Iterator<Item = &'a str>) -> RuleError {
-    let hint = nearest(&line.value, names).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
-    error_at(file, line.referenced, format!("unknown {what} `{}`{hint}", line.value))
+    find(&line.value).map(Some).ok_or_else(|| mistakes::unknown(file, line, what, names))
 }
 
 /// `429 | 4xx | 500-504 | none` as ranges.
 fn statuses(file: &str, line: &Line) -> Result<Vec<(u16, u16)>, RuleError> {
-    let wrong = |part: &str| {
-        error_at(
-            file,
-            line.referenced,
-            format!("`{part}` is no status: write `429`, `4xx`, `500-504` or `none`"),
-        )
-    };
+    let wrong = |part: &str| mistakes::no_status(file, line, part);
     let one = |part: &str| -> Option<(u16, u16)> {
         if part == "none" {
             return Some((NO_STATUS, NO_STATUS));

@@ -19,6 +19,7 @@ mod answer;
 mod build;
 mod lexicon;
 mod log;
+mod mistakes;
 mod plain;
 mod rulefile;
 mod ruleset;

@@ -48,6 +48,8 @@ pub struct RuleError {
     pub column: u64,
     /// What is wrong, and what would be right.
     pub message: String,
+    /// The same in Japanese.
+    pub message_ja: String,
 }
 
 /// A rule file by name and text. Reading it from disk is the caller's job.
@@ -153,16 +155,24 @@ pub(crate) fn read(source: RuleSource<'_>) -> Result<RuleFile, RuleError> {
     }
     serde_saphyr::from_str(source.text).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
-        error_at(source.name, location, first_line(&error.without_snippet().to_string()))
+        let said = first_line(&error.without_snippet().to_string());
+        let ja = format!("ルールファイルとして読み取れません（{said}）");
+        error_at(source.name, location, said, ja)
     })
 }
 
-pub(crate) fn error_at(file: &str, location: Location, message: impl Into<String>) -> RuleError {
+pub(crate) fn error_at(
+    file: &str,
+    location: Location,
+    message: impl Into<String>,
+    message_ja: impl Into<String>,
+) -> RuleError {
     RuleError {
         file: file.to_owned(),
         line: location.line(),
         column: location.column(),
         message: message.into(),
+        message_ja: message_ja.into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `litellm_params` and `model_info` of one deployment.
 
 use super::super::note::{Level, Notes};
+use super::super::settings::TIMEOUT_WINS;
 use super::super::value::{
     entries, get, is_true, line, model as named, seconds, shown, string, variable, whole,
 };
@@ -167,6 +168,9 @@ pub(super) fn read(
         }
         found
     };
+    if let (Some(_), Some(other)) = (value("timeout"), value("request_timeout")) {
+        notes.add(line(other), "request_timeout", Level::Changed, TIMEOUT_WINS);
+    }
     let unary = length("timeout", notes).or_else(|| length("request_timeout", notes));
     let first_token = length("stream_timeout", notes);
     let (info, id) = info(get(node, "model_info"), notes);
