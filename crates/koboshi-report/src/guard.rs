@@ -84,6 +84,8 @@ pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
 /// follows, none is announced.
 #[must_use]
 pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> String {
+    // The stop is announced when it is next, not half-way to it.
+    let is_next = finding.stops && finding.count.saturating_add(1) >= finding.limit;
     let id = match (finding.verdict, finding.rule, finding.stops) {
         (Verdict::Stop, _, true) => "guard-note-stop",
         (_, Rule::Depth, true) => "guard-note-depth",
@@ -92,8 +94,8 @@ pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach) -> S
         (_, Rule::Width, false) => "guard-note-width-only",
         (_, _, true) if finding.fingerprint.text.is_empty() => "guard-note-repeats",
         (_, _, false) if finding.fingerprint.text.is_empty() => "guard-note-repeats-only",
-        (_, _, true) => "guard-note-errors",
-        (_, _, false) => "guard-note-errors-only",
+        _ if is_next => "guard-note-errors",
+        _ => "guard-note-errors-only",
     };
     let count = finding.count.to_string();
     let limit = finding.limit.to_string();
@@ -137,7 +139,7 @@ mod tests {
     use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question, RulePolicy};
 
     fn judge(calls: &[Call<'_>]) -> Judgement {
-        judge_by(GuardPolicy::default(), calls)
+        judge_by(GuardPolicy::source(), calls)
     }
 
     fn judge_by(policy: GuardPolicy, calls: &[Call<'_>]) -> Judgement {
@@ -234,9 +236,9 @@ mod tests {
             similar_errors: RulePolicy::note(3),
             same_call: RulePolicy::note(5),
             depth: RulePolicy::note(limit),
-            ..GuardPolicy::default()
+            ..GuardPolicy::source()
         };
-        let observing = GuardPolicy { observe: true, ..GuardPolicy::default() };
+        let observing = GuardPolicy { observe: true, ..GuardPolicy::source() };
         let failed =
             Call { tool: "run", args: "{}", output: "error: no", is_error: Some(true), ..Call::default() };
         let same =
@@ -261,6 +263,10 @@ mod tests {
         let stopping = judge(&[failed; 2]);
         let finding = stopping.gravest().unwrap();
         assert!(note(&phrases, Lang::En, finding, stopping.reach).contains("no more tools can be called"));
+        let half_way = judge_by(GuardPolicy::default(), &[failed; 3]);
+        let finding = half_way.gravest().unwrap();
+        assert_eq!((finding.verdict, finding.limit), (Verdict::Note, 6));
+        assert!(!note(&phrases, Lang::En, finding, half_way.reach).contains("After the next failure"));
     }
 
     #[test]
