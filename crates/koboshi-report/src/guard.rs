@@ -85,6 +85,8 @@ pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
 #[must_use]
 pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach, ways_out: &[&str]) -> String {
     let forbids = finding.forbids().filter(|_| finding.stops);
+    // The stop is announced when it is next, not half-way to it.
+    let is_next = finding.stops && finding.count.saturating_add(1) >= finding.limit;
     let id = match (forbids, finding.rule, finding.stops) {
         (Some(Forbids::Calls), ..) => "guard-note-forbids-calls",
         (Some(Forbids::Tools), ..) => "guard-note-forbids-tools",
@@ -96,8 +98,8 @@ pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach, ways
         (_, Rule::Width, false) => "guard-note-width-only",
         (_, _, true) if finding.fingerprint.text.is_empty() => "guard-note-repeats",
         (_, _, false) if finding.fingerprint.text.is_empty() => "guard-note-repeats-only",
-        (_, _, true) => "guard-note-errors",
-        (_, _, false) => "guard-note-errors-only",
+        _ if is_next => "guard-note-errors",
+        _ => "guard-note-errors-only",
     };
     let count = finding.count.to_string();
     let limit = finding.limit.to_string();
@@ -169,7 +171,7 @@ mod tests {
     use koboshi::guard::{Call, Guard, GuardPolicy, Judgement, Question, RulePolicy, Verdict};
 
     fn judge(calls: &[Call<'_>]) -> Judgement {
-        judge_by(GuardPolicy::default(), calls)
+        judge_by(GuardPolicy::source(), calls)
     }
 
     fn judge_by(policy: GuardPolicy, calls: &[Call<'_>]) -> Judgement {
@@ -285,13 +287,13 @@ mod tests {
     fn no_note_threatens_with_a_stop_that_will_not_come() {
         let phrases = Phrases::new().unwrap();
         let noting = |limit| {
-            GuardPolicy::default().with(|policy| {
+            GuardPolicy::source().with(|policy| {
                 policy.similar_errors = RulePolicy::note(3);
                 policy.same_call = RulePolicy::note(5);
                 policy.depth = RulePolicy::note(limit);
             })
         };
-        let observing = GuardPolicy::default().with(|policy| {
+        let observing = GuardPolicy::source().with(|policy| {
             policy.observe = true;
         });
         let failed =
@@ -318,6 +320,10 @@ mod tests {
         let stopping = judge(&[failed; 2]);
         let finding = stopping.gravest().unwrap();
         assert!(note(&phrases, Lang::En, finding, stopping.reach, &[]).contains("the same call is refused"));
+        let half_way = judge_by(GuardPolicy::default(), &[failed; 3]);
+        let finding = half_way.gravest().unwrap();
+        assert_eq!((finding.verdict, finding.limit), (Verdict::Note, 6));
+        assert!(!note(&phrases, Lang::En, finding, half_way.reach, &[]).contains("After the next failure"));
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn run((tool, args): Call) -> Result<String, String> {
 /// Runs the example.
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let classifier = Classifier::new(Rules::builtin()?, TimeZoneDatabase::none());
-    let mut tracker = Tracker::new(Guard::new(GuardPolicy::default())?);
+    let mut tracker = Tracker::new(Guard::new(GuardPolicy::source())?);
     // Scripted too: the core never reads a clock.
     let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
 
