@@ -23,7 +23,7 @@ pub(super) fn list(text: &str) -> Result<Vec<Recorded>, Wrong> {
 /// The calls of a conversation in this dialect; `text` is the list of its messages or items.
 pub(super) fn calls_of(dialect: Dialect, text: &str) -> Result<Vec<Recorded>, Wrong> {
     let list: Vec<Value> =
-        serde_json::from_str(text).map_err(|error| Wrong::new("guard-replay-no-messages", error))?;
+        serde_json::from_str(text).map_err(|error| Wrong::new("guard-replay-no-messages", &error))?;
     of_list(dialect, &list)
 }
 
@@ -74,7 +74,7 @@ fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(
         _ => json!({"model": "recorded", "max_tokens": 1, "messages": list}),
     };
     let body = body.to_string();
-    let wrong = |error: koboshi_wire::IntakeError| Wrong::new("guard-replay-no-messages", error);
+    let wrong = |error: koboshi_wire::IntakeError| Wrong::new("guard-replay-no-messages", &error);
     let request = Request::parse(dialect, body.as_bytes(), None).map_err(wrong)?;
     let calls = request.calls();
     let of = |call: &koboshi_wire::form::GuardCall<'_>| Recorded {
@@ -92,7 +92,7 @@ fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(
 pub(super) fn codex_piece(text: &str) -> Piece {
     let mut line: Value = match serde_json::from_str(text) {
         Ok(line) => line,
-        Err(error) => return Piece::wrong("guard-replay-no-json", error),
+        Err(error) => return Piece::wrong("guard-replay-no-json", &error),
     };
     let payload = line.get_mut("payload").map(Value::take).unwrap_or_default();
     match line.get("type").and_then(Value::as_str) {
@@ -114,9 +114,9 @@ pub(super) fn bare_piece(text: &str) -> Piece {
             Some(kind) if kind == "message" || kind.ends_with("_call") || kind.ends_with("_output") => {
                 Piece::codex(item(line), None)
             }
-            _ => Piece::wrong("guard-replay-no-form", ""),
+            _ => Piece::wrong("guard-replay-no-form", &""),
         },
-        Err(error) => Piece::wrong("guard-replay-no-json", error),
+        Err(error) => Piece::wrong("guard-replay-no-json", &error),
     }
 }
 
@@ -152,7 +152,7 @@ fn text_of(item: &Value) -> &str {
 pub(super) fn claude_piece(text: &str) -> Piece {
     let mut line: Value = match serde_json::from_str(text) {
         Ok(line) => line,
-        Err(error) => return Piece::wrong("guard-replay-no-json", error),
+        Err(error) => return Piece::wrong("guard-replay-no-json", &error),
     };
     let is = |name: &str| line.get(name).and_then(Value::as_bool) == Some(true);
     let word = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::clock::tick;
 use crate::say::Say;
 
 /// A short replay needs no progress, and a terminal no more than a few lines a second.
@@ -21,17 +22,17 @@ pub(super) struct Progress<'s> {
 impl<'s> Progress<'s> {
     pub(super) fn new(say: &'s Say) -> Self {
         let is_shown = std::io::stderr().is_terminal();
-        Self { say, is_shown, next: Instant::now() + QUIET, runs: 0, bytes: 0, is_dirty: false }
+        Self { say, is_shown, next: tick() + QUIET, runs: 0, bytes: 0, is_dirty: false }
     }
 
     /// One more run was read.
     pub(super) fn step(&mut self, bytes: usize, calls: usize) {
         self.runs += 1;
         self.bytes += bytes;
-        if !self.is_shown || Instant::now() < self.next {
+        if !self.is_shown || tick() < self.next {
             return;
         }
-        self.next = Instant::now() + EVERY;
+        self.next = tick() + EVERY;
         self.is_dirty = true;
         let (runs, calls) = (self.runs.to_string(), calls.to_string());
         let megabytes = (self.bytes / 1_000_000).to_string();

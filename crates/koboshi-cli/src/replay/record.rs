@@ -44,8 +44,8 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    pub(super) fn new(phrase: &'static str, detail: impl ToString) -> Self {
-        Self { phrase, detail: detail.to_string() }
+    pub(super) fn new(phrase: &'static str, detail: &impl std::fmt::Display) -> Self {
+        Self { phrase, detail: format!("{detail}") }
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn each_run(
         id: String::new(),
         line,
         bytes: 0,
-        calls: Err(Wrong::new("guard-replay-unreadable", error)),
+        calls: Err(Wrong::new("guard-replay-unreadable", &error)),
     };
     loop {
         let line = match source.next() {
@@ -92,7 +92,7 @@ pub(super) fn each_run(
                 } else {
                     "guard-replay-no-text"
                 };
-                let calls = Err(Wrong::new(phrase, ""));
+                let calls = Err(Wrong::new(phrase, &""));
                 take(Run { id: String::new(), line: number, bytes: 0, calls })?;
                 continue;
             }
@@ -110,7 +110,7 @@ pub(super) fn each_run(
             if let Piece::Wrong(_) = piece
                 && whole.len() > text.len() + 1
             {
-                piece = Piece::Wrong(Wrong::new("guard-replay-no-form", ""));
+                piece = Piece::Wrong(Wrong::new("guard-replay-no-form", &""));
             }
         }
         match piece {
@@ -168,7 +168,7 @@ fn piece(text: &str, name: &str, line: usize) -> Piece {
     }
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
-        Err(error) => return Piece::Wrong(Wrong::new("guard-replay-no-json", error)),
+        Err(error) => return Piece::Wrong(Wrong::new("guard-replay-no-json", &error)),
     };
     let id = || {
         let own = head.id.and_then(|id| serde_json::from_str::<String>(id.get()).ok());
@@ -186,7 +186,7 @@ fn piece(text: &str, name: &str, line: usize) -> Piece {
             Piece::Run(id(), messages::calls_of(Dialect::Responses, list.get()))
         }
         _ if has_kind => messages::bare_piece(text),
-        _ => Piece::Wrong(Wrong::new("guard-replay-no-form", "")),
+        _ => Piece::Wrong(Wrong::new("guard-replay-no-form", &"")),
     }
 }
 
@@ -199,7 +199,7 @@ impl Piece {
         Self::Claude(message, id, agent)
     }
 
-    pub(super) fn wrong(phrase: &'static str, detail: impl ToString) -> Self {
+    pub(super) fn wrong(phrase: &'static str, detail: &impl std::fmt::Display) -> Self {
         Self::Wrong(Wrong::new(phrase, detail))
     }
 }
@@ -221,7 +221,7 @@ struct CorpusCall<'a> {
 
 fn of_corpus(calls: &str) -> Result<Vec<Recorded>, Wrong> {
     let calls: Vec<CorpusCall<'_>> =
-        serde_json::from_str(calls).map_err(|error| Wrong::new("guard-replay-no-calls", error))?;
+        serde_json::from_str(calls).map_err(|error| Wrong::new("guard-replay-no-calls", &error))?;
     let of = |call: CorpusCall<'_>| {
         let args = call.args.get();
         // A text stands for itself.

@@ -127,6 +127,7 @@ fn of_text(tool: &str, args: &str) -> Asked {
     let words = words(tool);
     let text = without_bodies(args);
     let command = words.any(SHELLS).then(|| Command::of(&text));
+    let plans = effect::plans(tool);
     let call = hash([tool].into_iter().chain(args.split_whitespace()));
     Asked {
         verb: command.as_ref().map_or_else(|| hash([tool]), |command| verb_of(&[tool], command)),
@@ -134,20 +135,19 @@ fn of_text(tool: &str, args: &str) -> Asked {
         target: call,
         rest: command.as_ref().map(|command| hash([tool].into_iter().chain(command.without_things()))),
         effect: match &command {
-            _ if by_tool_name(tool) => Effect::Ends,
+            _ if by_tool_name(tool, &words) => Effect::Ends,
             Some(command) => command.effect(),
-            None if effect::plans(tool) => Effect::Looks,
+            None if plans => Effect::Looks,
             None => effect::of_tool(&words, None),
         },
         is_code: command.is_some(),
-        ..Asked::of(tool, &words, None, command.as_ref())
+        ..Asked::of(plans, &words, None, command.as_ref())
     }
 }
 
 impl Asked {
     /// What follows from the names and the command alone.
-    fn of(name: &str, words: &Words, deed: Option<&Words>, command: Option<&Command<'_>>) -> Self {
-        let plans = effect::plans(name);
+    fn of(plans: bool, words: &Words, deed: Option<&Words>, command: Option<&Command<'_>>) -> Self {
         Self {
             verb: 0,
             call: 0,
@@ -214,7 +214,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
     let call = of(|kept, _| kept);
     let has_target = command.is_none() && told.iter().any(|(.., target)| *target);
     let effect = match (&command, statement) {
-        _ if by_tool_name(name) => Effect::Ends,
+        _ if by_tool_name(name, &words) => Effect::Ends,
         (Some(command), _) => command.effect(),
         (None, Some(statement)) if is_sql => effect::of_sql(statement),
         _ => match first(fields, &["method"]).and_then(Value::as_str) {
@@ -237,7 +237,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
         },
         effect,
         is_code: is_program || is_sql,
-        ..Asked::of(name, &words, deed_words.as_ref(), command.as_ref())
+        ..Asked::of(plans, &words, deed_words.as_ref(), command.as_ref())
     }
 }
 

@@ -43,6 +43,10 @@ const PLANNING: &[&str] =
 pub(super) fn plans(name: &str) -> bool {
     let own = name.rsplit(['.', '/', ':']).next().unwrap_or(name);
     let own = own.rsplit("__").next().unwrap_or(own);
+    let cue = |cue: &str| own.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(cue.as_bytes()));
+    if !cue("todo") && !cue("plan") {
+        return false;
+    }
     let words = words(own);
     words.any(&["todo", "todos", "plan"])
         && words.len() > 1

@@ -75,9 +75,10 @@ fn own_name(name: &str) -> &str {
     own.rsplit("__").next().unwrap_or(own)
 }
 
-/// By the words of its name.
-pub(super) fn by_tool_name(name: &str) -> bool {
-    by_name(&words(own_name(name)))
+/// By the words of its name, which were split already.
+pub(super) fn by_tool_name(name: &str, whole: &Words) -> bool {
+    let own = own_name(name);
+    if own.len() == name.len() { by_name(whole) } else { by_name(&words(own)) }
 }
 
 fn by_name(words: &Words) -> bool {

@@ -55,19 +55,22 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
     let is_same = |digest: &Digest| {
         if last.edits { digest.call == last.call } else { digest.pair() == last.pair() }
     };
-    let mut row = Same { paused: last.waits || last.pauses, ..Same::default() };
+    let mut entries: Vec<(usize, &Digest)> = Vec::new();
+    let mut count = 0;
+    let mut paused = last.waits || last.pauses;
     // The row as far as it is one: where much else was seen between, it is work.
     let mut kept = Same::default();
     let mut pausing = false;
     let mut views = Views::default();
-    let mut others = HashSet::new();
+    let mut others = Vec::new();
     for round in rounds {
         // "ok" says little: what is seen between two such calls tells whether they moved something.
         if changes(last) && !last.edits && views.moved(round) {
             break;
         }
-        let same: Vec<(usize, &Digest)> = round.calls().filter(|(_, digest)| is_same(digest)).collect();
-        if same.is_empty() {
+        let before = entries.len();
+        entries.extend(round.calls().filter(|(_, digest)| is_same(digest)));
+        if entries.len() == before {
             let moved = round.calls().any(|(_, digest)| digest.call == last.call);
             if moved || round.successes().any(changes) {
                 break;
@@ -75,15 +78,15 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
             pausing |= round.lets_time_pass();
             others.extend(round.successes().filter(|digest| !is_pause(digest)).map(Digest::pair));
         } else {
-            row.count += 1;
-            row.entries.extend(same);
-            row.paused |= std::mem::take(&mut pausing);
-            if others.len() <= PATIENCE * row.entries.len() {
-                kept = row.clone();
+            count += 1;
+            paused |= std::mem::take(&mut pausing);
+            if distinct_up_to(&mut others, PATIENCE * entries.len()) {
+                kept = Same { count, entries: entries.len(), paused };
             }
         }
     }
-    let Same { count, mut entries, paused } = kept;
+    let Same { count, paused, .. } = kept;
+    entries.truncate(kept.entries);
     let own = policy.rule(Rule::SameCall, &last.tool);
     let limit = if paused { policy.waiting.max(own.limit) } else { own.limit };
     let verdict = if paused { counted(own.act, count, limit) } else { graded(own.act, count, limit) }?;
@@ -91,12 +94,21 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
     Some(told(found(Rule::SameCall, own.act, verdict, (count, limit), &entries), last, last.pair()))
 }
 
-/// Equal calls, walking back.
-#[derive(Default, Clone)]
-struct Same<'t> {
-    entries: Vec<(usize, &'t Digest)>,
+/// How far a row of equal calls goes, walking back.
+#[derive(Default, Clone, Copy)]
+struct Same {
     count: u32,
+    entries: usize,
     paused: bool,
+}
+
+/// Whether there are at most so many different ones. They are sorted out only if there are more of them.
+fn distinct_up_to(all: &mut Vec<u64>, most: usize) -> bool {
+    if all.len() > most {
+        all.sort_unstable();
+        all.dedup();
+    }
+    all.len() <= most
 }
 
 /// What looks have shown, walking back.

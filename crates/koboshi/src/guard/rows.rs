@@ -121,13 +121,10 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
     let mut row = Row::default();
     let mut later = Later::default();
     let mut tally: Option<Tally> = None;
-    let mut attempts = 0;
     let mut others = false;
     let mut successes = 0;
-    for round in rounds {
-        if window.is_some_and(|window| attempts >= window) {
-            break;
-        }
+    let looked = window.and_then(|window| usize::try_from(window).ok()).unwrap_or(usize::MAX);
+    for round in rounds.iter().take(looked) {
         let belongs = |(_, digest): &(usize, &Digest)| {
             let earlier = digest.failure.as_ref();
             !later.resolved(digest, last)
@@ -162,7 +159,6 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
                 break;
             }
         }
-        attempts += 1;
         if later.learn(round, last, failure) {
             break;
         }
