@@ -47,6 +47,8 @@ mod locality;
 mod log;
 mod memory;
 mod meters;
+#[cfg(test)]
+mod model_facts;
 mod names;
 mod page;
 mod passing;
