@@ -87,9 +87,11 @@ mod well_known;
 mod worker;
 mod world;
 
-pub use gateway::{Gateway, Lookup, Setup, StartError, known_to, retention};
+pub use capability::{Origin, stated};
+pub use gateway::{Gateway, Lookup, Setup, StartError, known_to, models, retention};
 pub use known::{Known, Meaning};
 pub use plan::Backing;
 pub use preflight::{Refusal, refusals};
 pub use presence::{Presence, gateways, known};
 pub use remote::{Remote, RemoteError};
+pub use well_known::{kind_of, owners_of};

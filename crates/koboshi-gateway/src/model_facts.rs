@@ -4,166 +4,70 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
-use koboshi_config::gateway::{Named, ProviderKind};
+use koboshi::models::{Facts, Models};
+use koboshi_config::Config;
+use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::voice::WholeCall;
 use serde_json::{Value, json};
 
-use crate::capability::Capability;
+use crate::capability::facts_of;
 use crate::well_known::owners_of;
 
 const NAMES: &[&str] = &[
     // OpenAI
-    "gpt-3.5-turbo",
-    "gpt-3.5-turbo-0125",
-    "gpt-4",
-    "gpt-4-0613",
-    "gpt-4-32k",
-    "gpt-4-turbo-2024-04-09",
-    "gpt-4-1106-preview",
-    "gpt-4-0125-preview",
-    "gpt-4-vision-preview",
-    "gpt-4o",
-    "gpt-4o-mini",
-    "gpt-4o-2024-08-06",
-    "chatgpt-4o-latest",
-    "gpt-4.1",
-    "gpt-4.1-nano",
-    "gpt-4.5-preview",
-    "gpt-5",
-    "gpt-5-2025-08-07",
-    "gpt-5-mini",
-    "gpt-5-nano",
-    "gpt-5-chat-latest",
-    "gpt-5-pro",
-    "gpt-5-pro-2025-10-06",
-    "gpt-5-prod",
-    "gpt-5-codex",
-    "gpt-5.1",
-    "gpt-5.1-2025-11-13",
-    "gpt-5.1-codex",
-    "gpt-5.1-codex-mini",
-    "gpt-5.1-codex-max",
-    "gpt-5.2",
-    "gpt-5.2-pro",
-    "gpt-5.2-codex",
-    "gpt-5.3-codex",
-    "gpt-5.4",
-    "gpt-5.4-mini",
-    "gpt-5.4-pro",
-    "gpt-5.5",
-    "gpt-5.6-terra",
-    "gpt-6",
-    "gpt-oss-120b",
-    "o1",
-    "o1-mini",
-    "o1-pro",
-    "o1-2024-12-17",
-    "o3",
-    "o3-mini",
-    "o3-pro",
-    "o3-deep-research",
-    "o4-mini",
-    "codex-mini-latest",
-    "text-embedding-3-small",
-    "ft:gpt-4o-mini:org::abc123",
-    "openai/gpt-4o",
-    "openai/gpt-5.1",
-    "openai/gpt-oss-20b",
-    "openai.gpt-oss-120b-1:0",
-    "prod-gpt-5-mini",
-    // Anthropic
-    "claude-2.1",
-    "claude-instant-1.2",
-    "claude-3-opus-20240229",
-    "claude-3-haiku-20240307",
-    "claude-3-5-haiku-20241022",
-    "claude-3-5-sonnet-latest",
-    "claude-3-7-sonnet-20250219",
-    "claude-sonnet-4-20250514",
-    "claude-sonnet-4@20250514",
-    "claude-opus-4-20250514",
-    "claude-opus-4-1-20250805",
-    "claude-sonnet-4-5-20250929",
-    "claude-haiku-4-5",
-    "claude-opus-4-5",
-    "claude-opus-4-6",
-    "claude-sonnet-4-6",
-    "claude-opus-4-7",
-    "claude-sonnet-5",
-    "claude-opus-latest",
-    "anthropic/claude-sonnet-4.5",
-    "anthropic/claude-opus-4.6",
-    "anthropic/claude-4.7-opus",
-    "anthropic.claude-3-5-sonnet-20241022-v2:0",
-    "anthropic.claude-opus-4-6-v1:0",
-    "us.anthropic.claude-sonnet-4-20250514-v1:0",
-    "team-claude-haiku-4-5",
-    "my-claudette",
+    "gpt-3.5-turbo", "gpt-3.5-turbo-0125", "gpt-4", "gpt-4-0613", "gpt-4-32k", "gpt-4-turbo-2024-04-09",
+    "gpt-4-1106-preview", "gpt-4-0125-preview", "gpt-4-vision-preview", "gpt-4o", "gpt-4o-mini",
+    "gpt-4o-2024-08-06", "chatgpt-4o-latest", "gpt-4.1", "gpt-4.1-nano", "gpt-4.5-preview", "gpt-5",
+    "gpt-5-2025-08-07", "gpt-5-mini", "gpt-5-nano", "gpt-5-chat-latest", "gpt-5-pro", "gpt-5-pro-2025-10-06",
+    "gpt-5-prod", "gpt-5-codex", "gpt-5.1", "gpt-5.1-2025-11-13", "gpt-5.1-codex", "gpt-5.1-codex-mini",
+    "gpt-5.1-codex-max", "gpt-5.2", "gpt-5.2-pro", "gpt-5.2-codex", "gpt-5.3-codex", "gpt-5.4",
+    "gpt-5.4-mini", "gpt-5.4-pro", "gpt-5.5", "gpt-5.6-terra", "gpt-6", "gpt-oss-120b", "o1", "o1-mini",
+    "o1-pro", "o1-2024-12-17", "o3", "o3-mini", "o3-pro", "o3-deep-research", "o4-mini", "codex-mini-latest",
+    "text-embedding-3-small", "ft:gpt-4o-mini:org::abc123", "openai/gpt-4o", "openai/gpt-5.1",
+    "openai/gpt-oss-20b", "openai.gpt-oss-120b-1:0", "prod-gpt-5-mini", // Anthropic
+    "claude-2.1", "claude-instant-1.2", "claude-3-opus-20240229", "claude-3-haiku-20240307",
+    "claude-3-5-haiku-20241022", "claude-3-5-sonnet-latest", "claude-3-7-sonnet-20250219",
+    "claude-sonnet-4-20250514", "claude-sonnet-4@20250514", "claude-opus-4-20250514",
+    "claude-opus-4-1-20250805", "claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-opus-4-5",
+    "claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7", "claude-sonnet-5", "claude-opus-latest",
+    "anthropic/claude-sonnet-4.5", "anthropic/claude-opus-4.6", "anthropic/claude-4.7-opus",
+    "anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic.claude-opus-4-6-v1:0",
+    "us.anthropic.claude-sonnet-4-20250514-v1:0", "team-claude-haiku-4-5", "my-claudette",
     // Google
-    "gemini-1.0-pro",
-    "gemini-1.5-pro-002",
-    "gemini-1.5-flash",
-    "gemini-2.0-flash",
-    "gemini-2.0-flash-lite-001",
-    "gemini-2.5-flash",
-    "gemini-2.5-flash-lite",
-    "gemini-2.5-pro",
-    "gemini-3-pro-preview",
-    "gemini-3-flash-preview",
-    "gemini-3.1-pro-preview",
-    "gemini-flash-latest",
-    "gemini-pro-latest",
-    "google/gemini-2.5-pro",
-    "models/gemini-2.5-flash",
-    "publishers/google/models/gemini-3-pro-preview",
-    "gemma-3-27b-it",
-    "google/gemma-2-9b-it",
+    "gemini-1.0-pro", "gemini-1.5-pro-002", "gemini-1.5-flash", "gemini-2.0-flash",
+    "gemini-2.0-flash-lite-001", "gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro",
+    "gemini-3-pro-preview", "gemini-3-flash-preview", "gemini-3.1-pro-preview", "gemini-flash-latest",
+    "gemini-pro-latest", "google/gemini-2.5-pro", "models/gemini-2.5-flash",
+    "publishers/google/models/gemini-3-pro-preview", "gemma-3-27b-it", "google/gemma-2-9b-it",
     // Others
-    "deepseek-chat",
-    "deepseek-reasoner",
-    "deepseek-v4",
-    "deepseek/deepseek-r1",
-    "deepseek-ai/DeepSeek-V3.1",
-    "grok-2-vision-1212",
-    "grok-3-mini",
-    "grok-4",
-    "grok-4-fast-reasoning",
-    "x-ai/grok-4.1-fast",
-    "kimi-k2-thinking",
-    "moonshotai/Kimi-K2-Instruct",
-    "mistral-large-latest",
-    "codestral-2501",
-    "ministral-8b-latest",
-    "mistralai/mixtral-8x7b",
-    "llama3.2",
-    "llama-3.3-70b-versatile",
-    "meta-llama/Llama-3.3-70B-Instruct-Turbo",
-    "qwen3-coder:30b",
-    "MiniMax-M2",
-    "glm-4.6",
-    "never-heard-of",
+    "deepseek-chat", "deepseek-reasoner", "deepseek-v4", "deepseek/deepseek-r1", "deepseek-ai/DeepSeek-V3.1",
+    "grok-2-vision-1212", "grok-3-mini", "grok-4", "grok-4-fast-reasoning", "x-ai/grok-4.1-fast",
+    "kimi-k2-thinking", "moonshotai/Kimi-K2-Instruct", "mistral-large-latest", "codestral-2501",
+    "ministral-8b-latest", "mistralai/mixtral-8x7b", "llama3.2", "llama-3.3-70b-versatile",
+    "meta-llama/Llama-3.3-70B-Instruct-Turbo", "qwen3-coder:30b", "MiniMax-M2", "glm-4.6", "never-heard-of",
 ];
 
-fn facts_of(kind: ProviderKind, model: &str) -> Capability {
-    Capability::of("p", kind, model, &Named::new())
+static MODELS: LazyLock<Models> = LazyLock::new(|| Models::builtin().unwrap());
+
+fn known(kind: ProviderKind, model: &str) -> Facts {
+    facts_of("p", kind, model, &MODELS, &Config::default())
 }
 
 /// A target as the gateway would hand it to the wire.
 fn to(dialect: Dialect, openai: bool, model: &str) -> To {
-    let can = facts_of(ProviderKind::Openai, model);
-    To {
-        dialect,
-        openai,
-        thinks: can.reasoning,
-        output: can.output,
-        context: can.context,
-        ..To::default()
-    }
+    To { dialect, openai, facts: known(ProviderKind::Openai, model), ..To::default() }
+}
+
+/// The same of a model of which the config says that it thinks.
+fn thinking(dialect: Dialect, model: &str) -> To {
+    let to = to(dialect, false, model);
+    To { facts: to.facts.with(|facts| facts.reasoning = Some(true)), ..to }
 }
 
 /// What a target gets of a request, and the rules by which something was left out.
@@ -206,19 +110,24 @@ const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"]
 /// One line for each place where a name decides.
 fn row(model: &str) -> String {
     let mut out = format!("{model}\n");
-    let can = facts_of(ProviderKind::Openai, model);
-    let prefill = facts_of(ProviderKind::Anthropic, model).prefill;
+    let facts = known(ProviderKind::Openai, model);
     writeln!(
         out,
-        "  can       {:?} {:?} tools={} images={} json={} prefill={prefill} reasoning={}",
-        can.context, can.output, can.tools, can.images, can.json, can.reasoning
+        "  can       {:?} {:?} tools={} images={} json={} prefill={} reasoning={}",
+        facts.context_window,
+        facts.max_output_tokens,
+        facts.tools != Some(false),
+        facts.images != Some(false),
+        facts.json != Some(false),
+        known(ProviderKind::Anthropic, model).prefill == Some(true),
+        facts.reasoning == Some(true),
     )
     .unwrap();
-    let owners: Vec<_> = owners_of(model).collect();
-    let responses = koboshi_wire::chat::body::is_better_by_responses(model);
-    writeln!(out, "  owners    {} responses={responses}", owners.join(" ")).unwrap();
+    let owners: Vec<_> = owners_of(&MODELS, model).collect();
+    writeln!(out, "  owners    {}", owners.join(" ")).unwrap();
     out += &compatible(model);
     if !model.contains("gem") {
+        writeln!(out, "  responses={}", facts.responses_api == Some(true)).unwrap();
         out += &openai(model);
         out += &messages(model);
     }
@@ -276,7 +185,8 @@ fn openai(model: &str) -> String {
         )
         .unwrap();
     }
-    let call = WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, seal: None };
+    let call =
+        WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, seal: None };
     let broken = [Corrected { call, correction: "no" }];
     let turn = Turn::Redo(Redone { broken: &broken, tool: "f" });
     let body = Bytes::from(asks(Dialect::Chat, json!({"tools": tool()})).to_string());
@@ -289,7 +199,7 @@ fn openai(model: &str) -> String {
 }
 
 fn compatible(model: &str) -> String {
-    let to = To { thinks: true, ..to(Dialect::Chat, false, model) };
+    let to = thinking(Dialect::Chat, model);
     let thought = json!({"messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [
@@ -309,7 +219,7 @@ fn compatible(model: &str) -> String {
 }
 
 fn messages(model: &str) -> String {
-    let to = To { thinks: true, ..to(Dialect::Messages, false, model) };
+    let to = thinking(Dialect::Messages, model);
     let thinks = |body: &Value| {
         let thinking = &body["thinking"];
         let budget = &thinking["budget_tokens"];
@@ -337,7 +247,7 @@ fn messages(model: &str) -> String {
 }
 
 fn gemini(model: &str) -> String {
-    let to = To { thinks: true, ..to(Dialect::Gemini, false, model) };
+    let to = thinking(Dialect::Gemini, model);
     let thinks = |body: &Value| {
         let config = &body["generationConfig"]["thinkingConfig"];
         format!("{}/{}", shown(&config["thinkingBudget"]), shown(&config["thinkingLevel"]))

@@ -16,7 +16,7 @@ use koboshi_wire::any::Request;
 use koboshi_wire::{Dialect, IntakeError};
 
 use crate::attempt::Shape;
-use crate::capability::Lack;
+use crate::capability::{self, Lack};
 use crate::chains::{Asked, Chain};
 use crate::core::Core;
 use crate::degrade;
@@ -265,7 +265,7 @@ fn able(
     // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
     let is_pinned = request.is_pinned();
     let can = |target: &Arc<Target>| {
-        target.can.lacks(&needs).is_none()
+        capability::lack(&target.facts, &needs).is_none()
             && (!is_pinned || target.speaks(request.dialect()) == request.dialect())
     };
     // Nearly always there is nothing to choose.
@@ -278,11 +278,11 @@ fn able(
         Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
-    let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
+    let lack = targets.iter().find_map(|target| capability::lack(&target.facts, &needs));
     if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
         // Only its length is in the way, and that can be changed.
-        targets.retain(|target| matches!(target.can.lacks(&needs), Some(Lack::Context(..))));
-        targets.sort_by_key(|target| std::cmp::Reverse(target.can.context));
+        targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
+        targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
         return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
     }
     targets.retain(can);

@@ -14,13 +14,14 @@ use koboshi::breaker::Breaker;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
 use koboshi::key::{Rung, ScopeKey};
+use koboshi::models::Facts;
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::To;
 use serde::{Deserialize, Serialize};
 
-use crate::capability::{Capability, told_of};
+use crate::capability::facts_of;
 use crate::credential::Credential;
 use crate::interface::{Interface, Paths};
 use crate::meters::TargetMeters;
@@ -59,7 +60,8 @@ pub(crate) struct Target {
     last_used: AtomicU64,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) can: Capability,
+    /// What is known of its model.
+    pub(crate) facts: Facts,
     pub(crate) timers: Timers,
     pub(crate) scopes: Scopes,
     pub(crate) meters: TargetMeters,
@@ -195,9 +197,7 @@ impl Target {
             mistral: self.provider.is_mistral(),
             vertex: self.provider.kind == ProviderKind::Vertex,
             prefill: self.prefills(),
-            thinks: self.can.reasoning,
-            output: self.can.output,
-            context: self.can.context,
+            facts: self.facts,
         }
     }
 
@@ -250,7 +250,7 @@ impl Target {
 
     /// Whether it goes on with a text that it is given.
     pub(crate) fn prefills(&self) -> bool {
-        self.can.prefill && !self.refuses_prefill.load(Ordering::Relaxed)
+        self.facts.prefill == Some(true) && !self.refuses_prefill.load(Ordering::Relaxed)
     }
 
     /// It was given the beginning of an answer and refused.
@@ -387,9 +387,9 @@ fn make(
 ) -> Target {
     let shown_model: Arc<str> = shown::model(model).into();
     let name: Arc<str> = format!("{}/{shown_model}", provider.name).into();
-    let can = Capability::of(&provider.name, provider.kind, model, &plan.config.models);
-    let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
-    let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
+    let facts = facts_of(&provider.name, provider.kind, model, &plan.models, &plan.config);
+    let of_model = plan.config.model(&provider.name, model).map(|(_, said)| &said.timeouts);
+    let timers = Timers::of(&provider.name, provider.kind, &facts, &provider.timeouts, of_model);
     let breaker =
         before.map_or_else(|| world.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker));
     let gate = before.map_or_else(|| world.gate(plan, &scopes), |before| Arc::clone(&before.gate));
@@ -401,13 +401,13 @@ fn make(
         model: model.into(),
         credential,
         paths: provider.paths(model),
-        best: provider.speaks_best(model),
+        best: provider.speaks_best(&facts),
         is_borrowed: false,
         is_fixed: plan.names(&provider.name, model),
         last_used: AtomicU64::new(world.now().nanos()),
         breaker,
         gate,
-        can,
+        facts,
         timers,
         scopes,
         // Its interface refuses fields that it does not know, and reports usage anyway.
