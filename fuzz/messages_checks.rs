@@ -1,7 +1,10 @@
 //! What must hold of the messages dialect for any bytes at all. The fuzz targets call these for hours; the ordinary tests
 //! (`crates/koboshi-wire/tests/messages_any_bytes.rs`) call the same for a moment, on stable Rust.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
+use koboshi::models::{Facts, Models};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::messages::event::Events;
 use koboshi_wire::messages::write::{Head, WholeCall, Writer, whole};
@@ -102,7 +105,7 @@ fn changes_hold(request: &MessagesRequest<'_>, body: &Bytes) {
 
 /// The vendor's rules hold of whatever is written.
 fn written_form_holds(request: &MessagesRequest<'_>) {
-    let written = body::write(request.form());
+    let written = body::write(request.form(), facts(request.model()));
     let again = MessagesRequest::parse(&written.body).expect("what we write is a request");
     assert_eq!(again.model(), request.model());
     let value: Value = serde_json::from_slice(&written.body).expect("JSON");
@@ -123,4 +126,11 @@ fn written_form_holds(request: &MessagesRequest<'_>) {
     let last = before.filter(|last| last["role"] == "assistant");
     let open = last.and_then(|last| last["content"].as_array()).unwrap_or(&none);
     assert!(open.iter().all(|block| block["type"] != "tool_use"), "no call is left without a result");
+}
+
+/// What is known of a model.
+fn facts(model: &str) -> Facts {
+    static MODELS: LazyLock<Models> =
+        LazyLock::new(|| Models::builtin().expect("the built-in facts are sound"));
+    MODELS.facts("", model)
 }

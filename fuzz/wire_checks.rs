@@ -1,7 +1,10 @@
 //! What must hold of the wire readers for any bytes at all. The fuzz targets call these for hours; the ordinary tests
 //! (`crates/koboshi-wire/tests/any_bytes.rs`) call the same for a moment, on stable Rust.
 
+use std::sync::LazyLock;
+
 use bytes::{Bytes, BytesMut};
+use koboshi::models::{Facts, Models};
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::body::{Flavor, write};
 use koboshi_wire::chat::write::WholeCall;
@@ -207,7 +210,7 @@ pub(crate) fn chat_request(data: &[u8]) {
 fn form_holds(request: &ChatRequest<'_>) {
     let form = request.form();
     let _ = (form.needs(), form.calls(), form.last_user_text());
-    for flavor in [Flavor::of(true, &form.model), Flavor::default()] {
+    for flavor in [Flavor::of(true, facts(&form.model)), Flavor::default()] {
         let written = write(&form, flavor);
         let again = ChatRequest::parse(&written.body).expect("what is written is a request");
         assert_eq!((again.model(), again.stream()), (request.model(), request.stream()));
@@ -367,9 +370,9 @@ pub(crate) fn responses_request(data: &[u8]) {
     assert_eq!(again.form().max_output, Some(99));
     assert!(!again.has_own_thoughts());
     assert_eq!(again.tools().count(), request.tools().count());
-    let written = responses::body::write(again.form());
+    let written = responses::body::write(again.form(), facts(&again.form().model));
     let once = ResponsesRequest::parse(&written.body).expect("what is written is a request");
-    let twice = responses::body::write(once.form());
+    let twice = responses::body::write(once.form(), facts(&once.form().model));
     assert_eq!(twice.body, written.body, "writing it again changes nothing");
 }
 
@@ -472,12 +475,16 @@ pub(crate) fn gemini_request(data: &[u8]) {
     };
     assert!(request.opening().len() <= body.len());
     let _ = (request.metadata("mode"), request.tools().count());
-    let written = gemini::body::write(request.form());
+    let written = gemini::body::write(request.form(), facts(request.model()));
     let again =
         GeminiRequest::parse("gemini-2.5-flash", false, &written.body).expect("a form gives a request");
     let roles: Vec<_> = again.form().turns.iter().map(|turn| turn.role).collect();
     assert!(roles.windows(2).all(|two| two[0] != two[1]), "sides take turns");
-    assert_eq!(gemini::body::write(again.form()).body, written.body, "once in order, it stays so");
+    assert_eq!(
+        gemini::body::write(again.form(), facts(request.model())).body,
+        written.body,
+        "once in order, it stays so"
+    );
     assert_eq!(gemini::Rewrite::of(&request, &body).finish().as_ptr(), body.as_ptr(), "no wish, no copy");
     let call = WholeCall { id: "call_x", name: "tool", arguments: "{broken", ..WholeCall::default() };
     let mut rewrite = gemini::Rewrite::of(&request, &body);
@@ -491,4 +498,11 @@ pub(crate) fn gemini_request(data: &[u8]) {
     let grown = again.form().turns.len() - request.form().turns.len();
     assert!((2..=4).contains(&grown), "{grown}");
     assert_eq!(again.tools().count(), request.tools().count());
+}
+
+/// What is known of a model.
+fn facts(model: &str) -> Facts {
+    static MODELS: LazyLock<Models> =
+        LazyLock::new(|| Models::builtin().expect("the built-in facts are sound"));
+    MODELS.facts("", model)
 }

@@ -26,8 +26,8 @@ fn unservable(config: &Config) -> Vec<Unservable> {
         std::env::var(name).ok().or_else(elsewhere)
     };
     let found = refusals(config, &clock::zones(), &lookup);
-    // Rule files are looked at elsewhere, with the place in them.
-    let others = found.into_iter().filter(|one| one.key != "rules");
+    // Rule files and the models file are looked at elsewhere, with the place in them.
+    let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file"));
     others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()
 }
 

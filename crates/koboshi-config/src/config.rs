@@ -10,6 +10,7 @@ use koboshi::breaker::BreakerPolicy;
 use koboshi::budget::SharePolicy;
 use koboshi::cooldown::CooldownPolicy;
 use koboshi::gate::GatePolicy;
+use koboshi::models::fits;
 use koboshi::reask::ReaskPolicy;
 use koboshi::remedy::RemedyPolicy;
 
@@ -54,6 +55,8 @@ pub struct Config {
     pub routes: Named<RouteConfig>,
     /// What models can do, by `provider/model`; `*` stands for anything.
     pub models: Named<ModelConfig>,
+    /// A file of the user with facts of models.
+    pub models_file: Option<PathBuf>,
     /// How the arguments of tool calls are read: `tool_calls`.
     pub args: ArgsPolicy,
     /// How patient one is with broken tool calls: `tool_calls.attempts`.
@@ -89,6 +92,7 @@ impl Default for Config {
             providers: Named::new(),
             routes: Named::new(),
             models: Named::new(),
+            models_file: None,
             args: ArgsPolicy::default(),
             reask: ReaskPolicy::default(),
             guard: GuardConfig::default(),
@@ -97,6 +101,23 @@ impl Default for Config {
             log: LogConfig::default(),
             trace: TraceConfig::default(),
         }
+    }
+}
+
+impl Config {
+    /// What `models` says of a model of this provider: the entry with this very name, else the longest pattern that fits it.
+    #[must_use]
+    pub fn model(&self, provider: &str, model: &str) -> Option<(&str, &ModelConfig)> {
+        if self.models.is_empty() {
+            return None;
+        }
+        let name = format!("{provider}/{model}");
+        let exact = self.models.get_key_value(&name);
+        let fitting = || {
+            let fitting = self.models.iter().filter(|(pattern, _)| fits(pattern, &name));
+            fitting.max_by_key(|(pattern, _)| pattern.len())
+        };
+        exact.or_else(fitting).map(|(pattern, said)| (pattern.as_str(), said))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds the file, reads it, and looks at the rule files that it names.
+//! Finds the file, reads it, and looks at the rule files and the models file that it names.
 //!
 //! This is the shell around [`load`](crate::load::load): it touches the disk and decides nothing. At most a mebibyte is
 //! read, whatever the file claims to be.
@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use koboshi::classify::{RuleSource, Rules};
+use koboshi::models::{ModelSource, Models};
 
 use crate::check::{Problem, Problems};
 use crate::config::Config;
@@ -20,8 +21,8 @@ use crate::words::{Text, Words, text, tr, words};
 pub const FILE_NAME: &str = "koboshi.yaml";
 /// The variable that names the file.
 pub const VARIABLE: &str = "KOBOSHI_CONFIG";
-/// A rule file is written by hand; one larger than this is something else.
-const LARGEST_RULES: usize = 4 * 1024 * 1024;
+/// A file that the config names is written by hand; one larger than this is something else.
+const LARGEST_NAMED: usize = 4 * 1024 * 1024;
 
 /// Which file to read: the one asked for, else the one that `KOBOSHI_CONFIG` names, else `./koboshi.yaml`, else
 /// `koboshi/koboshi.yaml` in `$XDG_CONFIG_HOME` or `~/.config`. None: there is no file, and the defaults hold.
@@ -96,12 +97,15 @@ pub(crate) fn load_bytes(path: &Path, bytes: &[u8], outside: Outside<'_>) -> Res
     let name = path.display().to_string();
     let text = as_text(&name, bytes)?;
     let loaded = load_located(&name, text, outside)?;
-    if loaded.config.rules.is_empty() {
+    if loaded.config.rules.is_empty() && loaded.config.models_file.is_none() {
         return Ok(loaded);
     }
     let root = tree::parse(text).ok().flatten();
     let source = Source::of_tree(&name, text, root.as_ref());
-    let problems = check_rules(&source, &loaded.config.rules, &loaded.rules);
+    let mut problems = check_rules(&source, &loaded.config.rules, &loaded.rules);
+    if let (Some(path), Some(spot)) = (&loaded.config.models_file, loaded.models_file) {
+        problems.extend(check_models(&source, path, spot));
+    }
     if problems.is_empty() { Ok(loaded) } else { Err(Problems::new(problems).beside(loaded.warnings)) }
 }
 
@@ -139,50 +143,86 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
     let mut problems = Vec::new();
     let mut texts = Vec::new();
     for (path, spot) in paths.iter().zip(spots) {
-        let name = path.display().to_string();
-        match read_at_most(path, LARGEST_RULES) {
-            Ok(Some(bytes)) => match String::from_utf8(bytes) {
-                Ok(text) => texts.push((name, text)),
-                Err(_) => {
-                    let reason = words("it is no text in UTF-8", "UTF-8 のテキストではありません");
-                    problems.push(unusable(source, *spot, &name, &reason.into()));
-                }
-            },
-            Ok(None) => {
-                let reason = words("it is too large for a rule file", "ルールファイルとしては大きすぎます");
-                problems.push(unusable(source, *spot, &name, &reason.into()));
-            }
-            Err(error) => problems.push(unusable(source, *spot, &name, &reason(&error))),
+        match text_of(path) {
+            Ok(text) => texts.push((path.display().to_string(), text)),
+            Err(reason) => problems.push(unusable(source, *spot, (path, "rules", RULE_FILE), &reason)),
         }
     }
     let sources: Vec<_> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
     if let Err(error) = Rules::with_user(&sources) {
         let text = texts.iter().find(|(name, _)| *name == error.file).map_or("", |(_, text)| text.as_str());
-        let spot = Spot { line: error.line.max(1), column: error.column.max(1), start: None, chars: 1 };
         let hint = words(
             "how rule files are written is described in docs/rules.md",
             "ルールファイルの書き方は docs/rules.md にあります",
         );
         let message =
             Text::new(without_place(&error.message).to_owned(), without_place(&error.message_ja).to_owned());
-        problems.push(Source::plain(&error.file, text).problem(spot, "rules", message, Some(hint.into())));
+        problems.push(Source::plain(&error.file, text).problem(
+            at(error.line, error.column),
+            "rules",
+            message,
+            Some(hint.into()),
+        ));
     }
     problems
 }
 
-fn unusable(source: &Source<'_>, spot: Spot, name: &str, reason: &Text) -> Problem {
+/// Reads and compiles the models file.
+fn check_models(source: &Source<'_>, path: &Path, spot: Spot) -> Option<Problem> {
+    let text = match text_of(path) {
+        Ok(text) => text,
+        Err(reason) => {
+            return Some(unusable(source, spot, (path, "models_file", MODELS_FILE), &reason));
+        }
+    };
+    let name = path.display().to_string();
+    let error = Models::with_user(&[ModelSource { name: &name, text: &text }]).err()?;
+    let hint = words(
+        "how models files are written is described in docs/models.md",
+        "モデルファイルの書き方は docs/models.md にあります",
+    );
+    // The core says it in English only.
+    let said = without_place(&error.message);
+    let message = text!("{said}", "モデルファイルに誤りがあります: {said}");
+    let problem = Source::plain(&name, &text);
+    Some(problem.problem(at(error.line, error.column), "models_file", message, Some(hint.into())))
+}
+
+fn at(line: u64, column: u64) -> Spot {
+    Spot { line: line.max(1), column: column.max(1), start: None, chars: 1 }
+}
+
+/// What kinds of files are called.
+const RULE_FILE: Words = words("rule file", "ルールファイル");
+const MODELS_FILE: Words = words("models file", "モデルファイル");
+
+/// The text of a file that the config names.
+fn text_of(path: &Path) -> Result<String, Text> {
+    let bytes = match read_at_most(path, LARGEST_NAMED) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(words("it is too large for such a file", "大きすぎます").into()),
+        Err(error) => return Err(reason(&error)),
+    };
+    String::from_utf8(bytes)
+        .map_err(|_| words("it is no text in UTF-8", "UTF-8 のテキストではありません").into())
+}
+
+fn unusable(
+    source: &Source<'_>,
+    spot: Spot,
+    (path, key, what): (&Path, &str, Words),
+    reason: &Text,
+) -> Problem {
+    let name = path.display();
     let message = Text::of(|language| {
-        let reason = reason.get(language);
-        tr!(
-            language, "the rule file {name} cannot be used: {reason}",
-            "ルールファイル {name} を使えません: {reason}"
-        )
+        let (what, reason) = (what.get(language), reason.get(language));
+        tr!(language, "the {what} {name} cannot be used: {reason}", "{what} {name} を使えません: {reason}")
     });
     let hint = words(
         "paths are relative to the folder of the config file",
         "パスは設定ファイルのフォルダーからの相対パスです",
     );
-    source.problem(spot, "rules", message, Some(hint.into()))
+    source.problem(spot, key, message, Some(hint.into()))
 }
 
 /// The whole file, or none if it is larger.

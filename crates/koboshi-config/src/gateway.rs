@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use koboshi::guard::GuardPolicy;
+use koboshi::models::Facts;
 
 pub use crate::provider::{ProviderConfig, ProviderDialect, ProviderKind, Timeouts};
 use crate::words::{Text, text, words};
@@ -196,23 +197,11 @@ pub enum Commit {
     Complete,
 }
 
-/// What a model can do; what is not said comes from the built-in table.
+/// What is known of a model; what is not said comes from the models file, then from the built-in table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelConfig {
-    /// Tokens of input and output together.
-    pub context: Option<u64>,
-    /// Tokens of output.
-    pub output: Option<u64>,
-    /// Calls tools.
-    pub tools: Option<bool>,
-    /// Sees images.
-    pub images: Option<bool>,
-    /// Answers in JSON when told so.
-    pub json: Option<bool>,
-    /// Goes on from the beginning of an answer that it is given.
-    pub prefill: Option<bool>,
-    /// Thinks before it answers.
-    pub reasoning: Option<bool>,
+    /// What it can do, and which parameters it takes.
+    pub facts: Facts,
     /// How long it may take.
     pub timeouts: Timeouts,
 }

@@ -7,6 +7,7 @@
 //!
 //! No file is touched here, but the gateway that is asked for its word looks at those that it would read; see [`load_file`](crate::file::load_file) for that.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::broken::broken_yaml;
@@ -48,8 +49,12 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
     /// The names of the routes, in the order of the file.
     pub routes: Vec<String>,
+    /// The entries of `models`, with the line that each begins in.
+    pub models: BTreeMap<String, u64>,
     /// Where the rule files stand.
     pub(crate) rules: Vec<Spot>,
+    /// Where the models file stands.
+    pub(crate) models_file: Option<Spot>,
 }
 
 /// What is wrong with a name that others know better, and what would be right.
@@ -138,7 +143,9 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     if walk.problems.is_empty() {
         let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
         let routes = walk.names_in_order("routes.*");
-        Ok(Loaded { config, warnings, routes, rules })
+        let models = walk.entries("models.*").map(|(at, spot)| (at.entry.clone(), spot.line)).collect();
+        let models_file = walk.given("models_file", "").map(|given| given.spot);
+        Ok(Loaded { config, warnings, routes, models, rules, models_file })
     } else {
         Err(Problems::with_more(walk.problems, walk.more).beside(warnings))
     }

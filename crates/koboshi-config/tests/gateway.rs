@@ -80,7 +80,10 @@ degrade: {{answers_file: a.yaml, status: 503, cache: {{mode: fallback, ttl: 5m}}
         (all.commit, all.guard, all.cache),
         (Commit::Complete, Some(GuardMode::Off), Some(CacheMode::Serve))
     );
-    assert_eq!((config.models["mira/*"].context, config.models["mira/*"].tools), (Some(1000), Some(false)));
+    assert_eq!(
+        (config.models["mira/*"].facts.context_window, config.models["mira/*"].facts.tools),
+        (Some(1000), Some(false))
+    );
     assert_eq!(config.degrade.answers.as_deref(), Some(std::path::Path::new("/etc/a.yaml")));
     assert!(!format!("{config:?}").contains("hunter2"));
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::hooked::Hooked;
 use common::*;
 use koboshi_config::Config;
-use koboshi_config::gateway::{CacheMode, Commit, ModelConfig, RouteConfig};
+use koboshi_config::gateway::{CacheMode, Commit, RouteConfig};
 use koboshi_sim::{Ask, play};
 use koboshi_store::{Query, Record, RedisPolicy, RedisStore, Store, What};
 use koboshi_testkit::chaos::{Crowd, primary, total};
@@ -29,8 +29,7 @@ fn under_chaos(config: &mut Config) {
     config.serve.hold = ms(200);
     config.serve.keep_alive_every = ms(100);
     config.routes.insert("prefilled".to_owned(), route(&["one/chaos", "two/ok?seed=1"]));
-    let goes_on = ModelConfig { prefill: Some(true), ..ModelConfig::default() };
-    model(config, "two/ok?seed=1", goes_on);
+    model(config, "two/ok?seed=1", |facts| facts.prefill = Some(true));
     let complete = RouteConfig { commit: Commit::Complete, ..route(&["one/chaos", "two/ok"]) };
     config.routes.insert("complete".to_owned(), complete);
     config.breaker.open.first = ms(100);

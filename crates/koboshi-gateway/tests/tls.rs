@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::*;
 use koboshi_config::Config;
-use koboshi_config::gateway::{Commit, ModelConfig, RouteConfig};
+use koboshi_config::gateway::{Commit, RouteConfig};
 use koboshi_store::{MemoryStore, What};
 use koboshi_testkit::chaos::{Crowd, primary};
 use koboshi_testkit::{Authority, Speaks, Upstream, until};
@@ -189,8 +189,7 @@ fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
         let stage = secure(speaks, &["one/chaos", "two/ok"], |config| {
             config.serve.hold = ms(200);
             config.routes.insert("prefilled".to_owned(), route(&["one/chaos", "two/ok?seed=1"]));
-            let goes_on = ModelConfig { prefill: Some(true), ..ModelConfig::default() };
-            model(config, "two/ok?seed=1", goes_on);
+            model(config, "two/ok?seed=1", |facts| facts.prefill = Some(true));
             let complete = RouteConfig { commit: Commit::Complete, ..route(&["one/chaos", "two/ok"]) };
             config.routes.insert("complete".to_owned(), complete);
             config.breaker.open.first = ms(20);

@@ -8,6 +8,7 @@ mod common;
 
 use bytes::Bytes;
 use common::perform;
+use koboshi::models::Facts;
 use koboshi_sim::{Ask, Tally, play};
 use koboshi_testkit::tongue::{Told, told_by};
 use koboshi_wire::Dialect;
@@ -91,8 +92,8 @@ impl Agent {
         let own = Bytes::from(self.body.to_string());
         let request = Request::parse(self.dialect, &own, Some(("m", true))).unwrap();
         let edits = Edits::plain("m");
-        let written =
-            request.write(&own, To { dialect, thinks: true, prefill: true, ..To::default() }, &edits);
+        let facts = Facts::default().with(|facts| facts.reasoning = Some(true));
+        let written = request.write(&own, To { dialect, facts, prefill: true, ..To::default() }, &edits);
         assert!(written.lacks().is_none(), "{:?}", written.left);
         let ask = Ask {
             model,

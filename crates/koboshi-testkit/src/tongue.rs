@@ -3,6 +3,7 @@
 //! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and looks at what it is [`told`].
 
 use bytes::Bytes;
+use koboshi::models::Facts;
 use koboshi_sim::Ask;
 use koboshi_wire::any::{Edits, Events, Request, To, answer};
 use koboshi_wire::dialect::finish;
@@ -89,7 +90,8 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
     let request = Request::parse(Dialect::Chat, &text, None).unwrap();
     let model = request.model().to_owned();
     let edits = Edits::plain(&model);
-    let to = To { dialect, prefill: true, thinks: true, ..To::default() };
+    let facts = Facts::default().with(|facts| facts.reasoning = Some(true));
+    let to = To { dialect, prefill: true, facts, ..To::default() };
     let written = request.write(&text, to, &edits);
     assert!(written.lacks().is_none(), "{:?}", written.left);
     String::from_utf8(written.body.to_vec()).unwrap()

@@ -2,13 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use bytes::Bytes;
+use koboshi::models::Facts;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Mending, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::form::{Choice, Form, Part, Role};
 use koboshi_wire::voice::WholeCall;
 use serde_json::json;
+
+use common::{facts, thinking};
 
 /// One conversation with a finished tool call, as each dialect has it.
 fn body(dialect: Dialect) -> Bytes {
@@ -48,7 +53,7 @@ fn read(dialect: Dialect, body: &Bytes) -> Request<'_> {
 /// The form of what a target gets.
 fn sent(from: Dialect, to: Dialect, edits: &Edits<'_>, look: impl FnOnce(&Form<'_>)) {
     let body = body(from);
-    let to = To { dialect: to, prefill: true, thinks: true, ..To::default() };
+    let to = To { dialect: to, prefill: true, facts: thinking("other"), ..To::default() };
     let written = read(from, &body).write(&body, to, edits);
     assert_eq!(written.lacks(), None, "{from:?} to {to:?}");
     look(&read(to.dialect, &written.body).form());
@@ -56,6 +61,11 @@ fn sent(from: Dialect, to: Dialect, edits: &Edits<'_>, look: impl FnOnce(&Form<'
 
 fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     Dialect::ALL.into_iter().flat_map(|from| Dialect::ALL.map(|to| (from, to)))
+}
+
+/// What is known of a model with these limits.
+fn limited(output: Option<u64>, window: Option<u64>) -> Facts {
+    Facts::default().with(|facts| (facts.max_output_tokens, facts.context_window) = (output, window))
 }
 
 const PLAIN: Edits<'static> = Edits { include_usage: true, ..Edits::plain("other") };
@@ -186,7 +196,7 @@ fn thoughts_without_a_proof_are_cut_out_and_every_other_byte_stays() {
 #[test]
 fn calls_of_another_vendor_in_a_loop_switch_thinking_by_budget_off() {
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}"#;
-    let to = To { dialect: Dialect::Messages, thinks: true, ..To::default() };
+    let to = To { dialect: Dialect::Messages, facts: thinking("other"), ..To::default() };
     for (thought, is_off) in [
         ("", true),
         (r#"{"type":"thinking","thinking":"c"},"#, true),
@@ -214,7 +224,7 @@ fn a_limit_beyond_the_targets_is_lowered_by_name() {
     for (output, sent, rules) in
         [(Some(4096), 4096, vec!["clamp_max_output"]), (Some(64_000), 32_000, vec![]), (None, 32_000, vec![])]
     {
-        let to = To { dialect: Dialect::Chat, output, ..To::default() };
+        let to = To { dialect: Dialect::Chat, facts: limited(output, None), ..To::default() };
         let written = read(Dialect::Messages, &body).write(&body, to, &PLAIN);
         assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), rules);
         assert_eq!(read(Dialect::Chat, &written.body).max_output(), Some(sent));
@@ -226,14 +236,14 @@ fn a_limit_beyond_the_targets_is_lowered_by_name() {
 fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
     let body = body(Dialect::Chat);
     for (output, sent) in [(None, 8192), (Some(4096), 4096), (Some(128_000), 32_000)] {
-        let to = To { dialect: Dialect::Messages, output, ..To::default() };
+        let to = To { dialect: Dialect::Messages, facts: limited(output, None), ..To::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
         assert_eq!(read(Dialect::Messages, &written.body).max_output(), Some(sent), "{output:?}");
     }
     // A long conversation takes its room away, but never all of it: our count is an estimate.
     for (context, sent) in [(30_000, 20_000..27_000), (9_000, 8192..8193), (1_000_000, 32_000..32_001)] {
-        let to =
-            To { dialect: Dialect::Messages, output: Some(128_000), context: Some(context), ..To::default() };
+        let facts = limited(Some(128_000), Some(context));
+        let to = To { dialect: Dialect::Messages, facts, ..To::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
         let most = read(Dialect::Messages, &written.body).max_output().unwrap();
         assert!(sent.contains(&most), "{context}: {most}");
@@ -241,7 +251,8 @@ fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
     let text = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":70000}}}"#;
     let body = Bytes::from(text);
     for (output, sent) in [(None, 78_192), (Some(64_000), 64_000), (Some(128_000), 78_192)] {
-        let to = To { dialect: Dialect::Messages, output, thinks: true, ..To::default() };
+        let facts = thinking("claude-sonnet-4-5").with(|facts| facts.max_output_tokens = output);
+        let to = To { dialect: Dialect::Messages, facts, ..To::default() };
         let edits = Edits::plain("claude-sonnet-4-5");
         let written = read(Dialect::Gemini, &body).write(&body, to, &edits);
         let said: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
@@ -263,7 +274,8 @@ fn thinking_that_a_model_cannot_do_is_dropped_by_name() {
             asked["reasoning_effort"] = effort.into();
         }
         let body = Bytes::from(asked.to_string());
-        let to = To { dialect: Dialect::Gemini, thinks, ..To::default() };
+        let facts = facts("gemini-3-pro").with(|facts| facts.reasoning = Some(thinks));
+        let to = To { dialect: Dialect::Gemini, facts, ..To::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &Edits::plain("gemini-3-pro"));
         assert_eq!(
             written.left.iter().map(|left| left.rule).collect::<Vec<_>>(),
@@ -310,7 +322,7 @@ fn strict_tools_stay_strict_only_with_their_vendor() {
         (Dialect::Messages, &messages, Dialect::Responses, false),
     ] {
         let body = Bytes::from(asked.to_string());
-        let to = To { dialect: to, openai: true, ..To::default() };
+        let to = To { dialect: to, openai: true, facts: facts("claude-opus-4-6"), ..To::default() };
         let written = read(from, &body).write(&body, to, &Edits::plain("claude-opus-4-6"));
         let sent = read(to.dialect, &written.body).form().tools[0].strict;
         assert_eq!(sent == Some(true), strict, "{from:?} {to:?}");
@@ -424,5 +436,21 @@ fn an_answer_that_was_cut_ends_for_its_calls_and_keeps_the_rest() {
     ] {
         let body = Bytes::from_static(cut.as_bytes());
         assert_eq!(ended_for_calls(dialect, &body), wanted.as_bytes(), "{dialect:?}");
+    }
+}
+
+/// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+#[test]
+fn the_first_thinkers_are_not_told_to_call_one_tool_at_a_time() {
+    let body = body(Dialect::Chat);
+    let call =
+        WholeCall { id: "c", name: "weather", namespace: None, arguments: "{", free_text: false, seal: None };
+    let broken = [Corrected { call, correction: "no" }];
+    for (model, told) in [("o3-mini", false), ("openai/o1", false), ("gpt-4o", true), ("olmo", true)] {
+        let turn = Turn::Redo(Redone { broken: &broken, tool: "weather" });
+        let to = To { facts: facts(model), ..To::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &Edits { turn, ..Edits::plain(model) });
+        let sent = String::from_utf8(written.body.to_vec()).unwrap();
+        assert_eq!(sent.contains("parallel_tool_calls"), told, "{model}");
     }
 }

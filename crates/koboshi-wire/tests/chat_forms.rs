@@ -4,6 +4,8 @@
 
 mod forms;
 
+mod common;
+
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::ChatRequest;
 use koboshi_wire::chat::body::{Flavor, write};
@@ -12,6 +14,8 @@ use koboshi_wire::form::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use common::facts;
 
 fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Left>) {
     let written = write(form, flavor);
@@ -27,7 +31,7 @@ proptest! {
 
     #[test]
     fn what_chat_can_carry_comes_back(form in forms::carried_by_chat()) {
-        let written = write(&form, Flavor::of(true, &form.model));
+        let written = write(&form, Flavor::of(true, facts(&form.model)));
         prop_assert!(written.left.is_empty(), "{:?}", written.left);
         let again = ChatRequest::parse(&written.body).unwrap().form();
         prop_assert!(again.left.is_empty(), "{:?}", again.left);
@@ -39,7 +43,7 @@ proptest! {
     /// The guard sees the same in a request and in its form.
     #[test]
     fn a_request_and_its_form_tell_the_same(form in forms::carried_by_chat()) {
-        let body = write(&form, Flavor::of(true, &form.model)).body;
+        let body = write(&form, Flavor::of(true, facts(&form.model))).body;
         let request = ChatRequest::parse(&body).unwrap();
         let form = request.form();
         let (mut of_form, of_request) = (form.calls(), request.calls());
@@ -58,7 +62,7 @@ proptest! {
     /// Whatever a form holds, what is written is a chat request.
     #[test]
     fn any_form_is_written_as_a_request(form in forms::anything()) {
-        for flavor in [Flavor::of(true, &form.model), Flavor::default(), Flavor { reasoning: true, ..Flavor::default() }] {
+        for flavor in [Flavor::of(true, facts(&form.model)), Flavor::default(), Flavor { reasoning: true, ..Flavor::default() }] {
             let body = write(&form, flavor).body;
             let again = ChatRequest::parse(&body).unwrap().form();
             prop_assert_eq!(again.tools.len(), form.tools.len());
@@ -94,7 +98,7 @@ fn pictures_of_results_come_after_all_results() {
         ],
         ..Form::default()
     };
-    let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+    let (body, left) = written(&form, Flavor::of(true, facts("gpt-4o")));
     let roles: Vec<&str> = body["messages"]
         .as_array()
         .unwrap()
@@ -144,7 +148,7 @@ fn what_openais_thinkers_refuse_is_not_sent_to_them() {
     form.sampling.temperature = Some(0.5);
     form.sampling.top_k = Some(3);
     form.thinking = Thinking::Budget(20_000);
-    let (body, left) = written(&form, Flavor::of(true, "o3"));
+    let (body, left) = written(&form, Flavor::of(true, facts("o3")));
     assert_eq!((&body["max_completion_tokens"], &body["reasoning_effort"]), (&json!(5), &json!("high")));
     assert!(
         body.get("max_tokens").is_none()
@@ -161,8 +165,11 @@ fn what_openais_thinkers_refuse_is_not_sent_to_them() {
 fn effort_is_said_in_words_that_the_model_knows() {
     let said = |model: &'static str, openai: bool, thinking: Thinking| {
         let form = Form { model: model.into(), thinking, ..Form::default() };
-        let flavor =
-            if openai { Flavor::of(true, model) } else { Flavor { reasoning: true, ..Flavor::default() } };
+        let flavor = if openai {
+            Flavor::of(true, facts(model))
+        } else {
+            Flavor { reasoning: true, ..Flavor::default() }
+        };
         written(&form, flavor)
             .0
             .get("reasoning_effort")
@@ -221,7 +228,7 @@ fn names_and_ids_fit_openai() {
         ],
         ..Form::default()
     };
-    let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+    let (body, left) = written(&form, Flavor::of(true, facts("gpt-4o")));
     let id = body["messages"][0]["tool_calls"][0]["id"].as_str().unwrap();
     assert!(id.len() == 40 && body["messages"][1]["tool_call_id"] == id && left.is_empty());
     let tool = |name: &'static str| koboshi_wire::form::Tool {
@@ -231,8 +238,11 @@ fn names_and_ids_fit_openai() {
         strict: None,
     };
     form.tools = vec![tool("fine_name-1"), tool("my.server:tool")];
-    let needed: Vec<_> =
-        written(&form, Flavor::of(true, "gpt-4o")).1.into_iter().filter(|left| !left.droppable).collect();
+    let needed: Vec<_> = written(&form, Flavor::of(true, facts("gpt-4o")))
+        .1
+        .into_iter()
+        .filter(|left| !left.droppable)
+        .collect();
     assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
     assert!(written(&form, Flavor::default()).1.is_empty());
 }
@@ -242,7 +252,7 @@ fn names_and_ids_fit_openai() {
 fn an_id_of_a_user_that_is_too_long_is_not_sent() {
     let said = |letters: usize| {
         let form = Form { model: "m".into(), user: Some("u".repeat(letters).into()), ..Form::default() };
-        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        let (body, left) = written(&form, Flavor::of(true, facts("gpt-4o")));
         (body.get("user").is_some(), rules(&left))
     };
     assert_eq!(said(64), (true, vec![]));
@@ -260,7 +270,8 @@ fn who_demands_thoughts_before_calls_gets_them_back() {
     ];
     let said = |openai: bool, model: &'static str, thinks: bool| {
         let form = Form { model: model.into(), turns: turns.clone(), ..Form::default() };
-        let (body, left) = written(&form, Flavor::of(openai, model).thinking(thinks, model));
+        let (body, left) =
+            written(&form, Flavor::of(openai, facts(model).with(|facts| facts.reasoning = Some(thinks))));
         let each = body["messages"].as_array().unwrap().iter();
         let thoughts = each.map(|message| message.get("reasoning_content").cloned()).collect::<Vec<_>>();
         (thoughts, rules(&left))
@@ -295,7 +306,7 @@ fn the_schema_of_a_tool_is_one_that_openai_takes() {
         let (body, left) = written(&form, flavor);
         (body["tools"][0]["function"]["parameters"].to_string(), rules(&left))
     };
-    let openai = Flavor::of(true, "gpt-4o");
+    let openai = Flavor::of(true, facts("gpt-4o"));
     let empty = r#"{"properties":{},"type":"object"}"#;
     for schema in [r#"{"type":"object"}"#, "{}", r#"{"type":"null"}"#] {
         assert_eq!(sent(schema, openai), (empty.to_owned(), vec!["fit_tool_schema"]), "{schema}");
@@ -318,7 +329,7 @@ fn beside_tools_later_models_are_told_not_to_think() {
             strict: None,
         };
         let form = Form { model: model.into(), thinking, tools: vec![tool; tools], ..Form::default() };
-        let (body, left) = written(&form, Flavor::of(openai, model));
+        let (body, left) = written(&form, Flavor::of(openai, facts(model)));
         (body["reasoning_effort"].as_str().unwrap_or_default().to_owned(), rules(&left))
     };
     let high = Thinking::Effort(Effort::High);
@@ -343,7 +354,7 @@ fn json_is_named_where_an_answer_in_it_is_asked_for() {
         let system = (!system.is_empty()).then(|| system.into()).into_iter().collect();
         let turns = vec![turn(Role::User, vec![Part::Text(text.into())])];
         let form = Form { model: "gpt-4o".into(), system, turns, output, ..Form::default() };
-        let (body, left) = written(&form, Flavor::of(true, "gpt-4o"));
+        let (body, left) = written(&form, Flavor::of(true, facts("gpt-4o")));
         (body["messages"][0]["content"].as_str().unwrap().to_owned(), rules(&left))
     };
     use koboshi_wire::form::Output::{Json, Text};

@@ -33,7 +33,9 @@ fn requests_are_read_and_written_as_reviewed() {
         let name = path.file_stem().unwrap().to_string_lossy();
         golden(&format!("chat/{name}.form"), &format!("{form:#?}\n"));
         let mut written = String::new();
-        for (name, flavor) in [("openai", Flavor::of(true, &form.model)), ("compatible", Flavor::default())] {
+        for (name, flavor) in
+            [("openai", Flavor::of(true, common::facts(&form.model))), ("compatible", Flavor::default())]
+        {
             let found = write(&form, flavor);
             written += &format!("# {name}\n{}\n{:#?}\n", lines(&found.body), found.left);
         }

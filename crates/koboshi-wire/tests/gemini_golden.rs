@@ -142,7 +142,7 @@ fn recorded_requests_become_forms_and_go_back() {
         let body = recorded(&format!("{name}.json"));
         let request = GeminiRequest::parse(model, true, &body).unwrap();
         golden(&format!("{name}.form.txt"), &described(request.form()));
-        let written = body::write(request.form());
+        let written = body::write(request.form(), common::facts(&request.form().model));
         let json = String::from_utf8(written.body.to_vec()).unwrap();
         golden(&format!("{name}.written.txt"), &format!("{json}\n{}", lefts(&written.left)));
         let again = GeminiRequest::parse(model, true, &written.body).unwrap();

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
     Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Seal, Thinking, Thought, Tool,
@@ -11,6 +13,8 @@ use koboshi_wire::gemini::{GeminiRequest, body, count};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use common::facts;
 
 fn refused(body: &str) -> String {
     GeminiRequest::parse("m", false, body.as_bytes()).unwrap_err().to_string()
@@ -192,7 +196,7 @@ fn turn<'a>(role: Role, parts: Vec<Part<'a>>) -> Turn<'a> {
 }
 
 fn written(form: &Form<'_>) -> (Value, Vec<&'static str>) {
-    let written = body::write(form);
+    let written = body::write(form, facts(&form.model));
     let rules = written.left.iter().map(|left| left.rule).collect();
     (serde_json::from_slice(&written.body).unwrap(), rules)
 }
@@ -479,14 +483,14 @@ fn forms() -> impl Strategy<Value = Form<'static>> {
 fn what_the_dialect_can_carry_comes_back() {
     let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(form in forms())| {
-        let written = body::write(&form);
+        let written = body::write(&form, facts(&form.model));
         prop_assert!(written.left.is_empty(), "{:?}", written.left);
         let again = GeminiRequest::parse("gemini-3-flash-preview", false, &written.body).unwrap();
         prop_assert_eq!(&again.form().turns, &form.turns);
         prop_assert_eq!(&again.form().system, &form.system);
         prop_assert!(again.form().left.is_empty());
         // And then it stays the same bytes.
-        prop_assert_eq!(body::write(again.form()).body, written.body.clone());
+        prop_assert_eq!(body::write(again.form(), facts(&form.model)).body, written.body.clone());
     });
 }
 
@@ -518,7 +522,7 @@ fn settings_come_back() {
         for thinking in [Thinking::Unsaid, Thinking::Budget(500), Thinking::Effort(Effort::Low)] {
             form.choice = choice.clone();
             form.thinking = thinking;
-            let written = body::write(&form);
+            let written = body::write(&form, facts(&form.model));
             assert!(written.left.is_empty(), "{:?}", written.left);
             let again = GeminiRequest::parse("gemini-3-flash-preview", false, &written.body).unwrap();
             let read = again.form();

@@ -112,7 +112,7 @@ fn recorded_requests_become_the_expected_form_and_body() {
         let recorded = recorded(&format!("{name}.json"));
         let request = MessagesRequest::parse(&recorded).unwrap();
         golden(&format!("{name}.form.txt"), &described(request.form()));
-        let written = body::write(request.form());
+        let written = body::write(request.form(), common::facts(&request.form().model));
         let again = std::str::from_utf8(&written.body).unwrap();
         golden(&format!("{name}.written.txt"), &format!("{again}\n{}", lefts(&written.left)));
     }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod common;
+
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -18,6 +20,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+use common::facts;
 
 fn raw(value: &Value) -> Cow<'static, RawValue> {
     Cow::Owned(RawValue::from_string(value.to_string()).unwrap())
@@ -45,7 +49,7 @@ fn form<'a>(turns: impl IntoIterator<Item = Turn<'a>>) -> Form<'a> {
 
 /// The body of a form, and the names of what did not come along.
 fn written(form: &Form<'_>) -> (Value, Vec<&'static str>) {
-    let written = body::write(form);
+    let written = body::write(form, facts(&form.model));
     MessagesRequest::parse(&written.body).unwrap();
     let rules = written.left.iter().map(|left| left.rule).collect();
     (serde_json::from_slice(&written.body).unwrap(), rules)
@@ -684,7 +688,7 @@ fn what_the_dialect_can_carry_is_read_back_as_it_was() {
             user: user.map(Cow::Owned),
             left: Vec::new(),
         };
-        let written = body::write(&asked);
+        let written = body::write(&asked, facts(&asked.model));
         prop_assert_eq!(written.left, Vec::<Left>::new());
         let request = MessagesRequest::parse(&written.body).unwrap();
         prop_assert_eq!(&request.form().left, &Vec::<Left>::new());
@@ -879,7 +883,10 @@ fn answers_are_gone_on_with_and_calls_corrected() {
 fn a_jpg_is_a_jpeg() {
     let image = Part::Image(Image::Data { media_type: "image/jpg".into(), data: "AA".into() });
     let turns = vec![Turn { role: Role::User, parts: vec![image] }];
-    let written = body::write(&Form { model: "claude-opus-4-6".into(), turns, ..Form::default() });
+    let written = body::write(
+        &Form { model: "claude-opus-4-6".into(), turns, ..Form::default() },
+        facts("claude-opus-4-6"),
+    );
     assert_eq!(written.left, []);
     assert!(String::from_utf8_lossy(&written.body).contains(r#""media_type":"image/jpeg""#));
 }

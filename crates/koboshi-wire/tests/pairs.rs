@@ -151,7 +151,11 @@ fn a_request_arrives_as_its_snapshot_says() {
         let body = Bytes::from(request(from).to_string());
         let asked = Request::parse(from, &body, Some(("m", true))).unwrap();
         let edits = Edits { include_usage: true, ..Edits::plain("target-model") };
-        let written = asked.write(&body, To { dialect: to, thinks: true, ..To::default() }, &edits);
+        let written = asked.write(
+            &body,
+            To { dialect: to, facts: common::thinking("target-model"), ..To::default() },
+            &edits,
+        );
         let value: Value = serde_json::from_slice(&written.body).unwrap();
         let needed = |left: &Left| if left.droppable { "" } else { ", needed: not sent" };
         let left: Vec<_> =

@@ -22,7 +22,7 @@ fn raw(text: &str) -> Cow<'static, RawValue> {
 }
 
 fn written(form: &Form<'_>) -> (Value, Vec<String>, Vec<String>) {
-    let written = body::write(form);
+    let written = body::write(form, common::facts(&form.model));
     let rules = |droppable: bool| {
         let some = written.left.iter().filter(|left| left.droppable == droppable);
         some.map(|left| format!("{} {}", left.rule, left.at)).collect()
@@ -115,7 +115,7 @@ fn a_foreign_conversation_is_written_as_the_vendor_takes_it() {
     );
     assert_eq!(needed, Vec::<String>::new());
     // The schema goes as it came: prompt caches look at the text.
-    let text = body::write(&foreign()).body;
+    let text = body::write(&foreign(), common::facts(&foreign().model)).body;
     assert!(
         String::from_utf8_lossy(&text)
             .contains(r#"{"type":"object", "properties":{"command":{"type":"string"}}}"#)
@@ -309,13 +309,13 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_back(form in form()) {
-        let written = body::write(&form);
+        let written = body::write(&form, common::facts(&form.model));
         prop_assert_eq!(&written.left, &[]);
         let request = ResponsesRequest::parse(&written.body).unwrap();
         prop_assert_eq!(format!("{:?}", request.form()), format!("{form:?}"));
         prop_assert!(!request.is_pinned());
         // And once more, to the byte.
-        prop_assert_eq!(body::write(request.form()).body, written.body.clone());
+        prop_assert_eq!(body::write(request.form(), common::facts(&request.form().model)).body, written.body.clone());
     }
 }
 

@@ -233,17 +233,3 @@ fn all_wishes_at_once_are_all_there() {
     messages.extend([json!({"role": "user", "content": "x"}), json!({"role": "assistant", "content": "p"})]);
     assert_eq!(after, expected);
 }
-
-/// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
-#[test]
-fn the_first_thinkers_are_not_told_to_call_one_tool_at_a_time() {
-    let body =
-        Bytes::from(r#"{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"f"}}]}"#);
-    let request = ChatRequest::parse(&body).unwrap();
-    for (model, told) in [("o3-mini", false), ("openai/o1", false), ("gpt-4o", true), ("olmo", true)] {
-        let mut rewrite = Rewrite::of(&request, &body);
-        rewrite.model(model).force_tool("f").parallel_off();
-        let sent = String::from_utf8(rewrite.finish().to_vec()).unwrap();
-        assert_eq!(sent.contains("parallel_tool_calls"), told, "{model}");
-    }
-}

@@ -7,6 +7,7 @@
 //! and what they may cost ([`budget`]). What was learned is kept per [`key`]: [`breaker`] stops sending to a target
 //! that keeps failing, [`gate`] keeps traffic below what a provider allows, [`cooldown`] lets a key rest until a
 //! stated or guessed time. [`call`] puts them together for one request. [`guard`] tells loops of tool calls from work.
+//! [`models`] knows what models can do and which parameters they take.
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves
@@ -27,6 +28,8 @@ pub mod gate;
 #[cfg(feature = "guard")]
 pub mod guard;
 pub mod key;
+#[cfg(feature = "models")]
+pub mod models;
 mod policies;
 #[cfg(feature = "args")]
 pub mod reask;

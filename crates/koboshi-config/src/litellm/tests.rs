@@ -108,7 +108,7 @@ fn timeouts_retries_and_cooldowns_are_carried_over() {
     assert_eq!(config.providers["openai"].timeouts.whole, Some(second * 30));
     let model = &config.models["openai/m"];
     assert_eq!((model.timeouts.whole, model.timeouts.first), (Some(second / 2), Some(second * 2)));
-    assert_eq!((model.context, model.images), (Some(128_000), Some(true)));
+    assert_eq!((model.facts.context_window, model.facts.images), (Some(128_000), Some(true)));
     assert_eq!(config.breaker.consecutive, Some(4));
     assert_eq!((config.breaker.open.first, config.breaker.open.cap), (second * 45, second * 45));
     assert_eq!((config.gate.concurrency, config.degrade.cache_ttl), (Some(50), second * 600));

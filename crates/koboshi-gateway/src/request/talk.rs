@@ -26,7 +26,7 @@ use crate::reply::simulated;
 use crate::reply::{self, Told};
 use crate::request::guard;
 use crate::route::answers::Hints;
-use crate::route::capability::Lack;
+use crate::route::capability::{self, Lack};
 use crate::route::plan::Plan;
 use crate::route::target::{Target, prefer};
 use crate::shared::chains::{Asked, Chain};
@@ -273,7 +273,7 @@ fn able(
     // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
     let is_pinned = request.is_pinned();
     let can = |target: &Arc<Target>| {
-        target.can.lacks(&needs).is_none()
+        capability::lack(&target.facts, &needs).is_none()
             && (!is_pinned || target.speaks(request.dialect()) == request.dialect())
     };
     // Nearly always there is nothing to choose.
@@ -286,11 +286,11 @@ fn able(
         Some(own_key) => chain.borrowed(world, plan, own_key),
         None => chain.targets(world),
     };
-    let lack = targets.iter().find_map(|target| target.can.lacks(&needs));
+    let lack = targets.iter().find_map(|target| capability::lack(&target.facts, &needs));
     if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
         // Only its length is in the way, and that can be changed.
-        targets.retain(|target| matches!(target.can.lacks(&needs), Some(Lack::Context(..))));
-        targets.sort_by_key(|target| std::cmp::Reverse(target.can.context));
+        targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
+        targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
         return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
     }
     targets.retain(can);

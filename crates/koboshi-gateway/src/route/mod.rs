@@ -8,6 +8,8 @@ pub(crate) mod auth;
 pub(crate) mod capability;
 pub(crate) mod causes;
 pub(crate) mod credential;
+#[cfg(test)]
+mod model_facts;
 pub(crate) mod plan;
 pub(crate) mod provider;
 pub(crate) mod repeated;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use koboshi::classify::Classifier;
 use koboshi::guard::{DigestCache, Guard};
+use koboshi::models::{Models, fits};
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind, RouteConfig};
 
 use crate::http::upstream::OriginError;
 use crate::route::auth::Keys;
-use crate::route::capability::fits;
 pub(crate) use crate::route::provider::{KeyUse, Provider};
 use crate::route::token::account::Account;
 use crate::route::well_known;
@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) keys: Keys,
     pub(crate) classifier: Arc<Classifier>,
+    /// What is known of models besides what the config says.
+    pub(crate) models: Models,
     pub(crate) answers: crate::route::answers::Answers,
     /// None if its policy makes no sense, which the config has refused.
     pub(crate) guard: Option<Guard>,
@@ -90,6 +92,7 @@ impl Plan {
     pub(crate) fn compile(
         mut config: Config,
         classifier: Arc<Classifier>,
+        models: Models,
         answers: crate::route::answers::Answers,
         lookup: &dyn Fn(&str) -> Option<String>,
         demo: bool,
@@ -120,8 +123,19 @@ impl Plan {
         }))
         .ok();
         let digests = DigestCache::new(MOST_DIGESTS);
-        let plan =
-            Self { keys, classifier, answers, guard, digests, stands_in, demo, providers, routes, config };
+        let plan = Self {
+            keys,
+            classifier,
+            models,
+            answers,
+            guard,
+            digests,
+            stands_in,
+            demo,
+            providers,
+            routes,
+            config,
+        };
         plan.check_links()?;
         Ok(plan)
     }
@@ -236,7 +250,7 @@ impl Plan {
         if self.demo {
             return self.made_up();
         }
-        let owner = well_known::owners_of(model).find_map(|name| self.providers.get(name));
+        let owner = well_known::owners_of(&self.models, model).find_map(|name| self.providers.get(name));
         let mut real = self.providers.values().filter(|provider| provider.kind != ProviderKind::Sim);
         let mut only = || real.next().filter(|_| real.next().is_none());
         let provider = match owner {

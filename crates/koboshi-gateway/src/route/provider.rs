@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use koboshi::models::Facts;
 use koboshi_config::gateway::{ProviderConfig, ProviderDialect, ProviderKind, Timeouts};
 use koboshi_wire::Dialect;
 
@@ -119,11 +120,10 @@ impl Provider {
 
     /// What it is spoken to for this model where it does not speak the client's dialect. OpenAI's later models are whole only in Responses.
     /// Azure is left alone: there a model has any name, and the older versions of its interface have no Responses.
-    pub(crate) fn speaks_best(&self, model: &str) -> Option<Dialect> {
+    pub(crate) fn speaks_best(&self, facts: &Facts) -> Option<Dialect> {
         let has_both = [Dialect::Chat, Dialect::Responses].iter().all(|one| self.dialects.contains(one));
-        let is_better = has_both
-            && self.origin.as_ref().is_some_and(is_openais)
-            && koboshi_wire::chat::body::is_better_by_responses(model);
+        let is_better =
+            has_both && self.origin.as_ref().is_some_and(is_openais) && facts.responses_api == Some(true);
         if is_better { Some(Dialect::Responses) } else { self.dialects.first().copied() }
     }
 
@@ -244,6 +244,7 @@ fn with_keys(name: &str, config: &ProviderConfig) -> Result<Vec<KeyUse>, PlanErr
 mod tests {
     use super::*;
     use crate::http::upstream::interface::Interface;
+    use koboshi::models::Models;
     use koboshi_config::secret::Secret;
 
     fn of(name: &str, kind: ProviderKind, change: impl FnOnce(&mut ProviderConfig)) -> Provider {
@@ -295,7 +296,8 @@ mod tests {
     fn a_client_is_spoken_for_in_its_own_dialect_where_that_can_be() {
         use Dialect::{Chat, Gemini, Messages, Responses};
         let spoken = |provider: &Provider, model: &str| {
-            Dialect::ALL.map(|client| provider.speaks(client, provider.speaks_best(model)))
+            let facts = Models::builtin().unwrap().facts("", model);
+            Dialect::ALL.map(|client| provider.speaks(client, provider.speaks_best(&facts)))
         };
         let both = of("o", ProviderKind::Openai, |_| {});
         assert_eq!(spoken(&both, "gpt-4o"), [Chat, Responses, Chat, Chat]);

@@ -12,6 +12,7 @@ use koboshi::breaker::Breaker;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
 use koboshi::key::{Rung, ScopeKey};
+use koboshi::models::Facts;
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::upstream::interface::{Interface, Paths};
 use crate::observe::meters::TargetMeters;
-use crate::route::capability::{Capability, told_of};
+use crate::route::capability::facts_of;
 use crate::route::causes::Causes;
 use crate::route::credential::Credential;
 use crate::route::plan::{KeyUse, Plan, Provider};
@@ -52,7 +53,8 @@ pub(crate) struct Target {
     last_used: AtomicU64,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
-    pub(crate) can: Capability,
+    /// What is known of its model.
+    pub(crate) facts: Facts,
     pub(crate) timers: Timers,
     pub(crate) scopes: Scopes,
     pub(crate) meters: TargetMeters,
@@ -201,9 +203,9 @@ impl Target {
         now: Moment,
     ) -> Self {
         let (shown_model, name) = Self::names(provider, model);
-        let can = Capability::of(&provider.name, provider.kind, model, &plan.config.models);
-        let of_model = told_of(&provider.name, model, &plan.config.models).map(|told| &told.timeouts);
-        let timers = Timers::of(&provider.name, provider.kind, &can, &provider.timeouts, of_model);
+        let facts = facts_of(&provider.name, provider.kind, model, &plan.models, &plan.config);
+        let of_model = plan.config.model(&provider.name, model).map(|(_, said)| &said.timeouts);
+        let timers = Timers::of(&provider.name, provider.kind, &facts, &provider.timeouts, of_model);
         Self {
             meters: kept.meters,
             shown_model,
@@ -212,13 +214,13 @@ impl Target {
             model: model.into(),
             credential,
             paths: provider.paths(model),
-            best: provider.speaks_best(model),
+            best: provider.speaks_best(&facts),
             is_borrowed: false,
             is_fixed: plan.names(&provider.name, model),
             last_used: AtomicU64::new(now.nanos()),
             breaker: kept.breaker,
             gate: kept.gate,
-            can,
+            facts,
             timers,
             scopes,
             // Its interface refuses fields that it does not know, and reports usage anyway.
@@ -260,9 +262,7 @@ impl Target {
             mistral: self.provider.is_mistral(),
             vertex: self.provider.kind == ProviderKind::Vertex,
             prefill: self.prefills(),
-            thinks: self.can.reasoning,
-            output: self.can.output,
-            context: self.can.context,
+            facts: self.facts,
         }
     }
 
@@ -315,7 +315,7 @@ impl Target {
 
     /// Whether it goes on with a text that it is given.
     pub(crate) fn prefills(&self) -> bool {
-        self.can.prefill && !self.refuses_prefill.load(Ordering::Relaxed)
+        self.facts.prefill == Some(true) && !self.refuses_prefill.load(Ordering::Relaxed)
     }
 
     /// It was given the beginning of an answer and refused.

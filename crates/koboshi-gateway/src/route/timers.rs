@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use koboshi::models::Facts;
 use koboshi_config::gateway::{ProviderKind, Timeouts};
-
-use crate::route::capability::Capability;
 
 /// The limits of one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +25,11 @@ impl Timers {
     pub(crate) fn of(
         provider: &str,
         kind: ProviderKind,
-        can: &Capability,
+        facts: &Facts,
         of_provider: &Timeouts,
         of_model: Option<&Timeouts>,
     ) -> Self {
-        let usual = usual(provider, kind, can);
+        let usual = usual(provider, kind, facts.reasoning == Some(true));
         let told =
             |pick: fn(&Timeouts) -> Option<Duration>| of_model.and_then(pick).or_else(|| pick(of_provider));
         Self {
@@ -43,7 +42,7 @@ impl Timers {
     }
 }
 
-fn usual(provider: &str, kind: ProviderKind, can: &Capability) -> Timers {
+fn usual(provider: &str, kind: ProviderKind, reasons: bool) -> Timers {
     let seconds = Duration::from_secs;
     let connect = match kind {
         ProviderKind::Ollama => 5,
@@ -51,12 +50,12 @@ fn usual(provider: &str, kind: ProviderKind, can: &Capability) -> Timers {
         _ => 10,
     };
     let (first, idle, whole) = match kind {
-        ProviderKind::Ollama => (600, if can.reasoning { 120 } else { 30 }, 600),
-        _ if can.reasoning => (300, 120, 600),
+        ProviderKind::Ollama => (600, if reasons { 120 } else { 30 }, 600),
+        _ if reasons => (300, 120, 600),
         ProviderKind::Deepseek => (60, 30, 120),
         _ => (30, 30, 120),
     };
-    let total = if kind == ProviderKind::Deepseek && !can.reasoning { 120 } else { 600 };
+    let total = if kind == ProviderKind::Deepseek && !reasons { 120 } else { 600 };
     Timers {
         connect: seconds(connect),
         first: seconds(first),
@@ -69,11 +68,11 @@ fn usual(provider: &str, kind: ProviderKind, can: &Capability) -> Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use koboshi_config::gateway::Named;
+    use koboshi::models::Models;
 
     fn of(provider: &str, kind: ProviderKind, model: &str) -> Timers {
-        let can = Capability::of(provider, kind, model, &Named::new());
-        Timers::of(provider, kind, &can, &Timeouts::default(), None)
+        let facts = Models::builtin().unwrap().facts(provider, model);
+        Timers::of(provider, kind, &facts, &Timeouts::default(), None)
     }
 
     #[test]
@@ -94,14 +93,13 @@ mod tests {
 
     #[test]
     fn the_model_beats_the_provider_beats_the_usual() {
-        let can = Capability::of("x", ProviderKind::Openai, "y", &Named::new());
         let provider = Timeouts {
             first: Some(Duration::from_secs(1)),
             idle: Some(Duration::from_secs(2)),
             ..Timeouts::default()
         };
         let model = Timeouts { first: Some(Duration::from_secs(9)), ..Timeouts::default() };
-        let timers = Timers::of("x", ProviderKind::Openai, &can, &provider, Some(&model));
+        let timers = Timers::of("x", ProviderKind::Openai, &Facts::default(), &provider, Some(&model));
         assert_eq!([timers.first, timers.idle, timers.connect].map(|it| it.as_secs()), [9, 2, 10]);
     }
 }

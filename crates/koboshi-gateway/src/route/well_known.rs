@@ -1,9 +1,10 @@
-//! Providers that everybody knows: where they are, which variable holds their key, what their models are called.
+//! Providers that everybody knows: where they are, and which variable holds their key. What their models are called is said by the models file.
 //!
 //! Without a config file this table and the environment are the config.
 
 use std::net::SocketAddr;
 
+use koboshi::models::Models;
 use koboshi_config::gateway::{Named, ProviderConfig, ProviderKind};
 use koboshi_config::secret::Secret;
 
@@ -21,33 +22,23 @@ pub(crate) struct WellKnown {
     keys: &'static [&'static str],
     /// Variables that may hold another address.
     addresses: &'static [&'static str],
-    /// How its models' names begin.
-    models: &'static [&'static str],
 }
 
-const fn openai(
-    name: &'static str,
-    base_url: &'static str,
-    keys: &'static [&'static str],
-    models: &'static [&'static str],
-) -> WellKnown {
+const fn openai(name: &'static str, base_url: &'static str, keys: &'static [&'static str]) -> WellKnown {
     let kind = ProviderKind::Openai;
-    WellKnown { name, kind, base_url, chat_url: None, keys, addresses: &[], models }
+    WellKnown { name, kind, base_url, chat_url: None, keys, addresses: &[] }
 }
-
-const GPT: &[&str] = &["gpt-", "chatgpt-", "o1", "o3", "o4", "text-embedding-", "codex-"];
-const GEMINI: &[&str] = &["gemini-", "gemma-"];
 
 pub(crate) const WELL_KNOWN: &[WellKnown] = &[
     WellKnown {
         addresses: &["OPENAI_BASE_URL"],
-        ..openai("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"], GPT)
+        ..openai("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"])
     },
     WellKnown {
         kind: ProviderKind::Anthropic,
         chat_url: Some("https://api.anthropic.com/v1"),
         addresses: &["ANTHROPIC_BASE_URL"],
-        ..openai("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"], &["claude-"])
+        ..openai("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"])
     },
     WellKnown {
         kind: ProviderKind::Gemini,
@@ -57,33 +48,27 @@ pub(crate) const WELL_KNOWN: &[WellKnown] = &[
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta",
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            GEMINI,
         )
     },
     WellKnown {
         kind: ProviderKind::Azure,
         addresses: &["AZURE_OPENAI_ENDPOINT"],
-        ..openai("azure", "", &["AZURE_OPENAI_API_KEY"], GPT)
+        ..openai("azure", "", &["AZURE_OPENAI_API_KEY"])
     },
-    WellKnown { kind: ProviderKind::Vertex, ..openai("vertex", "", &[], GEMINI) },
+    WellKnown { kind: ProviderKind::Vertex, ..openai("vertex", "", &[]) },
     WellKnown {
         kind: ProviderKind::Deepseek,
-        ..openai("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &["deepseek-"])
+        ..openai("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"])
     },
-    openai("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &[]),
-    openai(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        &["MISTRAL_API_KEY"],
-        &["mistral-", "codestral-", "ministral-"],
-    ),
-    openai("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], &[]),
-    openai("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &["grok-"]),
-    openai("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], &[]),
+    openai("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
+    openai("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"]),
+    openai("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
+    openai("xai", "https://api.x.ai/v1", &["XAI_API_KEY"]),
+    openai("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"]),
     WellKnown {
         kind: ProviderKind::Ollama,
         addresses: &["OLLAMA_HOST"],
-        ..openai("ollama", "http://127.0.0.1:11434/v1", &[], &[])
+        ..openai("ollama", "http://127.0.0.1:11434/v1", &[])
     },
 ];
 
@@ -95,10 +80,15 @@ pub(crate) fn address(name: &str, kind: ProviderKind) -> Option<&'static str> {
     address.filter(|address| speaks_so && !address.is_empty())
 }
 
+/// The kind of a provider that needs no description.
+#[must_use]
+pub fn kind_of(name: &str) -> Option<ProviderKind> {
+    WELL_KNOWN.iter().find(|known| known.name == name).map(|known| known.kind)
+}
+
 /// The providers whose models are called like this, the maker first.
-pub(crate) fn owners_of(model: &str) -> impl Iterator<Item = &'static str> {
-    let owner = move |known: &&WellKnown| known.models.iter().any(|prefix| model.starts_with(prefix));
-    WELL_KNOWN.iter().filter(owner).map(|known| known.name)
+pub fn owners_of(models: &Models, model: &str) -> impl Iterator<Item = &'static str> {
+    WELL_KNOWN.iter().map(|known| known.name).filter(move |name| models.belongs_to(name, model))
 }
 
 /// The providers that the environment has a key or an address for. An address that is our own is none: the variables that lead programs
@@ -259,7 +249,8 @@ mod tests {
 
     #[test]
     fn models_have_owners() {
-        let owners = |model| owners_of(model).collect::<Vec<_>>();
+        let models = Models::builtin().unwrap();
+        let owners = |model| owners_of(&models, model).collect::<Vec<_>>();
         assert_eq!(owners("gpt-4o"), ["openai", "azure"]);
         assert_eq!(owners("claude-sonnet-4"), ["anthropic"]);
         assert_eq!(owners("gemini-3"), ["gemini", "vertex"]);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, RuleError, RuleSource, Rules};
+use koboshi::models::{ModelSource, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::LogFormat;
 use koboshi_report::phrase::{PhraseError, Phrases};
@@ -84,6 +85,9 @@ pub enum StartError {
     /// A rule file cannot be used.
     #[error("{0}")]
     Rules(String),
+    /// The models file cannot be used.
+    #[error("models_file: {0}")]
+    Models(String),
     /// The file of static answers cannot be used.
     #[error("degrade.answers_file: {0}")]
     Answers(String),
@@ -356,11 +360,25 @@ fn plan(
     }
     let sources: Vec<RuleSource<'_>> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
     let classifier = Arc::new(Classifier::new(Rules::with_user(&sources)?, zones.clone()));
+    let models = models(&config).map_err(StartError::Models)?;
     let answers = match &config.degrade.answers {
         Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
         None => Answers::default(),
     };
-    Ok(Plan::compile(config, classifier, answers, lookup, demo, before)?)
+    Ok(Plan::compile(config, classifier, models, answers, lookup, demo, before)?)
+}
+
+/// What is known of models, with the file that a config names.
+///
+/// # Errors
+/// Why that file cannot be used.
+pub fn models(config: &Config) -> Result<Models, String> {
+    let Some(path) = &config.models_file else {
+        return Models::builtin().map_err(|error| error.to_string());
+    };
+    let (name, text) = (path.display().to_string(), read(path)?);
+    let source = ModelSource { name: &name, text: &text };
+    Models::with_user(&[source]).map_err(|error| error.to_string())
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, String> {

@@ -59,6 +59,10 @@ fn of_plan(error: PlanError) -> Refusal {
 }
 
 fn of_start(error: &StartError) -> Refusal {
-    let key = if matches!(error, StartError::Rules(_)) { "rules" } else { "" };
+    let key = match error {
+        StartError::Rules(_) => "rules",
+        StartError::Models(_) => "models_file",
+        _ => "",
+    };
     Refusal { key, entry: String::new(), why: error.to_string() }
 }

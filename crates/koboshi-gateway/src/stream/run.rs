@@ -211,8 +211,8 @@ impl ChangeRequest for Run<'_> {
         let now = self.trimmed.get().unwrap_or(all);
         let output = self.request.max_output().unwrap_or(1024);
         let window = target
-            .can
-            .context
+            .facts
+            .context_window
             .map(|window| (window / LEFT_OF_A_WINDOW.1 * LEFT_OF_A_WINDOW.0).saturating_sub(output));
         let less = now / LEFT_BY_A_TRIM.1 * LEFT_BY_A_TRIM.0;
         let goal = window.map_or(less, |window| if now > window { window } else { less });

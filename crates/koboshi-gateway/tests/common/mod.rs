@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use koboshi::models::Facts;
 use koboshi_config::Config;
-use koboshi_config::gateway::{LogFormat, ModelConfig, ProviderConfig, ProviderKind, RouteConfig, Timeouts};
+use koboshi_config::gateway::{LogFormat, ProviderConfig, ProviderKind, RouteConfig, Timeouts};
 use koboshi_config::secret::Secret;
 use koboshi_gateway::{Gateway, Setup, StartError};
 use koboshi_store::{Entry, MemoryStore, Query, Store};
@@ -233,8 +234,8 @@ pub fn timeouts(config: &mut Config, provider: &str, change: impl FnOnce(&mut Ti
 }
 
 /// What a model can do.
-pub fn model(config: &mut Config, name: &str, can: ModelConfig) {
-    config.models.insert(name.to_owned(), can);
+pub fn model(config: &mut Config, name: &str, said: impl FnOnce(&mut Facts)) {
+    said(&mut config.models.entry(name.to_owned()).or_default().facts);
 }
 
 /// The answer is an error with this status and code, in the dialect's envelope, that no SDK multiplies.

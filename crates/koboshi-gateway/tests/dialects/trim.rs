@@ -1,6 +1,5 @@
 //! A conversation that is too long is made shorter where the config allows it, in every dialect.
 
-use koboshi_config::gateway::ModelConfig;
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
@@ -89,11 +88,10 @@ fn a_message_with_a_pinned_text_stays() {
 
 #[test]
 fn what_is_known_to_be_too_long_is_made_shorter_before_anybody_is_asked() {
-    let small = ModelConfig { context: Some(8_000), ..ModelConfig::default() };
     for (trims, status, calls) in [(1, 200, 1), (0, 400, 0)] {
         let stage = Stage::with(&["one/ok"], |config| {
             config.remedy.most_trims = trims;
-            model(config, "one/ok", small.clone());
+            model(config, "one/ok", |facts| facts.context_window = Some(8_000));
         });
         let answer = ask(&stage, &long(Dialect::Messages, false));
         assert_eq!((answer.status, stage.calls().0), (status, calls), "{answer:?}");

@@ -1,6 +1,6 @@
 //! What is not to be retried: requests that are too large, refused by a policy, or for somebody who is not there.
 
-use koboshi_config::gateway::ModelConfig;
+use koboshi_config::Config;
 use serde_json::json;
 
 use crate::common::*;
@@ -25,21 +25,22 @@ fn a_context_that_is_too_large_goes_to_a_larger_target() {
 
 #[test]
 fn what_surely_does_not_fit_is_not_asked() {
-    let small = ModelConfig { context: Some(100), ..ModelConfig::default() };
-    let stage = Stage::with(&["one/ok", "two/ok"], |config| model(config, "one/ok", small.clone()));
+    let small = |config: &mut Config| model(config, "one/ok", |facts| facts.context_window = Some(100));
+    let stage = Stage::with(&["one/ok", "two/ok"], small);
     let mut body = chat(false);
     body["messages"][0]["content"] = "many words ".repeat(500).into();
     assert_whole(&stage.ask(&body), &body);
     assert_eq!(stage.calls(), (0, 1));
-    let stage = Stage::with(&["one/ok"], |config| model(config, "one/ok", small));
+    let stage = Stage::with(&["one/ok"], small);
     assert_error(&stage.ask(&body), 400, "context_too_large");
     assert_eq!(stage.calls(), (0, 0));
 }
 
 #[test]
 fn a_target_without_tools_is_not_asked_for_a_call() {
-    let none = ModelConfig { tools: Some(false), ..ModelConfig::default() };
-    let stage = Stage::with(&["one/ok", "two/ok"], |config| model(config, "one/ok", none));
+    let stage = Stage::with(&["one/ok", "two/ok"], |config| {
+        model(config, "one/ok", |facts| facts.tools = Some(false));
+    });
     let body = with_tools(true, "look it up");
     assert_calls(&stage.ask(&body), &body);
     assert_eq!(stage.calls(), (0, 1));

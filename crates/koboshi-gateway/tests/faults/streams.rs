@@ -1,7 +1,7 @@
 //! Falls in the middle of a stream, after the client has seen content: the same text goes on, or the stream ends with one error.
 
 use bytes::Bytes;
-use koboshi_config::gateway::{Commit, ModelConfig};
+use koboshi_config::gateway::Commit;
 use koboshi_sim::{Beat, Beats, End, Head, Play};
 use koboshi_testkit::until;
 use serde_json::json;
@@ -16,7 +16,7 @@ fn short_idle(config: &mut koboshi_config::Config) {
 }
 
 fn prefills(config: &mut koboshi_config::Config, provider: &str) {
-    model(config, &format!("{provider}/*"), ModelConfig { prefill: Some(true), ..ModelConfig::default() });
+    model(config, &format!("{provider}/*"), |facts| facts.prefill = Some(true));
 }
 
 /// A provider that streams these frames in one piece, and then ends like this.

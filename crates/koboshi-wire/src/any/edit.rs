@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use koboshi::models::Facts;
 
 use super::fit::fit;
 use super::kept::Kept;
@@ -109,12 +110,8 @@ pub struct To {
     pub vertex: bool,
     /// It goes on with an answer that is begun.
     pub prefill: bool,
-    /// Its model thinks.
-    pub thinks: bool,
-    /// The most tokens that its model writes, where that is known.
-    pub output: Option<u64>,
-    /// The most that its model takes, conversation and answer together, where that is known.
-    pub context: Option<u64>,
+    /// What is known of its model.
+    pub facts: Facts,
 }
 
 /// A body for a target.
@@ -176,13 +173,12 @@ impl Request<'_> {
         }
         let mut left = std::mem::take(&mut form.left);
         let flavor =
-            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, edits.model) };
-        let flavor = flavor.thinking(to.thinks, edits.model);
+            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, to.facts) };
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
-            Dialect::Messages => messages::body::write_within(&form, to.output, self.room(to)),
+            Dialect::Messages => messages::body::write_within(&form, to.facts, self.room(to)),
             Dialect::Responses => responses::body::write_as(&form, flavor, store),
-            Dialect::Gemini => gemini::body::write(&form),
+            Dialect::Gemini => gemini::body::write(&form, to.facts),
         };
         left.extend(written.left);
         let body = match kept {
@@ -194,7 +190,7 @@ impl Request<'_> {
 
     /// How long an answer can be beside this conversation, by estimate.
     fn room(&self, to: To) -> Option<u64> {
-        let window = to.context?;
+        let window = to.facts.context_window?;
         Some((window / 10 * 9).saturating_sub(self.needs().input_tokens))
     }
 
@@ -240,6 +236,8 @@ impl Request<'_> {
     }
 
     fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
+        // In chat, models that call one tool at a time refuse to be told so.
+        let tells_parallel = to.dialect != Dialect::Chat || to.facts.parallel_tool_calls != Some(false);
         macro_rules! changed {
             ($rewrite:ident, $prefill:ident, $redo:expr) => {{
                 $rewrite.model(edits.model);
@@ -256,7 +254,11 @@ impl Request<'_> {
                     }
                     Turn::Redo(Redone { broken, tool }) => {
                         $redo(&mut $rewrite, "", broken);
-                        $rewrite.force_tool(tool).parallel_off().stream(false);
+                        $rewrite.force_tool(tool);
+                        if tells_parallel {
+                            $rewrite.parallel_off();
+                        }
+                        $rewrite.stream(false);
                     }
                     Turn::Refuse(Refused { text, calls }) => $redo(&mut $rewrite, text, calls),
                 }

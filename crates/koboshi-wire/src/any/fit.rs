@@ -10,14 +10,14 @@ use crate::form::{Form, Left, Thinking};
 
 /// Fits what a client of this dialect asks.
 pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: To) {
-    if !to.thinks {
+    if to.facts.reasoning != Some(true) {
         // A model that does not think refuses to be told how.
         let asked = std::mem::take(&mut form.thinking);
         if !matches!(asked, Thinking::Unsaid | Thinking::Off | Thinking::Budget(0)) {
             form.left.push(Left::dropped("drop_thinking", "thinking"));
         }
     }
-    if let (Some(wished), Some(most)) = (form.max_output, to.output)
+    if let (Some(wished), Some(most)) = (form.max_output, to.facts.max_output_tokens)
         && wished > most
     {
         form.max_output = Some(most);

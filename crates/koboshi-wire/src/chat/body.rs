@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
+use koboshi::models::{Efforts, Facts, Sampling};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::history::{Message, messages};
-use super::sampling::{Drawn, thinks_or_calls};
+use super::sampling::Drawn;
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
 use crate::inputs::{self, Input};
 use crate::json;
@@ -26,53 +27,50 @@ pub struct Flavor {
     pub recalls: bool,
     /// Mistral's own: it refuses fields that it does not know, and ids of calls that are not like its own.
     pub mistral: bool,
+    /// What is known of the model.
+    pub facts: Facts,
 }
 
 impl Flavor {
-    /// What is known from the name of a model. Of others than OpenAI's it is not known that they think.
+    /// What is known of a model. Of others than OpenAI's it is not known that they take an effort.
     #[must_use]
-    pub fn of(openai: bool, model: &str) -> Self {
-        let bare = bare(model);
-        let thinks = ["o1", "o3", "o4", "gpt-5", "codex-"].iter().any(|start| bare.starts_with(start));
-        let reasoning = openai && thinks && !bare.starts_with("gpt-5-chat");
-        Self { openai, reasoning, ..Self::default() }
-    }
-
-    /// The same where it is known whether the model thinks.
-    #[must_use]
-    pub fn thinking(self, thinks: bool, model: &str) -> Self {
-        let name = bare(model).to_ascii_lowercase();
-        let demands = ["deepseek", "kimi"].iter().any(|start| name.starts_with(start));
+    pub fn of(openai: bool, facts: Facts) -> Self {
+        let reasons = facts.reasoning == Some(true);
         Self {
-            reasoning: self.reasoning || self.openai && thinks,
-            recalls: !self.openai && thinks && demands,
-            ..self
+            openai,
+            reasoning: openai && reasons,
+            recalls: !openai && reasons && facts.reasoning_content == Some(true),
+            mistral: false,
+            facts,
         }
     }
-}
 
-/// Whether OpenAI serves this model better by Responses: in chat it calls no tools while it thinks, or is not there at all.
-#[must_use]
-pub fn is_better_by_responses(model: &str) -> bool {
-    let name = bare(model);
-    let is_pro = name.starts_with(['o', 'g']) && name.split('-').any(|word| word == "pro");
-    thinks_or_calls(model) || name.contains("codex") || is_pro
-}
+    /// The efforts that the model knows. Of others than OpenAI's only the usual ones are known.
+    pub(crate) fn efforts(self) -> Efforts {
+        self.facts.efforts.filter(|_| self.openai).unwrap_or(Efforts::USUAL)
+    }
 
-/// The name without the vendor that relays put before it.
-pub(super) fn bare(model: &str) -> &str {
-    model.rsplit('/').next().unwrap_or(model)
+    /// Whether temperature and its like are refused: by OpenAI's models that think, and by others of which that is known.
+    pub(crate) fn refuses_sampling(self) -> bool {
+        self.openai && (self.reasoning || self.facts.sampling == Some(Sampling::None))
+    }
+
+    /// Whether the model calls no tools in chat while it thinks.
+    pub(super) fn thinks_or_calls(self) -> bool {
+        self.openai && self.facts.reasoning_with_tools == Some(false)
+    }
 }
 
 /// Writes a form.
 ///
 /// ```
+/// use koboshi::models::Facts;
 /// use koboshi_wire::chat::body::{Flavor, write};
 /// use koboshi_wire::form::{Form, Part, Role, Turn};
 ///
 /// let turn = Turn { role: Role::User, parts: vec![Part::Text("Hi".into())] };
 /// let form = Form { model: "gpt-4o".into(), turns: vec![turn], max_output: Some(9), ..Form::default() };
-/// let written = write(&form, Flavor::of(true, "gpt-4o"));
+/// let written = write(&form, Flavor::of(true, Facts::default()));
 /// assert_eq!(written.body, r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Hi"}],"max_tokens":9}"#);
 /// ```
 #[must_use]
@@ -240,15 +238,9 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<C
 }
 
 /// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
-pub(super) fn calls_one_by_one(model: &str) -> bool {
-    ["o1", "o3", "o4"].iter().any(|start| {
-        bare(model).strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    })
-}
-
 fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
     let said = form.parallel.filter(|_| has_tools)?;
-    if flavor.openai && calls_one_by_one(&form.model) {
+    if flavor.openai && flavor.facts.parallel_tool_calls == Some(false) {
         notes.add(Left::dropped("drop_parallel", "parallel"));
         return None;
     }

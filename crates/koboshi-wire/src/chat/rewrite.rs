@@ -9,7 +9,6 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::body::calls_one_by_one;
 use super::request::{ChatRequest, Message};
 use super::write::WholeCall;
 use crate::raw::is_object;
@@ -111,10 +110,9 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Allows one tool call at a time; models that do so anyway are not told.
+    /// Allows one tool call at a time.
     pub fn parallel_off(&mut self) -> &mut Self {
-        let does_so = calls_one_by_one(self.model.as_deref().unwrap_or_default());
-        if self.request.raw("tools").is_some() && !does_so {
+        if self.request.raw("tools").is_some() {
             self.field("parallel_tool_calls", "false".to_owned())
         } else {
             self

@@ -1,13 +1,14 @@
 //! How an answer is drawn and how hard it is thought over, in the words and limits of the chat dialect.
 //!
 //! OpenAI's reasoning models refuse sampling parameters, so these are dropped by name. Budgets of thinking become the nearest effort. Which
-//! words of effort a model knows is told by its name: `none` and `xhigh` came late.
+//! words of effort a model knows is one of its facts: `none` and `xhigh` came late.
 
 use std::borrow::Cow;
 
+use koboshi::models;
 use serde::Serialize;
 
-use super::body::{Flavor, Notes, bare};
+use super::body::{Flavor, Notes};
 use crate::form::{Effort, Form, Left, Thinking};
 
 /// Budgets below these are little and usual thinking; above, it is much.
@@ -59,7 +60,7 @@ impl<'f> Drawn<'f> {
         if flavor.openai && drawn.stop.len() > MOST_STOPS {
             notes.add(Left::needed("needs_stops", "stop"));
         }
-        if flavor.openai && flavor.reasoning {
+        if flavor.refuses_sampling() {
             drawn.without_what_thinkers_refuse(notes);
         }
         drawn
@@ -100,7 +101,7 @@ fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes:
 }
 
 fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
-    if flavor.openai && !form.tools.is_empty() && thinks_or_calls(&form.model) {
+    if flavor.thinks_or_calls() && !form.tools.is_empty() {
         // Where nothing is said they think, and refuse the tools for it.
         if !matches!(form.thinking, Thinking::Off | Thinking::Budget(0)) {
             notes.add(Left::dropped("drop_effort_beside_tools", "thinking"));
@@ -111,7 +112,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         Thinking::Unsaid | Thinking::Adaptive => return None,
         // Nothing is lost where nobody thinks.
         Thinking::Off | Thinking::Budget(0) => {
-            return flavor.reasoning.then(|| noted(Age::of(&form.model, flavor).least(), notes));
+            return flavor.reasoning.then(|| noted(least(flavor), notes));
         }
         Thinking::Effort(effort) => effort,
         Thinking::Budget(tokens) if tokens < LITTLE => Effort::Low,
@@ -122,13 +123,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         notes.add(Left::dropped("drop_thinking", "thinking"));
         return None;
     }
-    Some(noted(Age::of(&form.model, flavor).word(wanted), notes))
-}
-
-/// Whether a model of OpenAI's calls no tools in chat while it thinks: all from gpt-5.4 on.
-pub(super) fn thinks_or_calls(model: &str) -> bool {
-    let minor = bare(model).strip_prefix("gpt-5.").map(|rest| rest.split(|c: char| !c.is_ascii_digit()));
-    minor.and_then(|mut words| words.next()?.parse::<u32>().ok()).is_some_and(|minor| minor >= 4)
+    Some(noted(nearest(flavor, wanted), notes))
 }
 
 /// A word, and the note where it is only the nearest one.
@@ -139,67 +134,15 @@ fn noted((word, is_exact): (&'static str, bool), notes: &mut Notes) -> &'static 
     word
 }
 
-/// Which words of effort a model knows besides `low`, `medium` and `high`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Age {
-    /// None: the first ones, and whatever is not OpenAI's.
-    Plain,
-    /// `minimal`: gpt-5.
-    Minimal,
-    /// `none`: gpt-5.1.
-    Quiet,
-    /// `none` and `xhigh`: later ones.
-    Extra,
-    /// `xhigh`, and none but at least `low`: later ones for code.
-    Worker,
-    /// `xhigh`, and none below `medium`: later ones that take their time.
-    Pro,
-    /// `high` and nothing else: the first of these.
-    High,
+/// The word for an effort, and whether it says just that.
+pub(crate) fn nearest(flavor: Flavor, wanted: Effort) -> (&'static str, bool) {
+    let wanted = wanted.into();
+    let known = flavor.efforts().nearest(wanted);
+    (known.name(), known == wanted)
 }
 
-impl Age {
-    pub(crate) fn of(model: &str, flavor: Flavor) -> Self {
-        let Some(rest) = bare(model).strip_prefix("gpt-5").filter(|_| flavor.openai) else {
-            return Self::Plain;
-        };
-        let minor = rest.strip_prefix('.');
-        let has = |word: &str| rest.split('-').any(|part| part == word);
-        match minor {
-            None if has("pro") => Self::High,
-            Some(_) if has("pro") => Self::Pro,
-            None if has("codex") => Self::Plain,
-            Some(minor) if has("codex") && minor.starts_with("1-") && !has("max") => Self::Plain,
-            Some(_) if has("codex") => Self::Worker,
-            None => Self::Minimal,
-            Some(minor) if minor == "1" || minor.starts_with("1-") => Self::Quiet,
-            Some(_) => Self::Extra,
-        }
-    }
-
-    /// The word for an effort, and whether it says just that.
-    pub(crate) fn word(self, wanted: Effort) -> (&'static str, bool) {
-        match wanted {
-            Effort::High => ("high", true),
-            _ if self == Self::High => ("high", false),
-            Effort::Minimal | Effort::Low if self == Self::Pro => ("medium", false),
-            Effort::Minimal if self == Self::Minimal => ("minimal", true),
-            Effort::Minimal => ("low", false),
-            Effort::Low => ("low", true),
-            Effort::Medium => ("medium", true),
-            Effort::Max if matches!(self, Self::Extra | Self::Worker | Self::Pro) => ("xhigh", true),
-            Effort::Max => ("high", false),
-        }
-    }
-
-    /// As little thinking as the model knows, and whether that is none.
-    pub(crate) const fn least(self) -> (&'static str, bool) {
-        match self {
-            Self::Quiet | Self::Extra => ("none", true),
-            Self::Minimal => ("minimal", false),
-            Self::Plain | Self::Worker => ("low", false),
-            Self::Pro => ("medium", false),
-            Self::High => ("high", false),
-        }
-    }
+/// As little thinking as the model knows, and whether that is none.
+pub(crate) fn least(flavor: Flavor) -> (&'static str, bool) {
+    let known = flavor.efforts().least();
+    (known.name(), known == models::Effort::None)
 }

@@ -18,6 +18,7 @@ pub mod trim;
 
 use std::borrow::Cow;
 
+use koboshi::models;
 use serde_json::value::RawValue;
 
 pub(crate) use ask::{ASKS_FOR_JSON, BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED, names_json};
@@ -184,6 +185,18 @@ pub enum Effort {
     High,
     /// All that there is: `xhigh`, `max`.
     Max,
+}
+
+impl From<Effort> for models::Effort {
+    fn from(effort: Effort) -> Self {
+        match effort {
+            Effort::Minimal => Self::Minimal,
+            Effort::Low => Self::Low,
+            Effort::Medium => Self::Medium,
+            Effort::High => Self::High,
+            Effort::Max => Self::Xhigh,
+        }
+    }
 }
 
 /// Something that could not be carried over.

@@ -7,40 +7,43 @@
 //! - From Gemini 3 on the first call of an answer must be sealed. One that another vendor made gets the stand-in that Google documents for it.
 //! - There is no empty text.
 //!
-//! The model's name decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
+//! What is known of the model decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
 
-mod ages;
 mod contents;
 mod generation;
+mod model;
 
 use std::borrow::Cow;
 
+use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::out::Part;
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
 use crate::json;
-use ages::Age;
 use contents::Builder;
 use generation::Generation;
+use model::Model;
 
-/// The form as the body of `:generateContent` or `:streamGenerateContent`. Model and stream stand in the path.
+/// The form as the body of `:generateContent` or `:streamGenerateContent`, for a model of which this is known. Model and stream stand in the
+/// path.
 ///
 /// ```
+/// use koboshi::models::Facts;
 /// use koboshi_wire::form::{Form, Part, Turn};
 /// use koboshi_wire::gemini::body;
 ///
 /// let turn = Turn { parts: vec![Part::Text("Hi".into())], ..Turn::default() };
 /// let form = Form { turns: vec![turn], ..Form::default() };
-/// let written = body::write(&form);
+/// let written = body::write(&form, Facts::default());
 /// assert_eq!(&written.body[..], br#"{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}"#);
 /// assert!(written.left.is_empty());
 /// ```
 #[must_use]
-pub fn write(form: &Form<'_>) -> Written {
-    let age = Age::of(&form.model);
-    let mut builder = Builder::new(age);
+pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+    let model = Model(facts);
+    let mut builder = Builder::new(model);
     let contents = builder.contents(&form.turns);
     let mut left = builder.left;
     let tools = tools(&form.tools, &mut left);
@@ -53,10 +56,10 @@ pub fn write(form: &Form<'_>) -> Written {
     if form.user.is_some() {
         left.push(Left::dropped("drop_user", "user"));
     }
-    if !matches!(form.output, Output::Text) && !tools.is_empty() && !age.has_json_with_tools() {
+    if !matches!(form.output, Output::Text) && !tools.is_empty() && !model.has_json_with_tools() {
         left.push(Left::needed("needs_json_with_tools", "output"));
     }
-    let generation = Generation::of(form, age, &mut left);
+    let generation = Generation::of(form, model, &mut left);
     let body = json::bytes(&Body {
         contents,
         system_instruction: (!system.is_empty()).then_some(System { parts: system }),

@@ -5,13 +5,14 @@
 
 use std::borrow::Cow;
 
+use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::block::{Block, Message, Role};
-use super::claude::Claude;
 use super::fit;
 use super::ids;
+use super::model::Model;
 use super::thinking::{Thinking, Thought};
 use super::turns;
 use crate::form::{self, ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
@@ -25,17 +26,17 @@ const MOST_UNSAID: u64 = 32_000;
 /// The vendor takes ids of users up to so many letters.
 const LONGEST_USER: usize = 256;
 
-/// The form as a request.
+/// The form as a request, for a model of which this is known.
 #[must_use]
-pub fn write(form: &Form<'_>) -> Written {
-    write_within(form, None, None)
+pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+    write_within(form, facts, None)
 }
 
-/// The same for a model that writes so many tokens at most, where that is known, and has room for so many beside this conversation.
+/// The same for a model that has room for so many tokens beside this conversation, where that is known.
 #[must_use]
-pub fn write_within(form: &Form<'_>, output: Option<u64>, room: Option<u64>) -> Written {
+pub fn write_within(form: &Form<'_>, facts: Facts, room: Option<u64>) -> Written {
     let mut left = Vec::new();
-    let body = Body::of(form, output, room, &mut left);
+    let body = Body::of(form, facts, room, &mut left);
     Written { body: json::bytes(&body), left }
 }
 
@@ -113,8 +114,8 @@ struct ToolChoice<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(form: &'a Form<'_>, output_limit: Option<u64>, room: Option<u64>, left: &mut Vec<Left>) -> Self {
-        let model = Claude::of(&form.model);
+    fn of(form: &'a Form<'_>, facts: Facts, room: Option<u64>, left: &mut Vec<Left>) -> Self {
+        let (model, output_limit) = (Model(facts), facts.max_output_tokens);
         let mut messages = turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
         for said in form.system.iter().filter(|said| !said.trim().is_empty()) {
@@ -162,7 +163,7 @@ impl<'a> Body<'a> {
     }
 
     /// How the answer is drawn, as far as the model takes it.
-    fn sample(&mut self, sampling: &'a Sampling<'_>, model: Claude, left: &mut Vec<Left>) {
+    fn sample(&mut self, sampling: &'a Sampling<'_>, model: Model, left: &mut Vec<Left>) {
         let thinks = matches!(self.thinking, Some(Thinking::Enabled { .. } | Thinking::Adaptive));
         let mut keep = |is_set: bool, rule: &'static str, at: &'static str, fits: bool| {
             if is_set && !fits {
@@ -208,7 +209,7 @@ impl<'a> Body<'a> {
 /// The form of the answer: as a schema that the model is held to, or in words.
 fn output<'a>(
     form: &'a Form<'_>,
-    model: Claude,
+    model: Model,
     left: &mut Vec<Left>,
 ) -> (Option<Format<'a>>, Option<String>) {
     match &form.output {
@@ -232,7 +233,7 @@ fn output<'a>(
     }
 }
 
-fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Claude, left: &mut Vec<Left>) -> Option<Tool<'a>> {
+fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Model, left: &mut Vec<Left>) -> Option<Tool<'a>> {
     if !ids::is_name(&tool.name) {
         // Its calls would come back under a name that the client does not know.
         left.push(Left::needed("needs_tool_name", format!("tools[{at}].name")));

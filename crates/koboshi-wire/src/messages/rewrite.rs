@@ -12,8 +12,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::claude::LEAST_BUDGET;
 use super::message::{Message, Role, raw_blocks};
+use super::model::LEAST_BUDGET;
 use super::request::MessagesRequest;
 use super::{arguments, ids};
 use crate::chat::Corrected;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::claude;
 use super::message::{full, some};
+use super::model;
 use crate::form::{Choice, Form, Left, Output, Thinking, Tool, ToolInput};
 use crate::intake::fields;
 use crate::lenient::{List, Number, is_full, text_of};
@@ -174,7 +174,7 @@ fn output_config<'a>(raw: &'a RawValue, form: &mut Form<'a>) -> Option<crate::fo
         match name.as_ref() {
             "format" => output_format(raw, "output_config.format", form),
             "effort" => {
-                effort = text_of(raw).and_then(|word| claude::effort_named(&word));
+                effort = text_of(raw).and_then(|word| model::effort_named(&word));
                 if effort.is_none() {
                     form.left.push(Left::dropped("drop_effort", "output_config.effort"));
                 }

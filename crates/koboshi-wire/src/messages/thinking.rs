@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::block::{Block, Message, Role};
 use super::body::MOST_TOKENS;
-use super::claude::{self, Claude, Way};
+use super::model::{self, Model};
 use crate::form::{self, Choice, Form, Left};
+use koboshi::models::Thinking as Way;
 
 /// The field.
 #[derive(Debug, Serialize, Clone, Copy)]
@@ -33,7 +34,7 @@ impl Thought {
     /// What the form wishes, as far as the model and the conversation allow it.
     pub(super) fn of(
         form: &Form<'_>,
-        model: Claude,
+        model: Model,
         messages: &[Message<'_>],
         unsaid: (u64, Option<u64>),
         left: &mut Vec<Left>,
@@ -43,11 +44,11 @@ impl Thought {
         thought
     }
 
-    fn choose(&mut self, form: &Form<'_>, model: Claude, messages: &[Message<'_>], left: &mut Vec<Left>) {
+    fn choose(&mut self, form: &Form<'_>, model: Model, messages: &[Message<'_>], left: &mut Vec<Left>) {
         let wish = match form.thinking {
             form::Thinking::Unsaid => return,
             form::Thinking::Off | form::Thinking::Budget(0) => {
-                if model.way() != Way::None {
+                if model.thinking() != Way::None {
                     self.thinking = Some(Thinking::Disabled);
                 }
                 return;
@@ -56,13 +57,13 @@ impl Thought {
         };
         let forced = matches!(form.choice, Choice::Any | Choice::Tool(_)) && !form.tools.is_empty();
         let ends_with_answer = messages.last().is_some_and(|last| last.role == Role::Assistant);
-        let by_budget = match model.way() {
+        let by_budget = match model.thinking() {
             Way::Budget => true,
             Way::Both => matches!(wish, form::Thinking::Budget(_)),
-            Way::Adaptive | Way::None => false,
+            _ => false,
         };
         let refused = match () {
-            () if model.way() == Way::None => Some("drop_thinking"),
+            () if model.thinking() == Way::None => Some("drop_thinking"),
             () if forced => Some("drop_thinking_for_forced_tool"),
             () if ends_with_answer => Some("drop_thinking_for_prefill"),
             () if by_budget && lacks_thought(messages) => Some("drop_thinking_in_tool_loop"),
@@ -81,17 +82,17 @@ impl Thought {
     fn by_budget(&mut self, wish: form::Thinking, left: &mut Vec<Left>) {
         let wished = match wish {
             form::Thinking::Budget(budget) => budget,
-            form::Thinking::Effort(effort) => claude::budget_of(effort),
-            _ => claude::budget_of(form::Effort::Medium),
+            form::Thinking::Effort(effort) => model::budget_of(effort),
+            _ => model::budget_of(form::Effort::Medium),
         };
-        let mut budget = wished.max(claude::LEAST_BUDGET);
+        let mut budget = wished.max(model::LEAST_BUDGET);
         if budget != wished {
             left.push(Left::dropped("raise_thinking_budget", "thinking"));
         }
         let (unsaid, own) = self.unsaid;
         let with_room = || budget.saturating_add(MOST_TOKENS).max(unsaid).min(own.unwrap_or(u64::MAX));
         let most = *self.max_tokens.get_or_insert_with(with_room);
-        if most <= claude::LEAST_BUDGET {
+        if most <= model::LEAST_BUDGET {
             return left.push(Left::dropped("drop_thinking_below_limit", "thinking"));
         }
         if budget >= most {
@@ -108,11 +109,11 @@ impl Thought {
                 if effort == form::Effort::Minimal {
                     left.push(Left::dropped("nearest_effort", "thinking"));
                 }
-                Some(claude::word_of(effort))
+                Some(model::word_of(effort))
             }
             form::Thinking::Budget(budget) => {
                 left.push(Left::dropped("nearest_effort", "thinking"));
-                Some(claude::word_of(claude::effort_of(budget)))
+                Some(model::word_of(model::effort_of(budget)))
             }
             _ => None,
         };

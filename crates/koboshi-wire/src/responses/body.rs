@@ -8,12 +8,13 @@
 
 use std::borrow::Cow;
 
+use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::content::{Item, Piece, items};
 use crate::chat::body::Flavor;
-use crate::chat::sampling::Age;
+use crate::chat::sampling::{least, nearest};
 use crate::form::{
     ASKS_FOR_JSON, Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written,
     names_json,
@@ -30,10 +31,10 @@ const LONGEST_NAME: usize = 128;
 /// A tool without a schema takes nothing that is known.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
-/// The form as a body of this dialect, for the vendor itself.
+/// The form as a body of this dialect, for a model of the vendor itself of which this is known.
 #[must_use]
-pub fn write(form: &Form<'_>) -> Written {
-    write_as(form, Flavor::of(true, &form.model), Some(false))
+pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+    write_as(form, Flavor::of(true, facts), Some(false))
 }
 
 /// The same for whoever has this flavor of its chat dialect: models are the same in both. Whether the answer is stored is for the client to
@@ -234,22 +235,24 @@ struct Reasoning {
 
 /// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
 fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
-    let age = Age::of(&form.model, flavor);
     let (word, is_exact) = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
-        Thinking::Off if flavor.reasoning => age.least(),
+        Thinking::Off if flavor.reasoning => least(flavor),
         Thinking::Off => {
             left.push(Left::dropped("drop_thinking_off", "thinking"));
             return None;
         }
-        Thinking::Effort(effort) => age.word(effort),
+        Thinking::Effort(effort) => nearest(flavor, effort),
         Thinking::Budget(tokens) => {
             left.push(Left::dropped("budget_as_effort", "thinking"));
-            age.word(match tokens {
-                0..4096 => Effort::Low,
-                4096..16384 => Effort::Medium,
-                _ => Effort::High,
-            })
+            nearest(
+                flavor,
+                match tokens {
+                    0..4096 => Effort::Low,
+                    4096..16384 => Effort::Medium,
+                    _ => Effort::High,
+                },
+            )
         }
     };
     if !is_exact {
@@ -261,7 +264,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'sta
 /// Temperature and nucleus, which the vendor's reasoning models refuse.
 fn drawn(sampling: &Sampling<'_>, flavor: Flavor, left: &mut Vec<Left>) -> (Option<f64>, Option<f64>) {
     let Sampling { temperature, top_p, .. } = *sampling;
-    if flavor.openai && flavor.reasoning {
+    if flavor.refuses_sampling() {
         if temperature.or(top_p).is_some() {
             left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
         }

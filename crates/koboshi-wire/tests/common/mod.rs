@@ -4,8 +4,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use koboshi::fault::Kind;
+use koboshi::models::{Facts, Models};
 use koboshi_wire::failure::Failure;
 
 /// A file of `tests/golden`.
@@ -43,4 +45,15 @@ pub(crate) fn failure(kind: Kind, status: u16, message: &str) -> Failure<'_> {
         is_final: false,
         koboshi: None,
     }
+}
+
+/// What is known of a model by its name, but for its limits: tests of them say them.
+pub(crate) fn facts(model: &str) -> Facts {
+    static MODELS: LazyLock<Models> = LazyLock::new(|| Models::builtin().unwrap());
+    MODELS.facts("", model).with(|facts| (facts.max_output_tokens, facts.context_window) = (None, None))
+}
+
+/// The same of a model that thinks.
+pub(crate) fn thinking(model: &str) -> Facts {
+    facts(model).with(|facts| facts.reasoning = Some(true))
 }

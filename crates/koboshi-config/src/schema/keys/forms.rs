@@ -5,6 +5,8 @@
 
 use std::net::SocketAddr;
 
+use koboshi::models::Effort;
+
 use super::super::Form;
 use crate::gateway::ProviderDialect;
 use crate::size;
@@ -142,6 +144,17 @@ pub(super) const MODELS: Form = Form {
             "すべてのプロバイダーのモデルを指すときは、前に `*/` を付けてください",
         ))
     },
+};
+
+/// A word that says how hard to think.
+pub(super) const EFFORT: Form = Form {
+    said: words(
+        "`none`, `minimal`, `low`, `medium`, `high` or `xhigh`",
+        "`none`、`minimal`、`low`、`medium`、`high`、`xhigh` のいずれか",
+    ),
+    pattern: "^(none|minimal|low|medium|high|xhigh)$",
+    holds: |text| Effort::from_name(text).is_some(),
+    hint: |text| (text == "max").then_some(words("write `xhigh`", "`xhigh` と書いてください")),
 };
 
 /// An address that requests are sent to.

@@ -5,6 +5,7 @@ mod breaker;
 mod build;
 mod forms;
 mod guard;
+mod models;
 mod providers;
 mod requests;
 mod rests;
@@ -26,7 +27,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         serve::keys(),
         providers::providers(),
         routes::routes(),
-        providers::models(),
+        models::models(),
         routes::tool_calls(),
         guard::keys(),
         routes::degrade(),

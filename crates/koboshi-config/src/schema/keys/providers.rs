@@ -1,14 +1,9 @@
-//! `providers` and `models`: whom to ask, and what they can do.
+//! `providers`: whom to ask.
 
 use super::super::{Field, Key, Range, Shape};
-use super::build::{
-    NONE, always_of_entry, count, entries, flag, of_entry, section, text, texts, timeouts, word,
-};
-use super::forms::{API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, MODELS, NAME, PROJECT, PROVIDER, URL};
-use crate::gateway::{ModelConfig, ProviderConfig, ProviderDialect, ProviderKind};
-
-/// Tokens: a number that must fit into what the dialects can say.
-const TOKENS: Range<u64> = Range::of(1, u32::MAX as u64);
+use super::build::{NONE, always_of_entry, entries, of_entry, section, text, texts, timeouts, word};
+use super::forms::{API_VERSION, ARGUMENT, DIALECT, KEY, LOCATION, NAME, PROJECT, PROVIDER, URL};
+use crate::gateway::{ProviderConfig, ProviderDialect, ProviderKind};
 
 pub(super) fn providers() -> Vec<Key> {
     let mut keys = vec![
@@ -139,41 +134,5 @@ pub(super) fn providers() -> Vec<Key> {
         },
     ];
     keys.extend(timeouts!(providers, "providers.*", "by kind and model", "種類とモデルによる"));
-    keys
-}
-
-pub(super) fn models() -> Vec<Key> {
-    let mut keys = vec![
-        section("models", "Capabilities and limits of models, by `provider/model`; `*` matches anything"),
-        Key {
-            path: "models.*",
-            shape: entries!(models, ModelConfig::default(), MODELS, required: &[], short: None),
-            meaning: "One model, or all that the pattern matches",
-            unset: NONE,
-        },
-        count(
-            "models.*.context_window",
-            TOKENS,
-            of_entry!(models, context),
-            "Context window: tokens of input and output together",
-        ),
-        count(
-            "models.*.max_output_tokens",
-            TOKENS,
-            of_entry!(models, output),
-            "Maximum number of output tokens",
-        ),
-        flag("models.*.tools", of_entry!(models, tools), "Supports tool calls"),
-        flag("models.*.images", of_entry!(models, images), "Accepts images"),
-        flag("models.*.json", of_entry!(models, json), "Supports JSON output"),
-        flag(
-            "models.*.prefill",
-            of_entry!(models, prefill),
-            "Continues an answer whose beginning is given as the last message",
-        ),
-        flag("models.*.reasoning", of_entry!(models, reasoning), "Is a reasoning model"),
-    ];
-    keys = keys.into_iter().map(|key| key.unset("built-in table", "内蔵の表")).collect();
-    keys.extend(timeouts!(models, "models.*", "those of the provider", "プロバイダーの値"));
     keys
 }

@@ -6,8 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::ages::Age;
 use super::fitted;
+use super::model::Model;
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
 use crate::gemini::out::{self, Blob, File, Response};
@@ -27,7 +27,7 @@ pub(super) struct Content<'a> {
 
 /// Puts a conversation in order.
 pub(super) struct Builder<'a> {
-    age: Age,
+    model: Model,
     contents: Vec<Content<'a>>,
     /// Calls that wait for their results.
     calls: Vec<&'a Call<'a>>,
@@ -38,9 +38,9 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(age: Age) -> Self {
+    pub(super) fn new(model: Model) -> Self {
         Self {
-            age,
+            model,
             contents: Vec::new(),
             calls: Vec::new(),
             outcomes: Vec::new(),
@@ -228,7 +228,7 @@ impl<'a> Builder<'a> {
             // Sound and film are not taken inside, nor is anything that must be fetched.
             let kind = media.inline_data.as_ref().map_or("", |blob| blob.mime_type);
             let fits = kind.starts_with("image/") || kind == "application/pdf";
-            if fits && self.age.has_media_in_results() {
+            if fits && self.model.has_media_in_results() {
                 inside.push(media);
             } else {
                 self.left.push(Left::dropped("move_result_media", at));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::ages::Age;
+use super::model::Model;
 use crate::form::{Effort, Form, Left, Output, Thinking};
 
 /// More texts that end an answer are not taken.
@@ -63,7 +63,7 @@ struct ThinkingConfig {
 }
 
 impl<'a> Generation<'a> {
-    pub(super) fn of(form: &'a Form<'_>, age: Age, left: &mut Vec<Left>) -> Self {
+    pub(super) fn of(form: &'a Form<'_>, model: Model, left: &mut Vec<Left>) -> Self {
         let sampling = &form.sampling;
         let stops: Vec<&str> =
             sampling.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.is_empty()).collect();
@@ -99,7 +99,7 @@ impl<'a> Generation<'a> {
             frequency_penalty: frequency,
             response_mime_type,
             response_json_schema,
-            thinking_config: thinking(form.thinking, age, left),
+            thinking_config: thinking(form.thinking, model, left),
         }
     }
 
@@ -130,17 +130,17 @@ fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Left>) -> (Option<&'static 
     }
 }
 
-fn thinking(thinking: Thinking, age: Age, left: &mut Vec<Left>) -> Option<ThinkingConfig> {
+fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Left>) -> Option<ThinkingConfig> {
     if thinking == Thinking::Unsaid {
         return None;
     }
-    if !age.thinks() {
+    if !model.thinks() {
         if thinking != Thinking::Off {
             left.push(Left::dropped("drop_thinking", "thinking"));
         }
         return None;
     }
-    let (fewest, most) = age.budget();
+    let (fewest, most) = model.budget();
     let shown = ThinkingConfig { include_thoughts: true, ..ThinkingConfig::default() };
     Some(match thinking {
         Thinking::Unsaid => return None,
@@ -148,17 +148,17 @@ fn thinking(thinking: Thinking, age: Age, left: &mut Vec<Left>) -> Option<Thinki
             if fewest > 0 {
                 left.push(Left::dropped("least_thinking", "thinking"));
             }
-            if age.has_levels() {
-                let level = level(Effort::Minimal, age);
+            if model.has_levels() {
+                let level = model.level(Effort::Minimal.into());
                 ThinkingConfig { thinking_level: Some(level), ..ThinkingConfig::default() }
             } else {
                 ThinkingConfig { thinking_budget: i64::try_from(fewest).ok(), ..ThinkingConfig::default() }
             }
         }
-        Thinking::Adaptive if age.has_levels() => shown,
+        Thinking::Adaptive if model.has_levels() => shown,
         Thinking::Adaptive => ThinkingConfig { thinking_budget: Some(-1), ..shown },
-        Thinking::Effort(effort) if age.has_levels() => {
-            ThinkingConfig { thinking_level: Some(level(effort, age)), ..shown }
+        Thinking::Effort(effort) if model.has_levels() => {
+            ThinkingConfig { thinking_level: Some(model.level(effort.into())), ..shown }
         }
         Thinking::Effort(effort) => ThinkingConfig { thinking_budget: Some(tokens(effort)), ..shown },
         Thinking::Budget(budget) => {
@@ -169,18 +169,6 @@ fn thinking(thinking: Thinking, age: Age, left: &mut Vec<Left>) -> Option<Thinki
             ThinkingConfig { thinking_budget: i64::try_from(fitted).ok(), ..shown }
         }
     })
-}
-
-/// The level for this effort; the next higher one where the model does not know it.
-fn level(effort: Effort, age: Age) -> &'static str {
-    let levels = match effort {
-        Effort::Minimal => ["MINIMAL", "LOW"],
-        Effort::Low => ["LOW", "LOW"],
-        Effort::Medium => ["MEDIUM", "HIGH"],
-        Effort::High | Effort::Max => ["HIGH", "HIGH"],
-    };
-    let [wanted, higher] = levels;
-    if age.knows(wanted) { wanted } else { higher }
 }
 
 /// The tokens that Google itself takes for an effort in its OpenAI-compatible door.

@@ -1,0 +1,131 @@
+//! Reads a models file, and says exactly where it is wrong. How one is written stands at the top of `models.yaml`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_saphyr::{Location, Spanned};
+
+use super::facts::Row;
+use super::name::{Name, Versions};
+use super::{Entry, ModelError, ModelSource};
+
+/// No file has more entries than this.
+const MOST_ENTRIES: usize = 1000;
+/// No pattern and no word is longer than this.
+const LONGEST: usize = 200;
+/// Tokens must fit into what the dialects can say.
+const MOST_TOKENS: u64 = u32::MAX as u64;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    models: Vec<Spanned<Row>>,
+    #[serde(default)]
+    vendors: BTreeMap<String, Spanned<String>>,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) entries: Vec<Entry>,
+    pub(super) vendors: Vec<(String, Vec<String>)>,
+}
+
+/// The names that an entry is about: everything that is given must hold.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    patterns: Vec<String>,
+    family: Option<String>,
+    versions: Option<Versions>,
+}
+
+impl Names {
+    pub(super) fn hold(&self, name: Name<'_>) -> bool {
+        let is_like = || self.patterns.is_empty() || self.patterns.iter().any(|one| name.is_like(one));
+        let has_family = || self.family.as_deref().is_none_or(|family| name.has(family));
+        let in_time =
+            || self.versions.is_none_or(|versions| versions.hold(name.version(self.family.as_deref())));
+        is_like() && has_family() && in_time()
+    }
+}
+
+/// Reads a file. Its entries are said to be from `name`.
+pub(super) fn read(source: ModelSource<'_>, name: Option<Arc<str>>) -> Result<File, ModelError> {
+    if source.text.trim().is_empty() {
+        return Ok(File::default());
+    }
+    let written: Written = serde_saphyr::from_str(source.text).map_err(|error| {
+        let location = error.location().unwrap_or(Location::UNKNOWN);
+        let said = error.without_snippet().to_string();
+        wrong(source, location, said.lines().next().unwrap_or_default())
+    })?;
+    if let Some(more) = written.models.get(MOST_ENTRIES) {
+        return Err(wrong(source, more.referenced, format!("there are more than {MOST_ENTRIES} entries")));
+    }
+    let entries: Result<_, _> = written.models.iter().map(|row| entry(source, &name, row)).collect();
+    let mut vendors = Vec::new();
+    for (vendor, line) in written.vendors {
+        vendors.push((vendor, patterns(source, line.referenced, &line.value)?));
+    }
+    Ok(File { entries: entries?, vendors })
+}
+
+fn entry(source: ModelSource<'_>, file: &Option<Arc<str>>, row: &Spanned<Row>) -> Result<Entry, ModelError> {
+    let Spanned { value: row, referenced: at, .. } = row;
+    let wrong = |message: &str| wrong(source, *at, message);
+    let patterns = match &row.pattern {
+        Some(line) => patterns(source, *at, line)?,
+        None => Vec::new(),
+    };
+    let is_word = |text: &String| {
+        let fits = |letter: char| letter.is_ascii_alphanumeric();
+        !text.is_empty() && text.len() <= LONGEST && text.chars().all(fits)
+    };
+    if patterns.is_empty() && row.family.is_none() {
+        return Err(wrong("an entry needs `match` or `family`: the models that it is about"));
+    }
+    if row.family.as_ref().is_some_and(|family| !is_word(family)) {
+        return Err(wrong("`family` is one word of letters and digits, such as `claude`"));
+    }
+    let versions =
+        match &row.version {
+            Some(text) => Some(Versions::parse(text).ok_or_else(|| {
+                wrong("`version` is `4.5`, `from 4.1`, `before 4.6` or `from 4 before 4.6`")
+            })?),
+            None => None,
+        };
+    let facts = row.facts();
+    let limits = [facts.context_window, facts.max_output_tokens, facts.max_thinking_tokens];
+    if limits.iter().flatten().any(|tokens| !(1..=MOST_TOKENS).contains(tokens))
+        || facts.min_thinking_tokens > facts.max_thinking_tokens.or(Some(MOST_TOKENS))
+    {
+        return Err(wrong(
+            "a number of tokens is at least 1 and at most 4294967295, and a minimum is below its maximum",
+        ));
+    }
+    let names = Names { patterns, family: row.family.clone(), versions };
+    Ok(Entry { file: file.clone(), line: at.line(), facts, names })
+}
+
+/// Patterns, separated by bars.
+fn patterns(source: ModelSource<'_>, at: Location, line: &str) -> Result<Vec<String>, ModelError> {
+    let patterns: Vec<String> = line.split('|').map(|one| one.trim().to_owned()).collect();
+    let is_pattern = |text: &String| {
+        !text.is_empty() && text.len() <= LONGEST && !text.contains(|letter: char| letter.is_whitespace())
+    };
+    if patterns.iter().all(is_pattern) {
+        Ok(patterns)
+    } else {
+        Err(wrong(
+            source,
+            at,
+            "patterns are names without blanks, in which `*` stands for anything, separated by ` | `",
+        ))
+    }
+}
+
+fn wrong(source: ModelSource<'_>, at: Location, message: impl Into<String>) -> ModelError {
+    ModelError { file: source.name.to_owned(), line: at.line(), column: at.column(), message: message.into() }
+}
