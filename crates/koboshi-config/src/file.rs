@@ -155,8 +155,7 @@ fn check_rules(source: &Source<'_>, paths: &[PathBuf], spots: &[Spot]) -> Vec<Pr
             "how rule files are written is described in docs/rules.md",
             "ルールファイルの書き方は docs/rules.md にあります",
         );
-        let message =
-            Text::new(without_place(&error.message).to_owned(), without_place(&error.message_ja).to_owned());
+        let message = Text::new(without_place(&error.message), without_place(&error.message_ja));
         problems.push(Source::plain(&error.file, text).problem(
             at(error.line, error.column),
             "rules",

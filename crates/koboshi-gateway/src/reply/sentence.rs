@@ -31,10 +31,9 @@ pub(crate) struct Sentences {
 impl Sentences {
     /// With what an operator does last, where something is parked: fixing the cause alone does not bring it back.
     pub(crate) fn and_resume(mut self, world: &World, story: &Story, parked: Option<&ScopeKey>) -> Self {
-        let Some(key) = parked else { return self };
-        // The name of a key holds a part of its hash: operators see it, clients need not.
-        let name = if key.rung() == Rung::Key { "KEY".to_owned() } else { key.to_string() };
-        let command = format!("koboshi resume {}", quoted(&name));
+        // A rejected key is replaced, and the new one is used at once: there is nothing to resume.
+        let Some(key) = parked.filter(|key| key.rung() != Rung::Key) else { return self };
+        let command = format!("koboshi resume {}", quoted(&key.to_string()));
         let said =
             world.phrases.text(story.lang, "parked-resume", &[("command", &command)]).unwrap_or_default();
         self.suggestion = joined(story.lang, [self.suggestion.as_str(), &said]);
@@ -46,7 +45,7 @@ impl Sentences {
 /// A name as a shell takes it as one word.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/._-".contains(c);
-    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{name}'") }
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
 /// The sentences for a fault that goes out with this status. `until` is when another try may help, and what time it is now.
