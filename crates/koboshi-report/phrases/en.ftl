@@ -901,6 +901,9 @@ serve-no-calls = The simulated provider makes up no tool calls unless the model 
 ## A key of the gateway itself that a provider refused
 
 parked-resume = It stays parked until an operator of the gateway resumes it: { $command }
+gateway-key-forbidden =
+    .message = The AI provider accepted the API key of this gateway, but does not allow this use of it.
+    .suggestion = Ask whoever runs this gateway: the account needs access, or the request another model. Your own key is not the cause.
 gateway-key-refused =
     .message = The AI provider did not accept the API key of this gateway: the key is missing, wrong or revoked.
     .suggestion = Ask whoever runs this gateway to replace it. Your own key is not the cause, and waiting will not help.

@@ -60,7 +60,7 @@ pub fn names() -> &'static [Name] {
 }
 
 /// The names that are about tool calls: who asks for one asks for calls.
-const ABOUT_CALLS: [&str; 3] = ["broken-tool-args", "cut-tool", "loop"];
+const ABOUT_CALLS: [&str; 2] = ["broken-tool-args", "cut-tool"];
 
 /// The same model without calls of its own making, unless its name says what it does about them: `tools=…`, or a name that is
 /// about calls. For a place where a real agent may be asking, and would run what was made up.

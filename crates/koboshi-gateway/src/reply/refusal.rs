@@ -172,8 +172,7 @@ impl Refusal {
 
     /// No route and no provider leads to this model.
     pub(crate) fn model(plan: &Plan, model: &str) -> Self {
-        let is_bare = plan.lacks_provider() && plan.config.routes.is_empty();
-        let reason = if is_bare { "no-provider" } else { "model" };
+        let reason = if plan.lacks_provider() { "no-provider" } else { "model" };
         Self::of(Kind::ModelNotFound, 404, reason).with("model", shown(model)).about("model")
     }
 

@@ -64,6 +64,9 @@ pub(crate) fn sentences(
         Kind::Unauthorized if status == 502 => {
             (say("gateway-key-refused.message", &[]), say("gateway-key-refused.suggestion", &[]))
         }
+        Kind::PermissionDenied if fault.sub.is_none() && status == 502 => {
+            (say("gateway-key-forbidden.message", &[]), say("gateway-key-forbidden.suggestion", &[]))
+        }
         Kind::Internal if fault.origin == Origin::Provider => {
             (say("provider-internal.message", &[]), say("provider-internal.suggestion", &[]))
         }

@@ -39,7 +39,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said parked-resume unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion label-what label-whose label-do label-wait label-affects \
+    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said parked-resume unavailable-contact gateway-key-refused gateway-key-forbidden.message gateway-key-refused.suggestion label-what label-whose label-do label-wait label-affects \
     label-sure label-said label-retry label-seen label-seen-from-end label-seen-exit-code \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
