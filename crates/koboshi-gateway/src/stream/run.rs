@@ -31,7 +31,7 @@ pub(crate) struct Steer {
     /// No more tools in this turn.
     pub(crate) close: bool,
     /// Calls that are refused.
-    pub(crate) forbidden: Option<Forbidden>,
+    pub(crate) forbidden: Option<Box<Forbidden>>,
 }
 
 /// One request, whoever is asked.
