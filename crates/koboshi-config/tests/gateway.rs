@@ -100,7 +100,7 @@ fn what_differs_is_said_by_entry_and_without_secrets() {
     let wanted = [
         "providers.a.kind openai none", "providers.a.keys [***, ***] []", "providers.b.kind sim none",
         "routes.gpt-4.1.chain [sim/ok] none", "guard.tools.x.unlimited true false",
-        "guard.tools.y.cycle.limit 3 as for all tools", "guard.tools.y.cycle.action off as for all tools",
+        "guard.tools.y.cycle.limit 4 as for all tools", "guard.tools.y.cycle.action off as for all tools",
     ];
     assert_eq!(said, wanted);
 }
@@ -131,7 +131,7 @@ fn the_guard_has_general_rules_and_those_of_tools() {
     assert_eq!(rule(Rule::AnyErrors, "dice"), RulePolicy::stop(4), "a limit turns the rule on");
     assert_eq!(
         rule(Rule::Stagnation, "dice"),
-        RulePolicy::note(7),
+        RulePolicy::note(10),
         "and without one it has the general limit"
     );
     assert_eq!(rule(Rule::SimilarErrors, "dice"), RulePolicy::OFF);
@@ -145,14 +145,14 @@ fn the_guard_has_general_rules_and_those_of_tools() {
 fn complaints_of_the_guards_policy_name_keys() {
     for (text, key, other) in [
         (
-            "guard: {similar_errors: {limit: 6}}", "guard.similar_errors.limit",
-            "`guard.max_after_changes`, which is 5",
+            "guard: {similar_errors: {limit: 9}}", "guard.similar_errors.limit",
+            "`guard.max_after_changes`, which is 8",
         ),
-        ("guard: {max_after_changes: 2}", "guard.max_after_changes", "`guard.similar_errors.limit` is 3"),
-        ("guard: {same_call: {limit: 11}}", "guard.same_call.limit", "`guard.max_waiting`, which is 10"),
+        ("guard: {max_after_changes: 2}", "guard.max_after_changes", "`guard.similar_errors.limit` is 6"),
+        ("guard: {same_call: {limit: 13}}", "guard.same_call.limit", "`guard.max_waiting`, which is 12"),
         (
-            "guard: {alternating_errors: {limit: 11}}", "guard.alternating_errors.limit",
-            "`guard.window`, which is 10",
+            "guard: {alternating_errors: {limit: 21}}", "guard.alternating_errors.limit",
+            "`guard.window`, which is 20",
         ),
     ] {
         let (_, path, said) = only(text);

@@ -60,6 +60,9 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing resume-breakers time-too-long time-zero-length cool-done journal-empty journal-pruned \
     journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator \
     time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
+    guard-replay-run guard-replay-note guard-replay-stop guard-replay-said guard-replay-sum guard-replay-progress \
+    guard-replay-no-json guard-replay-no-form guard-replay-no-calls guard-replay-no-messages guard-replay-long-line \
+    guard-replay-no-text guard-replay-unreadable \
     guard-what-similar-errors guard-what-alternating-errors guard-what-any-errors guard-what-same-call \
     guard-what-cycle guard-what-stagnation guard-what-depth guard-what-width guard-label-example \
     guard-label-steps guard-step-use-installed guard-step-name-versions guard-step-other-place guard-step-free-room \
@@ -214,7 +217,8 @@ fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason message said store address ago failed value places file default names text encoding check serve keys others suggestion kind";
+        origin host length reason message said store address ago failed value places file default names text encoding check serve keys \
+        others suggestion kind detail turn runs noted stopped megabytes";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
