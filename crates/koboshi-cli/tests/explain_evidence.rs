@@ -184,7 +184,7 @@ fn what_is_quoted_stands_in_the_input() {
         for args in [&["--exit-code", "1"][..], &[]] {
             let fault = fault(log, args);
             let (line, quoted) = (&fault["evidence"]["line"], fault["evidence"]["text"].as_str().unwrap());
-            let stands = log.lines().nth(line.as_u64().unwrap() as usize - 1).unwrap();
+            let stands = log.lines().nth(usize::try_from(line.as_u64().unwrap()).unwrap() - 1).unwrap();
             assert_eq!(quoted, stands.trim(), "{log} {args:?}");
         }
     }
@@ -212,4 +212,16 @@ fn a_name_that_does_not_resolve_is_not_told_as_the_whole_machine() {
     let ja = said(log, &["--lang", "ja"]);
     assert!(!ja.contains("通信すべて") && !ja.contains("モデルなら、今すぐ"), "{ja}");
     assert!(ja.contains("同じホスト") && ja.contains("このマシンがオフラインでなければ"), "{ja}");
+}
+
+/// Of a long output the middle is not read: the line is still the one in the file.
+#[test]
+fn the_line_of_a_long_output_is_the_one_in_the_file() {
+    let output = format!("{}bash: frobnicate: command not found\n", "reading one more file\n".repeat(4_000));
+    let fault = fault(&output, &["--kind", "tool", "--is-error", "true"]);
+    assert_eq!(fault["category"], "missing_command");
+    assert_eq!(
+        (&fault["evidence"]["line"], &fault["evidence"]["text"]),
+        (&4_001.into(), &"bash: frobnicate: command not found".into())
+    );
 }

@@ -1,9 +1,10 @@
 //! What is told of a request's attempts: in a head that is written before the answer begins, in the journal, and in the metrics.
 
 use bytes::Bytes;
+use jiff::ToSpan;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
 use koboshi_sim::{Beat, Beats, End, Head, Play};
+use koboshi_store::{Clock, SystemClock};
 
 use crate::common::*;
 
@@ -50,7 +51,7 @@ fn an_answer_that_differs_is_counted_once_and_is_in_the_journal() {
 /// A time on the full minute is that minute in every error, however often it is told.
 #[test]
 fn the_time_of_a_limit_is_the_stated_one_in_every_error() {
-    let minute = Timestamp::now().round(jiff::Unit::Minute).unwrap() + 10.minutes();
+    let minute = SystemClock.wall().round(jiff::Unit::Minute).unwrap() + 10.minutes();
     let date = httpdate::fmt_http_date(std::time::SystemTime::from(minute));
     let stage = Stage::of(&["one/own"]);
     stage.one.set("own", move |_| {
