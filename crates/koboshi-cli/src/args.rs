@@ -19,6 +19,7 @@ Examples:
   koboshi init                               write a first koboshi.yaml, with comments
   koboshi explain agent.log --exit-code 1    why did this run fail, what to do, how long to wait?
   koboshi check                              is koboshi.yaml correct?
+  koboshi models openai/gpt-5.1              what is known of this model, and from where?
   koboshi status                             which targets are in cooldown, stopped or failing?
   koboshi codes                              every kind of error, with its code
   koboshi help explain                       more about one command
@@ -54,6 +55,16 @@ The file is the one given here, else the one that KOBOSHI_CONFIG names, else ./k
 else koboshi/koboshi.yaml in XDG_CONFIG_HOME or ~/.config. Without a file the defaults are used.
 
 Exit status: 0 valid, perhaps with warnings, 1 something is wrong in the file, 2 the file cannot be read.";
+
+const MODELS_EXAMPLES: &str = "\
+Examples:
+  koboshi models                        the models that the routes of koboshi.yaml name
+  koboshi models openai/gpt-5.1         a model of a provider
+  koboshi models claude-opus-4-6 fast   a model by its name alone, and the models of the route `fast`
+  koboshi models gpt-4o --format json   for programs
+
+A fact comes from `models` in koboshi.yaml, else from its models_file, else from the built-in table; what no one states is assumed.
+docs/models.md says what each means and how to add a model.";
 
 const CORPUS_EXAMPLES: &str = "\
 Examples:
@@ -102,6 +113,9 @@ pub(crate) enum Command {
     /// Check the config and show mistakes with line and column
     #[command(after_help = CHECK_EXAMPLES)]
     Check(ConfigArgs),
+    /// Show what is known of models, and where each fact comes from
+    #[command(after_help = MODELS_EXAMPLES)]
+    Models(ModelsArgs),
     /// Show what is in cooldown, parked or open: since when, until when, why
     #[command(after_help = state::STATUS_EXAMPLES)]
     Status(StatusArgs),
@@ -262,6 +276,20 @@ pub(crate) struct ConfigArgs {
     /// Print the JSON Schema of the config instead, for editors
     #[arg(long, conflicts_with = "file")]
     pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Models: `provider/model`, a model's name, or a route [default: what the routes of the config name]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) config: ConfigFileArgs,
     #[command(flatten)]
     pub(crate) lang: LangArgs,
 }

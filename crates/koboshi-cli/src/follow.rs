@@ -1,4 +1,4 @@
-//! Files that a config names (rules, prepared answers, certificates): when what is in them changes, the config is to be taken anew.
+//! Files that a config names (rules, facts of models, prepared answers, certificates): when what is in them changes, the config is to be taken anew.
 //!
 //! What counts is the content, as with the config itself, and a new content counts when two looks in a row saw the same: a file that is
 //! being written does no harm. Whether the new content is good is found out by whoever takes it.
@@ -26,7 +26,8 @@ impl Files {
     pub(crate) fn of(config: &Config) -> Self {
         let of_providers =
             config.providers.values().flat_map(|one| one.ca_file.iter().chain(&one.credentials_file));
-        let named = config.rules.iter().chain(&config.degrade.answers).chain(of_providers);
+        let named =
+            config.rules.iter().chain(&config.models_file).chain(&config.degrade.answers).chain(of_providers);
         let paths: Vec<PathBuf> = named.cloned().collect();
         Self { taken: look(&paths), paths, pending: None }
     }

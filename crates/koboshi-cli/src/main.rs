@@ -18,6 +18,7 @@ mod init;
 mod input;
 mod limits;
 mod manual;
+mod models;
 #[cfg(test)]
 mod pages;
 mod repair;
@@ -135,6 +136,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Check(args) => check::run(args),
         Command::Repair(args) => repair::run(args),
         Command::Codes(args) => codes::run(args),
+        Command::Models(args) => models::run(args),
         Command::Status(args) => state::status(args),
         Command::Resume(args) => state::resume(args),
         Command::Cool(args) => state::cool(args),

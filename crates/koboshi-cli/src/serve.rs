@@ -1,7 +1,7 @@
 //! `koboshi serve`: the gateway in the foreground, until a signal.
 //!
 //! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, also where only a
-//! file changed that it names (rules, prepared answers); a bad one is reported and the old one goes on.
+//! file changed that it names (rules, facts of models, prepared answers); a bad one is reported and the old one goes on.
 
 mod example;
 

@@ -3,12 +3,12 @@
 //! Precedence a reader can hold in the head: a flag beats a variable of the environment, that beats the config file,
 //! that beats the default. The language is the exception: the config beats `LANG`, which was not set for Koboshi.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use koboshi_config::Config;
-use koboshi_config::check::Problem;
-use koboshi_config::file::{check_file, load_file, locate};
-use koboshi_config::load::{Experts, Loaded, Outside};
+use koboshi_config::check::{Problem, Problems};
+use koboshi_config::file::{check_file, locate};
+use koboshi_config::load::{Loaded, Outside};
 
 use crate::args::LangArgs;
 use crate::say::Say;
@@ -17,36 +17,39 @@ use crate::{Failure, experts};
 /// Stands for the value of a variable that is not set here.
 const UNSET: &str = "not-set-here";
 
-/// The config that was asked for or is found, else the defaults.
-fn load(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
-    load_asking(Experts::NONE, asked, lang)
-}
-
-/// The same for a gateway: what `koboshi check` refuses is refused.
+/// The config that was asked for or is found, else the defaults, for a gateway: what `koboshi check` refuses is refused.
 pub(crate) fn load_to_serve(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
-    load_asking(experts::ALL, asked, lang)
-}
-
-fn load_asking(experts: Experts, asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(Config::default()) };
-    let checked = check_file(&file, Outside { lookup: &lookup, experts });
-    checked.map(|loaded| loaded.config).map_err(|problems| {
-        // A file that cannot be used cannot say in which language to complain of it.
-        let Ok(say) = Say::new(lang.get(&Config::default())) else {
-            return Failure::new(problems.to_string());
-        };
-        Failure::new(format!("{}\n{}", say.text("config-unusable", &[]), problems.show(say.language())))
-    })
+    let checked = check_file(&file, Outside { lookup: &lookup, experts: experts::ALL });
+    checked.map(|loaded| loaded.config).map_err(|problems| unusable(&problems, lang))
+}
+
+fn unusable(problems: &Problems, lang: &LangArgs) -> Failure {
+    // A file that cannot be used cannot say in which language to complain of it.
+    let Ok(say) = Say::new(lang.get(&Config::default())) else {
+        return Failure::new(problems.to_string());
+    };
+    Failure::new(format!("{}\n{}", say.text("config-unusable", &[]), problems.show(say.language())))
 }
 
 /// The same for commands that ask no provider: a key that is only in the gateway's environment is not missed.
 pub(crate) fn load_without_keys(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
+    Ok(look_without_keys(asked, lang)?.map(|(_, loaded)| loaded.config).unwrap_or_default())
+}
+
+/// The same with the file and what its config does not tell; none where there is no file.
+pub(crate) fn look_without_keys(
+    asked: Option<&Path>,
+    lang: &LangArgs,
+) -> Result<Option<(PathBuf, Loaded)>, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
-    let strict = load(asked, lang);
-    let Some(file) = locate(asked, &lookup).filter(|_| strict.is_err()) else { return strict };
+    let Some(file) = locate(asked, &lookup) else { return Ok(None) };
     let filled = |name: &str| lookup(name).or_else(|| Some(UNSET.to_owned()));
-    load_file(&file, &filled).or(strict)
+    let loaded = check_file(&file, Outside::new(&lookup)).or_else(|problems| {
+        check_file(&file, Outside::new(&filled)).map_err(|_| unusable(&problems, lang))
+    })?;
+    Ok(Some((file, loaded)))
 }
 
 /// A file that can be used, with what its config does not tell: what should be changed, and the order of its routes.

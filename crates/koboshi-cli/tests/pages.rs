@@ -42,7 +42,7 @@ fn every_command_in_the_documentation_exists() {
 }
 
 /// Every `yaml` block, and every koboshi.yaml that a shell block writes, is accepted by the program. A block of another kind says so after
-/// the language: `yaml rules` is a rule file, `yaml other` is no file of ours.
+/// the language: `yaml rules` is a rule file, `yaml models` a models file, `yaml other` is no file of ours.
 #[test]
 fn every_config_in_the_documentation_is_accepted() {
     let mut count = 0;
@@ -51,6 +51,7 @@ fn every_config_in_the_documentation_is_accepted() {
             match block.language() {
                 ("yaml", "") => check(&block, &block.text),
                 ("yaml", "rules") => check_rules(&block),
+                ("yaml", "models") => check_models(&block),
                 ("yaml", "other") => continue,
                 ("yaml" | "yml", more) => panic!("{}: what is a yaml of the kind `{more}`?", block.place),
                 _ if block.is_shell() => {
@@ -82,7 +83,7 @@ fn check(block: &Block, text: &str) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("koboshi.yaml"), text).unwrap();
     // The files that the pages name.
-    for name in ["answers.yaml", "my-rules.yaml"] {
+    for name in ["answers.yaml", "my-rules.yaml", "my-models.yaml"] {
         std::fs::copy(repository(&format!("examples/{name}")), folder.path().join(name)).unwrap();
     }
     let variables = text.split("${").skip(1).filter_map(|rest| rest.split(['}', ':']).next());
@@ -93,6 +94,15 @@ fn check(block: &Block, text: &str) {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}: the program refuses this config:\n{text}\n{said}", block.place);
+}
+
+fn check_models(block: &Block) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "models_file: models.yaml").unwrap();
+    std::fs::write(folder.path().join("models.yaml"), &block.text).unwrap();
+    let output = koboshi(&["check", "koboshi.yaml"]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}: the program refuses this file: {said}", block.place);
 }
 
 fn check_rules(block: &Block) {

@@ -52,6 +52,7 @@ fn a_text(key: &Key) -> &'static str {
         "dialects" => "messages",
         "location" => "europe-west1",
         "memory" => "128MiB",
+        "efforts" => "low",
         _ => "MIRA",
     }
 }

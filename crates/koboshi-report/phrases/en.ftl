@@ -601,6 +601,14 @@ check-problems = { $count } problems
 check-not-shown = , { $count } of them not shown
 check-described = . The keys are described in docs/config.md.
 
+## koboshi models
+
+models-built-in = built in (models.yaml:{ $line })
+models-simulated = simulated provider
+models-assumed = assumed
+models-unknown = This model is not known: everything is assumed. docs/models.md says how to add it.
+models-none-named = The config names no models. Ask for one: koboshi models NAME. Names of these forms are known:
+
 ## koboshi init
 
 init-done = { $place } is written.

@@ -601,6 +601,14 @@ check-problems = 問題が { $count } 件あります
 check-not-shown = （うち { $count } 件は省略）
 check-described = 。キーの説明は docs/config.md にあります。
 
+## koboshi models
+
+models-built-in = 内蔵（models.yaml:{ $line }）
+models-simulated = 模擬プロバイダー
+models-assumed = 不明のため既定値
+models-unknown = このモデルの情報がないため、すべて既定値です。追加の方法は docs/models.md にあります。
+models-none-named = 設定にモデル名がありません。koboshi models NAME のように指定してください。次の形の名前を認識します:
+
 ## koboshi init
 
 init-done = { $place } を書き出しました。

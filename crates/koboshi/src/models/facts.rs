@@ -132,6 +132,33 @@ macro_rules! facts {
     };
 }
 
+impl Facts {
+    /// What is assumed where nothing is known. How a model is told to think is assumed by each API: by budget in the Messages API, with
+    /// levels in Gemini's. Limits that are not known are not checked.
+    #[must_use]
+    pub fn assumed() -> Self {
+        Self {
+            tools: Some(true),
+            images: Some(true),
+            json: Some(true),
+            prefill: Some(false),
+            reasoning: Some(false),
+            min_thinking_tokens: Some(0),
+            max_thinking_tokens: Some(24_576),
+            efforts: Some(Efforts::USUAL),
+            sampling: Some(Sampling::Both),
+            structured_outputs: Some(false),
+            parallel_tool_calls: Some(true),
+            reasoning_with_tools: Some(true),
+            reasoning_content: Some(false),
+            responses_api: Some(false),
+            json_with_tools: Some(true),
+            images_in_results: Some(true),
+            ..Self::default()
+        }
+    }
+}
+
 facts! {
     /// Tokens of input and output together. Where a window depends on more than the name, the larger one.
     context_window: u64,
