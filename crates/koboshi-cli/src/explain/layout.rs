@@ -58,7 +58,11 @@ impl Layout {
     /// The lines of a text behind a margin of its own.
     pub(super) fn broken(self, text: &str, margin: usize) -> Vec<String> {
         match self.width {
-            Some(width) => wrap(text, width.saturating_sub(margin).max(NARROWEST / 2)),
+            Some(width) => {
+                let width = width.saturating_sub(margin).max(NARROWEST / 2);
+                // A quoted line of JSON may have no blank to break it at.
+                wrap(text, width).into_iter().flat_map(|line| cut(&line, width)).collect()
+            }
             None => vec![text.to_owned()],
         }
     }
@@ -79,6 +83,21 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
     }
     lines
+}
+
+/// A line in parts of at most this many columns, wherever that cuts it.
+fn cut(line: &str, width: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in line.chars() {
+        let is_full = parts.last().is_some_and(|part| part.width() + c.width().unwrap_or_default() > width);
+        if is_full {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(c);
+        }
+    }
+    parts
 }
 
 /// The pieces of a text that must not be broken, each with the blanks behind it.
