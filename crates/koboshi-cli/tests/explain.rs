@@ -227,3 +227,20 @@ fn a_reader_that_leaves_early_is_no_failure() {
     child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert!(child.wait().unwrap().success() && error.is_empty(), "{error}");
 }
+
+/// That the run failed is known from the exit code; what failed stands in the text either way.
+#[test]
+fn an_exit_code_does_not_hide_what_the_text_says() {
+    let traceback = "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nModuleNotFoundError: No module named 'foo'\n";
+    for (text, category) in
+        [(traceback, "missing_module"), ("cp: error writing 'out': No space left on device\n", "resource")]
+    {
+        let log = scratch("known.log", text);
+        let without = json(&run(&["explain", &log, "--format", "json"]));
+        let with = json(&run(&["explain", &log, "--format", "json", "--exit-code", "1"]));
+        assert_eq!(with["fault"]["category"], category);
+        assert_eq!(with["fault"], without["fault"]);
+        let ended = json(&run(&["explain", &log, "--format", "json", "--exit-code", "137"]));
+        assert_eq!(ended["fault"]["kind"], "process_failed", "a signal ended it");
+    }
+}
