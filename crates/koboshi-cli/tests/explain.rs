@@ -244,3 +244,21 @@ fn an_exit_code_does_not_hide_what_the_text_says() {
         assert_eq!(ended["fault"]["kind"], "process_failed", "a signal ended it");
     }
 }
+
+#[test]
+fn how_sure_it_is_agrees_with_what_it_found() {
+    let unknown = scratch("unknown.log", "Error: the frobnicator is upside down\n");
+    let said = run(&["explain", &unknown, "--lang", "en"]).text;
+    assert!(said.contains("a line looks like an error") && !said.contains("only a status"), "{said}");
+    let empty = scratch("empty.log", "");
+    let said = run(&["explain", &empty, "--exit-code", "1", "--lang", "en"]).text;
+    assert!(said.contains("The log is empty") && !said.contains("last lines"), "{said}");
+}
+
+#[test]
+fn a_target_that_an_operator_took_out_of_use_is_the_operators_doing() {
+    let body = r#"{"error":{"message":"m","koboshi":{"kind":"cooling_down","sub":"operator","errorCode":"KBS-7003","message":"m",
+        "suggestion":"s","retryAfterSeconds":60,"retryable":true,"lang":"en"}}}"#;
+    let said = run(&["explain", &scratch("operator.json", body), "--lang", "en"]).text;
+    assert!(said.contains("an operator of the gateway") && said.contains("uses this provider"), "{said}");
+}

@@ -580,3 +580,19 @@ fn japanese_failures_are_known_by_their_wording() {
     let busy = "現在アクセスが集中しております。しばらく時間をおいてから再度お試しください。\n";
     assert_eq!(of_log(busy, None).map(|fault| fault.kind), Some(Kind::Overloaded));
 }
+
+#[test]
+fn a_cdn_that_waited_for_the_providers_server_is_no_fault_of_this_machine() {
+    let page = "<!DOCTYPE html><html><head><title>api.example.com | 524: A timeout occurred</title></head><body>Error code 524</body></html>";
+    for status in [524, 200] {
+        let fault = answer(status, page).unwrap();
+        assert_eq!((fault.kind, fault.sub), (Kind::Timeout, Some(Sub::Upstream)), "{status}");
+        assert_eq!(fault.origin, koboshi::fault::Origin::Provider, "{status}");
+    }
+}
+
+#[test]
+fn a_time_limit_is_told_from_a_failure_of_the_agent() {
+    let fault = of_log("working\n", Some(124)).unwrap();
+    assert_eq!((fault.kind, fault.sub), (Kind::ProcessFailed, Some(Sub::TimeLimit)));
+}

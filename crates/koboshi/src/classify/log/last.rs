@@ -12,6 +12,9 @@ const FAILED_RUN: &str = "log.run_failed";
 /// Signals that a process brings upon itself, as exit codes: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 const CRASHES: &[i32] = &[132, 134, 135, 136, 139];
 
+/// What timeout(1) exits with when it ended the command.
+const TIME_LIMIT: i32 = 124;
+
 /// How far from the end the shell's line about a command may stand.
 const SHELL_LINES: usize = 5;
 
@@ -97,6 +100,11 @@ impl Reader<'_> {
         if matches!(code, 126 | 127) {
             // The shell's own words for "cannot be run" and "not found".
             return Some(Fault::of(Kind::SpawnFailed, EXIT_CODE));
+        }
+        if code == TIME_LIMIT {
+            let mut fault = Fault::of(Kind::ProcessFailed, EXIT_CODE);
+            fault.sub = Some(Sub::TimeLimit);
+            return Some(fault);
         }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, EXIT_CODE);
