@@ -227,3 +227,38 @@ fn a_reader_that_leaves_early_is_no_failure() {
     child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert!(child.wait().unwrap().success() && error.is_empty(), "{error}");
 }
+
+/// That the run failed is known from the exit code; what failed stands in the text either way.
+#[test]
+fn an_exit_code_does_not_hide_what_the_text_says() {
+    let traceback = "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\nModuleNotFoundError: No module named 'foo'\n";
+    for (text, category) in
+        [(traceback, "missing_module"), ("cp: error writing 'out': No space left on device\n", "resource")]
+    {
+        let log = scratch("known.log", text);
+        let without = json(&run(&["explain", &log, "--format", "json"]));
+        let with = json(&run(&["explain", &log, "--format", "json", "--exit-code", "1"]));
+        assert_eq!(with["fault"]["category"], category);
+        assert_eq!(with["fault"], without["fault"]);
+        let ended = json(&run(&["explain", &log, "--format", "json", "--exit-code", "137"]));
+        assert_eq!(ended["fault"]["kind"], "process_failed", "a signal ended it");
+    }
+}
+
+#[test]
+fn how_sure_it_is_agrees_with_what_it_found() {
+    let unknown = scratch("unknown.log", "Error: the frobnicator is upside down\n");
+    let said = run(&["explain", &unknown, "--lang", "en"]).text;
+    assert!(said.contains("a line looks like an error") && !said.contains("only a status"), "{said}");
+    let empty = scratch("empty.log", "");
+    let said = run(&["explain", &empty, "--exit-code", "1", "--lang", "en"]).text;
+    assert!(said.contains("The log is empty") && !said.contains("last lines"), "{said}");
+}
+
+#[test]
+fn a_target_that_an_operator_took_out_of_use_is_the_operators_doing() {
+    let body = r#"{"error":{"message":"m","koboshi":{"kind":"cooling_down","sub":"operator","errorCode":"KBS-7003","message":"m",
+        "suggestion":"s","retryAfterSeconds":60,"retryable":true,"lang":"en"}}}"#;
+    let said = run(&["explain", &scratch("operator.json", body), "--lang", "en"]).text;
+    assert!(said.contains("an operator of the gateway") && said.contains("uses this provider"), "{said}");
+}

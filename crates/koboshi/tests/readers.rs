@@ -495,3 +495,104 @@ fn what_a_provider_repeats_of_a_prompt_is_not_kept() {
         assert!(!fault.detail.contains("doll") && !fault.detail.is_empty(), "{text}: {}", fault.detail);
     }
 }
+
+fn of_log(text: &str, exit_code: Option<i32>) -> Option<Fault> {
+    classifier().log(&AgentLog { text, exit_code }, &now())
+}
+
+#[test]
+fn a_build_tool_that_says_that_its_run_failed_is_believed_without_an_exit_code() {
+    for text in [
+        "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! app@1.0.0 build: `webpack`\nnpm ERR! Exit status 1\n",
+        "npm error Missing script: \"build\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n",
+        "gcc -c main.c\nmake: *** [Makefile:3: all] Error 1\n",
+        "make[2]: *** [CMakeFiles/app.dir/build.make:76: main.o] Error 1\nmake: *** [Makefile:136: all] Error 2\n",
+        "error Command failed with exit code 1.\ninfo Visit https://example.com/en/docs/cli/run for documentation about this command.\n",
+        "ninja: build stopped: subcommand failed.\n",
+        "##[error]Process completed with exit code 1.\n",
+        "2026-11-15T11:59:58.0000000Z ##[error]Process completed with exit code 2.\n",
+        "Build failed\n",
+        "[INFO] BUILD FAILURE\n",
+    ] {
+        let fault = of_log(text, None);
+        let seen = fault.as_ref().map(|fault| (fault.kind, &*fault.evidence.rule));
+        assert_eq!(seen, Some((Kind::ToolFailed, "log.run_failed")), "{text}");
+    }
+    let fault =
+        of_log("npm error Missing script: \"build\"\nnpm error\nnpm error   npm run\n", None).unwrap();
+    assert_eq!(fault.evidence.span.start, 0, "the first line of the row says most");
+}
+
+#[test]
+fn a_failed_run_that_the_agent_worked_on_after_is_history() {
+    for text in [
+        "npm error Missing script: \"build\"\n● I add the script.\n",
+        "make: *** [Makefile:3: all] Error 1\n- fixed the include path\n",
+        "make: *** [Makefile:3: all] Error 1\nI've fixed the include path and the target builds.\n",
+        "Build failed\nretry with a clean cache\n✓ built in 3s\n",
+        "Build failed\nBuild succeeded\n",
+        "grep 'npm error' build.log\nthe npm error of yesterday is gone\n",
+        "Process completed with exit code 0.\n",
+    ] {
+        assert_eq!(of_log(text, None).map(|fault| fault.kind), None, "{text}");
+    }
+    assert_eq!(reason("make: *** [Makefile:3: all] Error 1\n", 0), "none");
+}
+
+#[test]
+fn a_japanese_log_that_ends_in_success_tells_of_no_failure() {
+    let tried = "[10:00:01] エラー: 接続に失敗しました。再試行します (1/3)\n";
+    for end in [
+        "[10:00:04] 接続しました\n[10:00:30] 処理が正常に完了しました\n",
+        "[10:00:30] バックアップが完了しました。\n",
+    ] {
+        assert_eq!(of_log(&format!("{tried}{end}"), None).map(|fault| fault.kind), None, "{end}");
+    }
+    for failed in
+        ["[10:00:30] エラー: 接続に失敗しました\n", "10:00:30 完了しましたが、エラーが残っています\n"]
+    {
+        let kind = of_log(&format!("{tried}{failed}"), None).map(|fault| fault.kind);
+        assert_eq!(kind, Some(Kind::ConnectionFailed), "{failed}");
+    }
+}
+
+#[test]
+fn git_is_no_model_provider_in_any_language() {
+    for text in [
+        "fatal: unable to access 'https://example.com/x/y.git/': Could not resolve host: example.com\n",
+        "fatal: 'https://example.com/x/y.git/' にアクセスできません: Could not resolve host: example.com\n",
+        "fatal: Zugriff auf 'https://example.com/x/y.git/' nicht möglich: Could not resolve host: example.com\n",
+    ] {
+        let fault = of_log(text, Some(128)).unwrap();
+        assert_eq!((fault.kind, fault.category.as_deref()), (Kind::ToolFailed, Some("network")), "{text}");
+    }
+}
+
+#[test]
+fn japanese_failures_are_known_by_their_wording() {
+    let category = |text: &str| {
+        let fault = classifier().tool(&ToolOutput { text, is_error: None }, &now());
+        fault.and_then(|fault| fault.category).map(|category| category.to_string())
+    };
+    assert_eq!(category("cp: 書き込みエラー: デバイスに空き領域がありません\n").as_deref(), Some("resource"));
+    let shell = "用語 'foo' は、コマンドレット、関数、スクリプト ファイル、または操作可能なプログラムの名前として認識されません\n";
+    assert_eq!(category(shell).as_deref(), Some("missing_command"));
+    let busy = "現在アクセスが集中しております。しばらく時間をおいてから再度お試しください。\n";
+    assert_eq!(of_log(busy, None).map(|fault| fault.kind), Some(Kind::Overloaded));
+}
+
+#[test]
+fn a_cdn_that_waited_for_the_providers_server_is_no_fault_of_this_machine() {
+    let page = "<!DOCTYPE html><html><head><title>api.example.com | 524: A timeout occurred</title></head><body>Error code 524</body></html>";
+    for status in [524, 200] {
+        let fault = answer(status, page).unwrap();
+        assert_eq!((fault.kind, fault.sub), (Kind::Timeout, Some(Sub::Upstream)), "{status}");
+        assert_eq!(fault.origin, koboshi::fault::Origin::Provider, "{status}");
+    }
+}
+
+#[test]
+fn a_time_limit_is_told_from_a_failure_of_the_agent() {
+    let fault = of_log("working\n", Some(124)).unwrap();
+    assert_eq!((fault.kind, fault.sub), (Kind::ProcessFailed, Some(Sub::TimeLimit)));
+}

@@ -121,8 +121,12 @@ fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
     if args.is_error.is_some() {
         return InputKind::Tool;
     }
-    if args.exit_code.is_some() || input.is_cut() {
+    if args.exit_code == Some(0) || input.is_cut() {
         return InputKind::Log;
+    }
+    if args.exit_code.is_some() {
+        // That the run failed is known; what failed may still be told by either reading.
+        return InputKind::Auto;
     }
     if http::looks_like_answer(&input.head) { InputKind::Answer } else { InputKind::Auto }
 }
@@ -199,7 +203,9 @@ fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: 
         .is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
     let is_tools = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ToolFailed);
     let is_of_sdk = as_log.fault.is_some() && ends_with_an_sdks_error(input.end());
-    if recognised && !is_tools || is_of_sdk {
+    // A signal or a time limit ended the run, whatever its output complains of.
+    let is_ended = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ProcessFailed);
+    if recognised && !is_tools || is_of_sdk || is_ended {
         return as_log;
     }
     // Where the log already says that a tool failed, its whole output says more than one line.

@@ -4,7 +4,7 @@ use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
 use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules, TAIL_BYTES};
-use koboshi::fault::{Fault, Kind, Origin, Other, Scope, Sub};
+use koboshi::fault::{Confidence, Fault, Kind, Origin, Other, Scope, Sub};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
 use koboshi::wait::{Wait, WaitZone};
@@ -94,8 +94,7 @@ impl Telling<'_> {
         if let Some(said) = said {
             rows.row(&mut out, "label-said", PLAIN, &[said])?;
         }
-        let confidence = self.say(&format!("confidence-{}", fault.confidence.name()), &[]);
-        rows.row(&mut out, "label-sure", PLAIN, &[confidence])?;
+        rows.row(&mut out, "label-sure", PLAIN, &[self.say(&confidence_id(fault), &[])])?;
         self.evidence(&mut out, rows.layout, place.as_ref(), fault)
     }
 
@@ -214,10 +213,12 @@ impl Telling<'_> {
                 return (message, suggestion);
             }
         }
-        (
-            self.phrases.message(self.lang, fault.kind, fault.sub),
-            self.phrases.suggestion(self.lang, fault.kind, fault.sub),
-        )
+        let suggestion = if fault.kind == Kind::AgentError && explained.text.trim().is_empty() {
+            self.say("log-is-empty", &[])
+        } else {
+            self.phrases.suggestion(self.lang, fault.kind, fault.sub)
+        };
+        (self.phrases.message(self.lang, fault.kind, fault.sub), suggestion)
     }
 
     /// What else helps against a tool's failure: the steps that the loop guard would name.
@@ -294,6 +295,13 @@ impl Telling<'_> {
 fn is_before_the_reset(fault: &Fault) -> bool {
     let is_day = fault.kind == Kind::QuotaExceeded && fault.sub == Some(Sub::Day);
     is_day && fault.wait.is_some_and(|wait| !wait.after.is_zero() && wait.after < SHORT_OF_A_DAY)
+}
+
+/// The phrase that says how sure a fault is. A line that looks like an error is more than a status or an exit code.
+fn confidence_id(fault: &Fault) -> String {
+    let by_line =
+        fault.confidence == Confidence::Low && fault.status.is_none() && &*fault.evidence.rule != EXIT_CODE;
+    format!("confidence-{}{}", fault.confidence.name(), if by_line { "-line" } else { "" })
 }
 
 /// Labels with their texts.

@@ -44,6 +44,8 @@ subs! {
     Idle = "idle", "the stream sent nothing for longer than the idle timeout";
     Total = "total", "the timeout of the whole request passed";
     Unary = "unary", "no answer began within the timeout for answers without streaming";
+    Upstream = "upstream", "a CDN or gateway waited too long for the provider's server";
+    TimeLimit = "time_limit", "ended by a time limit, such as that of timeout(1)";
     Deadline = "deadline", "the deadline that the client set for this request passed";
     Stopping = "stopping", "the gateway is being stopped";
     Token = "token", "the gateway could not get an access token";

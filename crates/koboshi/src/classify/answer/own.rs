@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::fault::{Confidence, Fault, Kind, Sub};
+use crate::fault::{Confidence, Fault, Kind, Scope, Sub};
 use crate::wait::{Clock, Wait, field_wait};
 
 /// The rule that evidence names where an error object of Koboshi itself decided.
@@ -47,6 +47,10 @@ impl OwnError {
         let mut fault = Fault::of(self.kind, OWN_ERROR);
         fault.sub = self.sub;
         fault.confidence = Confidence::High;
+        if self.kind == Kind::CoolingDown && self.sub == Some(Sub::Operator) {
+            // An operator takes a target out of use, not an account.
+            fault.scope = Scope::Provider;
+        }
         fault.advice.later = self
             .retryable
             .unwrap_or(fault.advice.later && !matches!(self.sub, Some(Sub::Billing | Sub::Plan)));

@@ -7,8 +7,13 @@ use crate::fault::{Confidence, Fault, Kind, Sub};
 
 /// The rule that evidence names where nothing but the exit code decided.
 pub const EXIT_CODE: &str = "log.exit_code";
+/// The rule that evidence names where a build tool says that its run failed, and nothing says why.
+const FAILED_RUN: &str = "log.run_failed";
 /// Signals that a process brings upon itself, as exit codes: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 const CRASHES: &[i32] = &[132, 134, 135, 136, 139];
+
+/// What timeout(1) exits with when it ended the command.
+const TIME_LIMIT: i32 = 124;
 
 /// How far from the end the shell's line about a command may stand.
 const SHELL_LINES: usize = 5;
@@ -28,18 +33,30 @@ impl Reader<'_> {
         if findings.status.is_some() {
             return findings.status;
         }
+        if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
+            return Some(fault);
+        }
+        if let Some(index) = findings.failed_run {
+            return Some(self.failed_run(index));
+        }
         let failure = findings.unknown.or(findings.bare);
         if exit_code.is_none() && failure.is_none() {
             return None;
-        }
-        if let Some(fault) = exit_code.and_then(|code| self.by_exit_code(code)) {
-            return Some(fault);
         }
         Some(match failure {
             Some(line) => self.own_fault(line, "log.unknown", Confidence::Low),
             // The last line may well tell of a success: that the run failed is known from the exit code alone.
             None => only_the_exit_code(Fault::of(Kind::AgentError, EXIT_CODE)),
         })
+    }
+
+    /// `make: *** [all] Error 1`: that a run failed is said, and the lines above may say why.
+    fn failed_run(&self, index: usize) -> Fault {
+        let mut fault = self.tool_line(index);
+        if fault.category.as_deref() == Some("other") {
+            fault.evidence.rule = FAILED_RUN.into();
+        }
+        fault
     }
 
     /// The last line with something in it.
@@ -83,6 +100,11 @@ impl Reader<'_> {
         if matches!(code, 126 | 127) {
             // The shell's own words for "cannot be run" and "not found".
             return Some(Fault::of(Kind::SpawnFailed, EXIT_CODE));
+        }
+        if code == TIME_LIMIT {
+            let mut fault = Fault::of(Kind::ProcessFailed, EXIT_CODE);
+            fault.sub = Some(Sub::TimeLimit);
+            return Some(fault);
         }
         (code > 128).then(|| {
             let mut fault = Fault::of(Kind::ProcessFailed, EXIT_CODE);

@@ -146,7 +146,9 @@ fn written_or_read(line: &str) -> Option<Marker> {
     let rest = line.get(first.len_utf8()..).unwrap_or_default();
     let agent = match first {
         '+' | '-' => !rest.starts_with(|c: char| c.is_ascii_digit() && rest.len() < 3),
-        '#' | '|' => true,
+        // `##[error]…` is how a CI runner reports a failure.
+        '#' => !line.starts_with("##[error]"),
+        '|' => true,
         '>' => rest.starts_with(' '),
         '*' => rest.starts_with(' '),
         '@' => rest.starts_with('@'),
@@ -336,8 +338,8 @@ fn begins_as_error(line: &str) -> bool {
         "error", "err:", "fatal", "api error", "http error", "unexpected error", "unhandled", "uncaught",
         "exception", "panic", "failed", "failure", "ran into this error", "an error", "request failed",
         "stream error", "http/", "http 4", "http 5", "status=4", "status=5", "status 4", "status 5",
-        "traceback", "critical", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "오류:", "오류가",
-        "fehler:",
+        "traceback", "critical", "##[error]", "エラー:", "エラー：", "エラーが", "错误:", "错误：", "오류:",
+        "오류가", "fehler:",
     ];
     if counts_none(&lower) {
         return false;

@@ -55,6 +55,7 @@ pub(super) struct Voices {
     hint: Option<Clause>,
     work: Option<Clause>,
     prose: Option<Clause>,
+    run_failed: Option<Clause>,
     limit: Option<Clause>,
 }
 
@@ -67,6 +68,7 @@ impl Voices {
             hint: rules.concept("hint"),
             work: rules.concept("work"),
             prose: rules.concept("prose"),
+            run_failed: rules.concept("run_failed"),
             limit: rules.concept("limit_word"),
         }
     }
@@ -87,6 +89,10 @@ struct Findings {
     status: Option<Fault>,
     /// A line that began as an error but that no rule knows.
     unknown: Option<usize>,
+    /// A line in which a build tool or a task runner says that its run failed.
+    failed_run: Option<usize>,
+    /// The agent spoke below: what a tool said before that is history.
+    spoken: bool,
 }
 
 enum Step {
@@ -177,8 +183,11 @@ impl Reader<'_> {
         let step = match line.marker {
             Marker::Noise => Step::Up,
             Marker::Work | Marker::Act => Step::Stop,
-            Marker::Agent if has(&self.words(&line.text).bits, self.classifier.voices.work) => Step::Stop,
-            Marker::Agent => Step::Up,
+            Marker::Agent if self.speaks(&self.words(&line.text), self.classifier.voices.work) => Step::Stop,
+            Marker::Agent => {
+                findings.spoken = true;
+                Step::Up
+            }
             Marker::Plain | Marker::Error => self.line_step(index, &line, findings),
         };
         (step, index)
@@ -187,7 +196,7 @@ impl Reader<'_> {
     fn line_step(&self, index: usize, line: &Line<'_>, findings: &mut Findings) -> Step {
         let voices = &self.classifier.voices;
         let words = self.words(&line.text);
-        let is = |voice: Option<Clause>| has(&words.bits, voice);
+        let is = |voice: Option<Clause>| self.speaks(&words, voice);
         if line.marker == Marker::Plain && is(voices.work) && status_in_text(&line.text).is_none() {
             return Step::Stop;
         }
@@ -195,8 +204,11 @@ impl Reader<'_> {
             findings.pause.get_or_insert_with(|| (index, ErrorText::of_text(&line.text)));
             return Step::Up;
         }
-        if line.marker == Marker::Plain && (is(voices.hint) || self.is_prose(index, &words.bits, &line.text))
-        {
+        if line.marker == Marker::Plain && is(voices.hint) {
+            return Step::Up;
+        }
+        if line.marker == Marker::Plain && self.is_prose(index, &words.bits, &line.text) {
+            findings.spoken = true;
             return Step::Up;
         }
         if let Some(fault) = self.process_fault(&words) {
@@ -211,6 +223,13 @@ impl Reader<'_> {
                 return Step::Decided(Some(self.with_cause(index, fault)));
             }
             findings.status.get_or_insert(fault);
+            return Step::Up;
+        }
+        if is(voices.run_failed) {
+            // Of several such lines in a row, the first says most.
+            if !findings.spoken && findings.failed_run.is_none_or(|below| below == index + 1) {
+                findings.failed_run = Some(index);
+            }
             return Step::Up;
         }
         if line.marker == Marker::Error && !is(voices.wrapper) {
@@ -322,6 +341,12 @@ impl Reader<'_> {
         let text = plain(text);
         let bits = self.classifier.rules.lexicon.scan(&text);
         Words { text, bits }
+    }
+
+    /// Whether a text is of this voice, by its words or by a regular expression.
+    fn speaks(&self, words: &Words, voice: Option<Clause>) -> bool {
+        let lexicon = &self.classifier.rules.lexicon;
+        has(&words.bits, voice) || voice.is_some_and(|voice| lexicon.matches(voice, &words.text))
     }
 
     fn span(&self, index: usize) -> Range<usize> {

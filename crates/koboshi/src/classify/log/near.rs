@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::Reader;
 use super::line::{Line, Marker};
-use super::{Reader, has};
 use crate::classify::answer::ErrorText;
 use crate::wait::{
     Clock, Wait, exhausted_bucket_wait, field_wait, header_wait, headers_in_text, stated_wait,
@@ -72,7 +72,7 @@ impl Reader<'_> {
         for raw in self.lines.get(from..to).unwrap_or_default() {
             let line = Line::read(raw.get(..raw.floor_char_boundary(LONGEST)).unwrap_or_default());
             let ours = matches!(line.marker, Marker::Plain | Marker::Error);
-            if ours && !has(&self.words(&line.text).bits, self.classifier.voices.pause) {
+            if ours && !self.speaks(&self.words(&line.text), self.classifier.voices.pause) {
                 text.push_str(&line.text);
                 text.push('\n');
             }

@@ -18,7 +18,8 @@ pub(super) fn ends_as_failure(line: &str) -> bool {
         "deadline exceeded", "returned an error", "there was an error", "could not be ", " failed to ",
         "was declined", "divide by zero", "division by zero", "omitting directory", "::exception:",
         "no changes to make", "panicked at", "aborted due to", "did not complete within", "giving up.",
-        "awaiting response... 4", "awaiting response... 5", " was refused",
+        "awaiting response... 4", "awaiting response... 5", " was refused", "空き領域がありません",
+        "空き容量がありません",
     ]);
     let ends_with = |end: &str| {
         let at = line.len().saturating_sub(end.len());
