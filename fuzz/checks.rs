@@ -12,6 +12,7 @@ use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Cooldowns, Failure};
 use koboshi::fault::Fault;
 use koboshi::gate::{Cost, Gate, GatePolicy, Holds, LONGEST_HOLD, allowances};
 use koboshi::key::ScopeKey;
+use koboshi::models::{ModelSource, Models};
 use koboshi::redact::{Redactor, shorten, without_echoes};
 use koboshi::time::Moment;
 use koboshi::wait::{self, Clock, LONGEST};
@@ -106,6 +107,17 @@ impl Bench {
         assert!(without_echoes(&text).len() <= text.len(), "what is cut makes it shorter");
         for limit in [0, 1, 8, 9, 40, 400] {
             assert!(shorten(&once, limit).chars().count() <= limit);
+        }
+    }
+
+    /// A models file is taken or refused with its place, and any name is looked up in it.
+    pub(crate) fn models(&self, data: &[u8]) {
+        let text = String::from_utf8_lossy(data);
+        match Models::with_user(&[ModelSource { name: "fuzz.yaml", text: &text }]) {
+            Ok(models) => {
+                let _ = (models.facts(&text, &text), models.belongs_to("openai", &text));
+            }
+            Err(error) => assert!(!error.message.is_empty()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Any bytes through `rules`: see `checks.rs` for what must hold.
+//! Any bytes through `rules` and `models`: see `checks.rs` for what must hold.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -8,4 +8,7 @@ mod checks;
 
 static BENCH: LazyLock<checks::Bench> = LazyLock::new(checks::Bench::new);
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| BENCH.rules(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    BENCH.rules(data);
+    BENCH.models(data);
+});

@@ -42,6 +42,23 @@ fn it_follows_the_config_and_the_files_that_it_names_and_stops_when_told() {
     assert_eq!(ended.code(), Some(0));
 }
 
+#[test]
+fn it_follows_the_models_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, models) = (folder.path().join("koboshi.yaml"), folder.path().join("my-models.yaml"));
+    std::fs::write(&config, "routes: {talk: [sim/ok]}\nmodels_file: my-models.yaml\n").unwrap();
+    std::fs::write(&models, "models: [{match: ok, tools: false}]\n").unwrap();
+    let served = Served::start(&config, &folder.path().join("store.db"));
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}});
+    let body = json!({"model": "talk", "tools": [tool], "messages": [{"role": "user", "content": "hello"}]});
+    assert_eq!(served.post(&body, &[]).status, 400, "the model calls no tools");
+    std::fs::write(&models, "models: [{match: ok, tools: true}]\n").unwrap();
+    until("the new facts hold", || (served.post(&body, &[]).status == 200).then_some(()));
+    std::fs::write(&models, "models: [{match: ok, tols: false}]\n").unwrap();
+    signal(&served.child, "-HUP");
+    assert_eq!(served.post(&body, &[]).status, 200, "a wrong file changes nothing");
+}
+
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
 fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Running) {
     let store = folder.join("store.db").display().to_string();

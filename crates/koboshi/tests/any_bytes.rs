@@ -56,6 +56,18 @@ fn rule_files_take_any_bytes() {
 }
 
 #[test]
+fn models_files_and_names_take_any_bytes() {
+    let bench = Bench::new();
+    let pieces = [
+        "models:", "vendors:", "\n", "\n- ", "\n  ", "match: ", "family: ", "version: ", "claude", "gpt-5",
+        "*", " | ", "-", ".", "4", "99", "from ", "before ", "efforts: ", "[low]", "tools: true",
+        "context_window: 1", "/", "é",
+    ];
+    let files = vec(prop::sample::select(pieces.to_vec()), 0..40).prop_map(|all| all.concat().into_bytes());
+    proptest!(cases(300), |(data in prop_oneof![files, any_bytes()])| bench.models(&data));
+}
+
+#[test]
 fn headers_take_any_bytes() {
     let bench = Bench::new();
     let pieces = [
