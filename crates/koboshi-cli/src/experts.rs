@@ -9,7 +9,7 @@ use std::path::Path;
 use koboshi_config::Config;
 use koboshi_config::load::{Experts, Unservable};
 use koboshi_config::words::Text;
-use koboshi_gateway::{Refusal, refusals};
+use koboshi_gateway::{Refusal, refusals, unset_variables};
 
 use crate::{clock, sim_names};
 
@@ -17,7 +17,11 @@ use crate::{clock, sim_names};
 const KEY_ELSEWHERE: &str = "not-set-here";
 
 /// All of them.
-pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable };
+pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable, unset };
+
+fn unset(provider: &str) -> Vec<&'static str> {
+    unset_variables(provider, &|name| std::env::var(name).ok())
+}
 
 fn unservable(config: &Config) -> Vec<Unservable> {
     // A provider whose key is only in the gateway's own environment is no mistake of the file.
@@ -26,8 +30,8 @@ fn unservable(config: &Config) -> Vec<Unservable> {
         std::env::var(name).ok().or_else(elsewhere)
     };
     let found = refusals(config, &clock::zones(), &lookup);
-    // Rule files and the models file are looked at elsewhere, with the place in them.
-    let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file"));
+    // Rule files and the models file are looked at elsewhere, with the place in them. Variables that are not set are a warning.
+    let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file" | "routes"));
     others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()
 }
 

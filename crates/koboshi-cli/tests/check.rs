@@ -282,3 +282,36 @@ fn a_command_in_one_text_is_hinted_at_word_by_word() {
     let out = run_in(&folder_of(&path), &["check", "command.yaml", "--lang", "en"], &[]);
     assert!(out.text.contains("write `[\"gcloud\", \"auth\"]`"), "{}", out.text);
 }
+
+/// The file may be right where the gateway runs, so it is valid; who starts it here would be refused, and both name the same variable.
+#[test]
+fn a_provider_whose_key_is_not_set_here_is_a_warning_that_names_the_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display().to_string();
+    for (target, variables) in [
+        ("openai/gpt-4o", &["OPENAI_API_KEY"][..]),
+        ("azure/gpt-4o", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"]),
+        ("ollama/llama", &["OLLAMA_HOST"]),
+    ] {
+        // With a key of a client, so that the address below is no mistake.
+        let hash = "0".repeat(64);
+        let text = format!("routes:\n  assistant: [{target}]\nkeys: {{a: {{sha256: \"{hash}\"}}}}\n");
+        std::fs::write(folder.path().join("koboshi.yaml"), text).unwrap();
+        let checked = run_in(&at, &["check", "--format", "json"], &[]);
+        assert_eq!(checked.status, 0, "{}{}", checked.text, checked.error);
+        let warning = json(&checked)["warnings"][0].clone();
+        assert_eq!((warning["line"].as_u64(), warning["column"].as_u64()), (Some(2), Some(15)), "{warning}");
+        for lang in ["en", "ja"] {
+            let said = run_in(&at, &["check", "--lang", lang], &[]).text;
+            let args = ["serve", "--store", "memory", "--listen", "192.0.2.1:1", "--lang", lang];
+            let refused = run_in(&at, &args, &[]);
+            assert_eq!(refused.status, 2, "{}", refused.error);
+            for name in variables {
+                assert!(said.contains(name) && refused.error.contains(name), "{said}{}", refused.error);
+            }
+        }
+        let set: Vec<(&str, &str)> = variables.iter().map(|name| (*name, "http://127.0.0.1:9")).collect();
+        let checked = run_in(&at, &["check", "--format", "json"], &set);
+        assert_eq!(json(&checked)["warnings"].as_array().map(Vec::len), Some(0), "{}", checked.text);
+    }
+}

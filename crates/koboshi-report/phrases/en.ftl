@@ -888,6 +888,7 @@ root-own = Status and administration
 
 ## koboshi serve, by what answers
 
+serve-variables-unset = { $key }: `{ $target }` needs environment variables that are not set: set { $variables }, or describe the provider in `providers`
 serve-port-used = cannot listen on { $address }: { $why }. Another program uses this port, perhaps another Koboshi: choose another one with --listen 127.0.0.1:PORT (or `serve.listen` in the config)
 serve-no-address = cannot listen on { $address }: { $why }. This machine does not have this address: choose one that it has with --listen ADDRESS:PORT (or `serve.listen` in the config)
 serve-port-reserved = cannot listen on { $address }: { $why }. Ports below 1024 are reserved: choose another one with --listen ADDRESS:PORT

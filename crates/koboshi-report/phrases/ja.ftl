@@ -888,6 +888,7 @@ root-own = 状態の確認と管理
 
 ## koboshi serve: 何が応答するか
 
+serve-variables-unset = { $key }: `{ $target }` に必要な環境変数が設定されていません。{ $variables } を設定するか、`providers` にプロバイダーを書いてください
 serve-port-used = { $address } で待ち受けできません（{ $why }）。このポートは別のプログラム（別の Koboshi など）が使用中です。--listen 127.0.0.1:ポート番号（または設定の `serve.listen`）で別のポートを選んでください
 serve-no-address = { $address } で待ち受けできません（{ $why }）。このマシンにはこのアドレスがありません。--listen アドレス:ポート番号（または設定の `serve.listen`）で、このマシンのアドレスを選んでください
 serve-port-reserved = { $address } で待ち受けできません（{ $why }）。1024 未満のポートは予約されています。--listen アドレス:ポート番号 で別のポートを選んでください

@@ -34,8 +34,41 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Optio
 }
 
 /// What can be used, but is most likely not meant.
-pub(crate) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    providers::warn(config, walk)
+pub(crate) fn warn(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'static str>) -> Vec<Problem> {
+    let mut found = providers::warn(config, walk);
+    found.extend(without_variables(config, walk, unset));
+    found
+}
+
+/// Targets of a well-known provider whose variables are not set here. They may be set where the gateway runs, so the file is valid.
+fn without_variables(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'static str>) -> Vec<Problem> {
+    if !config.providers.is_empty() || walk.failed("providers.*", "") || walk.failed("providers", "") {
+        return Vec::new();
+    }
+    // Once for each provider: the same variable helps all of its targets.
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for (at, spot, target) in named(config, walk) {
+        let Some((provider, _)) = target.split_once('/') else { continue };
+        let Some(provider) = WELL_KNOWN.iter().find(|known| **known == provider) else { continue };
+        let variables = unset(provider);
+        if variables.is_empty() || seen.contains(provider) {
+            continue;
+        }
+        seen.push(*provider);
+        let (shown, names) = (&at.shown, variables.join("`, `"));
+        let message = text!(
+            "`{shown}` needs the environment variable `{names}`, which is not set here: without it `koboshi serve` does not start",
+            "`{shown}` には環境変数 `{names}` が必要ですが、ここでは設定されていません。設定しないと `koboshi serve` は起動しません"
+        );
+        let set = variables.iter().map(|name| format!("export {name}=…")).collect::<Vec<_>>().join("; ");
+        let hint = text!(
+            "set it where the gateway runs (`{set}`), or describe `{provider}` in `providers`",
+            "ゲートウェイを起動する環境で設定するか（`{set}`）、`providers` に `{provider}` を書いてください"
+        );
+        found.push(walk.problem(at, spot, message, Some(hint)));
+    }
+    found
 }
 
 /// Two keys that set the same thing: the later one of the file is the one that is too much.
