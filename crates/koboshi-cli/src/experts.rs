@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use koboshi_config::Config;
+use koboshi_config::config::StorePlace;
 use koboshi_config::load::{Experts, Unservable};
 use koboshi_config::words::Text;
 use koboshi_gateway::{Refusal, refusals, unset_variables};
@@ -18,6 +19,24 @@ const KEY_ELSEWHERE: &str = "not-set-here";
 
 /// All of them.
 pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable, unset };
+
+/// The same for a file that is only checked: `serve` opens the store itself, and may be given another one.
+pub(crate) const OF_CHECK: Experts = Experts { gateway: with_store, ..ALL };
+
+fn with_store(config: &Config) -> Vec<Unservable> {
+    let mut found = unservable(config);
+    if let StorePlace::File(path) = &config.store.place
+        && path.is_dir()
+    {
+        let path = path.display();
+        let why = Text::new(
+            format!("{path} is a folder: name a file in it, such as koboshi.db"),
+            format!("{path} はフォルダーです。その中のファイルを koboshi.db のように指定してください"),
+        );
+        found.push(Unservable { key: "store.path", entry: String::new(), why });
+    }
+    found
+}
 
 fn unset(provider: &str) -> Vec<&'static str> {
     unset_variables(provider, &|name| std::env::var(name).ok())

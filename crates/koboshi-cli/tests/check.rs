@@ -315,3 +315,43 @@ fn a_provider_whose_key_is_not_set_here_is_a_warning_that_names_the_variable() {
         assert_eq!(json(&checked)["warnings"].as_array().map(Vec::len), Some(0), "{}", checked.text);
     }
 }
+
+#[test]
+fn a_store_that_is_a_folder_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("dir")).unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: {path: ./dir}\n").unwrap();
+    let at = folder.path().display().to_string();
+    let checked = run_in(&at, &["check", "--format", "json"], &[]);
+    assert_eq!(checked.status, 1, "{}", checked.text);
+    let problem = json(&checked)["problems"][0].clone();
+    assert_eq!((problem["line"].as_u64(), problem["key"].as_str()), (Some(1), Some("store.path")));
+    assert!(run_in(&at, &["check", "--lang", "ja"], &[]).text.contains("フォルダーです"));
+    let refused = run_in(&at, &["serve", "--lang", "ja"], &[]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.error.contains("dir は使えません: フォルダーです"), "{}", refused.error);
+}
+
+#[test]
+fn a_broken_rule_file_is_told_with_closed_brackets() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("r1.yaml"), "nonsense: 1\n").unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "rules: [r1.yaml]\n").unwrap();
+    let said = run_in(&folder.path().display().to_string(), &["check", "--lang", "ja"], &[]).text;
+    assert!(said.contains('（') && said.matches('（').count() == said.matches('）').count(), "{said}");
+}
+
+#[test]
+fn names_in_full_width_characters_are_warnings() {
+    for name in ["“*”", "「a」", "ａ"] {
+        let path = scratch("wide.yaml", &format!("routes:\n  {name}: [sim/ok]\n"));
+        let out = run_in(&folder_of(&path), &["check", "wide.yaml", "--format", "json"], &[]);
+        assert_eq!(out.status, 0, "{name}: {}", out.text);
+        let warning = json(&out)["warnings"][0].clone();
+        assert_eq!(warning["line"], 2, "{name}: {}", out.text);
+        assert!(warning["message"].as_str().unwrap().contains("full-width"), "{warning}");
+    }
+    let path = scratch("not-wide.yaml", "routes:\n  アシスタント: [sim/ok]\n");
+    let out = run_in(&folder_of(&path), &["check", "not-wide.yaml", "--format", "json"], &[]);
+    assert_eq!(json(&out)["warnings"].as_array().map(Vec::len), Some(0), "{}", out.text);
+}
