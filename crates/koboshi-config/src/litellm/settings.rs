@@ -151,7 +151,7 @@ impl Settings {
         match key {
             "content_policy_fallbacks" => self.route_around_filters = true,
             _ if OF_ROUTES.contains(&key) || key.starts_with("redis_") => {}
-            _ if ALWAYS.contains(&key) => notes.left(line(node), &full, NOT_NEEDED),
+            _ if ALWAYS.contains(&key) => notes.add(line(node), &full, Level::Changed, NOT_NEEDED),
             "timeout" | "request_timeout" => self.unary = length(notes).or(self.unary.take()),
             "stream_timeout" => self.first_token = length(notes).or(self.first_token.take()),
             "num_retries" => self.retries = number(notes).or(self.retries.take()),
