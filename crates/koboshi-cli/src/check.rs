@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.file.as_deref(), &lookup);
-    let outside = Outside { lookup: &lookup, experts: experts::ALL };
+    let outside = Outside { lookup: &lookup, experts: experts::OF_CHECK };
     let (loaded, warnings) = match file.as_deref().map(|file| check_file(file, outside)) {
         None => (Ok(Config::default()), Vec::new()),
         Some(Ok(Loaded { config, warnings, .. })) => (Ok(config), warnings),

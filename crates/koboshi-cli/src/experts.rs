@@ -7,9 +7,10 @@ use std::io;
 use std::path::Path;
 
 use koboshi_config::Config;
+use koboshi_config::config::StorePlace;
 use koboshi_config::load::{Experts, Unservable};
 use koboshi_config::words::Text;
-use koboshi_gateway::{Refusal, refusals};
+use koboshi_gateway::{Refusal, refusals, unset_variables};
 
 use crate::{clock, sim_names};
 
@@ -17,7 +18,29 @@ use crate::{clock, sim_names};
 const KEY_ELSEWHERE: &str = "not-set-here";
 
 /// All of them.
-pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable };
+pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable, unset };
+
+/// The same for a file that is only checked: `serve` opens the store itself, and may be given another one.
+pub(crate) const OF_CHECK: Experts = Experts { gateway: with_store, ..ALL };
+
+fn with_store(config: &Config) -> Vec<Unservable> {
+    let mut found = unservable(config);
+    if let StorePlace::File(path) = &config.store.place
+        && path.is_dir()
+    {
+        let path = path.display();
+        let why = Text::new(
+            format!("{path} is a folder: name a file in it, such as koboshi.db"),
+            format!("{path} はフォルダーです。その中のファイルを koboshi.db のように指定してください"),
+        );
+        found.push(Unservable { key: "store.path", entry: String::new(), why });
+    }
+    found
+}
+
+fn unset(provider: &str) -> Vec<&'static str> {
+    unset_variables(provider, &|name| std::env::var(name).ok())
+}
 
 fn unservable(config: &Config) -> Vec<Unservable> {
     // A provider whose key is only in the gateway's own environment is no mistake of the file.
@@ -26,8 +49,8 @@ fn unservable(config: &Config) -> Vec<Unservable> {
         std::env::var(name).ok().or_else(elsewhere)
     };
     let found = refusals(config, &clock::zones(), &lookup);
-    // Rule files and the models file are looked at elsewhere, with the place in them.
-    let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file"));
+    // Rule files and the models file are looked at elsewhere, with the place in them. Variables that are not set are a warning.
+    let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file" | "routes"));
     others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()
 }
 

@@ -159,6 +159,11 @@ fn cannot_start(error: &StartError, say: &Say) -> Failure {
             let shown: Vec<_> = shown.iter().map(|(name, text)| (*name, text.as_str())).collect();
             say.text(cannot_listen(why.kind()), &shown)
         }
+        StartError::Unset { key, target, variables } => {
+            let variables = variables.join(", ");
+            let shown = [("key", key.as_str()), ("target", target), ("variables", &variables)];
+            say.text("serve-variables-unset", &shown)
+        }
         _ => error.to_string(),
     })
 }

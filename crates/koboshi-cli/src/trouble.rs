@@ -36,7 +36,7 @@ fn store(error: &StoreError) -> String {
             named(place)
         ),
         StoreError::Damaged { place, why } => format!(
-            "{} は Koboshi のストアとして読み取れません（{}）。何も変更していません。パスが正しいか確認してください。ストアが壊れている場合は、別の場所に移してください。次の起動時に新しく作られます",
+            "{} は Koboshi のストアとして読み取れません（{}）。何も変更していません。パスが正しいか確認してください。ファイルが壊れている場合は、そのファイルを別の場所に移動（または改名）してください。次の起動時に新しく作られます",
             named(place),
             reason(why)
         ),
@@ -48,16 +48,17 @@ fn store(error: &StoreError) -> String {
             )
         }
         StoreError::Away { place, doing, why } => format!(
-            "{} に接続できません（{}できませんでした: {why}）。起動しているか、ここから接続できるかを確認してください",
+            "{}に接続できません（{}できませんでした: {why}）。起動しているか、ここから接続できるかを確認してください",
             named(place),
             step(doing).0
         ),
         StoreError::Refused { place, why } => format!(
-            "{} にログインできません（{why}）。パスワードが間違っているか、指定されていません。ストアのアドレスに redis://:password@host:6379 の形で書いてください（koboshi.yaml の `store.redis`、または --store）",
+            "{}にログインできません（{why}）。パスワードが間違っているか、指定されていません。ストアのアドレスに redis://:password@host:6379 の形で書いてください（koboshi.yaml の `store.redis`、または --store）",
             named(place)
         ),
         StoreError::Setting { place, why } => {
-            format!("ストア `{}` は使えません: {}", named(place), reason(why))
+            let place = place.strip_prefix("the store file ").unwrap_or(place);
+            format!("ストア {place} は使えません: {}", reason(why))
         }
         StoreError::Failed { place, doing, why } => {
             format!("{}: {}ませんでした: {}", named(place), step(doing).1, reason(why))

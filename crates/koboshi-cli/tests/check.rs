@@ -282,3 +282,76 @@ fn a_command_in_one_text_is_hinted_at_word_by_word() {
     let out = run_in(&folder_of(&path), &["check", "command.yaml", "--lang", "en"], &[]);
     assert!(out.text.contains("write `[\"gcloud\", \"auth\"]`"), "{}", out.text);
 }
+
+/// The file may be right where the gateway runs, so it is valid; who starts it here would be refused, and both name the same variable.
+#[test]
+fn a_provider_whose_key_is_not_set_here_is_a_warning_that_names_the_variable() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display().to_string();
+    for (target, variables) in [
+        ("openai/gpt-4o", &["OPENAI_API_KEY"][..]),
+        ("azure/gpt-4o", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"]),
+        ("ollama/llama", &["OLLAMA_HOST"]),
+    ] {
+        // With a key of a client, so that the address below is no mistake.
+        let hash = "0".repeat(64);
+        let text = format!("routes:\n  assistant: [{target}]\nkeys: {{a: {{sha256: \"{hash}\"}}}}\n");
+        std::fs::write(folder.path().join("koboshi.yaml"), text).unwrap();
+        let checked = run_in(&at, &["check", "--format", "json"], &[]);
+        assert_eq!(checked.status, 0, "{}{}", checked.text, checked.error);
+        let warning = json(&checked)["warnings"][0].clone();
+        assert_eq!((warning["line"].as_u64(), warning["column"].as_u64()), (Some(2), Some(15)), "{warning}");
+        for lang in ["en", "ja"] {
+            let said = run_in(&at, &["check", "--lang", lang], &[]).text;
+            let args = ["serve", "--store", "memory", "--listen", "192.0.2.1:1", "--lang", lang];
+            let refused = run_in(&at, &args, &[]);
+            assert_eq!(refused.status, 2, "{}", refused.error);
+            for name in variables {
+                assert!(said.contains(name) && refused.error.contains(name), "{said}{}", refused.error);
+            }
+        }
+        let set: Vec<(&str, &str)> = variables.iter().map(|name| (*name, "http://127.0.0.1:9")).collect();
+        let checked = run_in(&at, &["check", "--format", "json"], &set);
+        assert_eq!(json(&checked)["warnings"].as_array().map(Vec::len), Some(0), "{}", checked.text);
+    }
+}
+
+#[test]
+fn a_store_that_is_a_folder_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("dir")).unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: {path: ./dir}\n").unwrap();
+    let at = folder.path().display().to_string();
+    let checked = run_in(&at, &["check", "--format", "json"], &[]);
+    assert_eq!(checked.status, 1, "{}", checked.text);
+    let problem = json(&checked)["problems"][0].clone();
+    assert_eq!((problem["line"].as_u64(), problem["key"].as_str()), (Some(1), Some("store.path")));
+    assert!(run_in(&at, &["check", "--lang", "ja"], &[]).text.contains("フォルダーです"));
+    let refused = run_in(&at, &["serve", "--lang", "ja"], &[]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.error.contains("dir は使えません: フォルダーです"), "{}", refused.error);
+}
+
+#[test]
+fn a_broken_rule_file_is_told_with_closed_brackets() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("r1.yaml"), "nonsense: 1\n").unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "rules: [r1.yaml]\n").unwrap();
+    let said = run_in(&folder.path().display().to_string(), &["check", "--lang", "ja"], &[]).text;
+    assert!(said.contains('（') && said.matches('（').count() == said.matches('）').count(), "{said}");
+}
+
+#[test]
+fn names_in_full_width_characters_are_warnings() {
+    for name in ["“*”", "「a」", "ａ"] {
+        let path = scratch("wide.yaml", &format!("routes:\n  {name}: [sim/ok]\n"));
+        let out = run_in(&folder_of(&path), &["check", "wide.yaml", "--format", "json"], &[]);
+        assert_eq!(out.status, 0, "{name}: {}", out.text);
+        let warning = json(&out)["warnings"][0].clone();
+        assert_eq!(warning["line"], 2, "{name}: {}", out.text);
+        assert!(warning["message"].as_str().unwrap().contains("full-width"), "{warning}");
+    }
+    let path = scratch("not-wide.yaml", "routes:\n  アシスタント: [sim/ok]\n");
+    let out = run_in(&folder_of(&path), &["check", "not-wide.yaml", "--format", "json"], &[]);
+    assert_eq!(json(&out)["warnings"].as_array().map(Vec::len), Some(0), "{}", out.text);
+}

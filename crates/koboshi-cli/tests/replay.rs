@@ -202,9 +202,9 @@ fn people_read_where_and_why_and_a_sum() {
     let out = run(&["guard", "replay", &file]);
     for part in [
         "one (6 calls)",
-        "  note after call 2, turn 0, same_call: The same call returned the same result 3 times",
-        "  stop after call 5, turn 0, same_call:",
-        "1 runs, 6 calls: notes in 1, stops in 1",
+        "  note after call 3, turn 0, same_call: The same call returned the same result 3 times",
+        "  stop after call 6, turn 0, same_call:",
+        "1 run, 6 calls: notes in 1, stops in 1",
     ] {
         assert!(out.text.contains(part), "{part} in {}", out.text);
     }
@@ -223,6 +223,24 @@ fn limits_can_be_tried() {
     assert_eq!(stops(&["--set", "same_call=3"]), Some(2));
     assert_eq!(stops(&["--set", "preset=source"]), Some(4));
     assert_eq!(stops(&["--set", "same_call=7"]), None);
+    assert_eq!(stops(&["--set", "same_call.limit=3"]), Some(2), "as the config writes it");
+    let unknown = run(&["guard", "replay", &file, "--set", "nonsense=3"]).error;
+    let help = run(&["guard", "replay", "--help"]).text;
+    for name in ["similar_errors", "any_errors", "same_call", "width", "after_changes", "window", "waiting"] {
+        assert!(unknown.contains(name) && help.contains(name), "{name}: {unknown}{help}");
+    }
     assert_eq!(run(&["guard", "replay", &file, "--set", "depth=3"]).status, 2);
     assert_eq!(run(&["guard", "replay", &file, "--set", "same_call=1"]).status, 2);
+}
+
+#[test]
+fn an_empty_file_is_named() {
+    for text in ["", "\n\n"] {
+        let file = scratch("replay-empty.jsonl", text);
+        let out = run(&["guard", "replay", &file]);
+        assert_eq!(out.status, 2, "{}", out.text);
+        assert!(out.error.contains("replay-empty.jsonl: it is empty"), "{}", out.error);
+    }
+    let missing = run(&["guard", "replay", "nai.json", "--lang", "ja"]);
+    assert!(missing.error.contains("「nai.json」を読み取れません"), "{}", missing.error);
 }

@@ -2,8 +2,9 @@
 
 use crate::check::Problem;
 use crate::source::Source;
-use crate::tree;
+use crate::tree::{self, Spot};
 use crate::words::{Words, words};
+use crate::{spacing, wide};
 
 /// What the library says of broken YAML, what that most often means, and what to do.
 const BROKEN: &[(&str, Words, Words)] = &[
@@ -19,8 +20,8 @@ const BROKEN: &[(&str, Words, Words)] = &[
         "did not find expected key",
         words("the indentation does not fit the lines above", "インデントが上の行と合っていません"),
         words(
-            "keys of one section begin in the same column; a quote that is not closed above does this too",
-            "同じセクションのキーは同じ桁から始めてください。上の行で引用符が閉じていない場合もこうなります",
+            "keys of one section, and the `-` of one list, begin in the same column; a quote that is not closed above does this too",
+            "同じセクションのキー、同じリストの `-` は同じ桁から始めてください。上の行で引用符が閉じていない場合もこうなります",
         ),
     ),
     (
@@ -104,6 +105,15 @@ fn has_one_colon(line: &str) -> bool {
     line.matches(": ").count() + usize::from(line.ends_with(':')) <= 1
 }
 
+/// The reader takes what follows a full-width colon for a text, and gives up only in the next line.
+fn wide_colon(line: &str) -> Option<(usize, Words, Words)> {
+    let message =
+        words("a full-width colon (`：`) stands behind this key", "キーの後に全角コロン（`：`）があります");
+    let hint =
+        words("write an ASCII colon (`:`) and a space", "半角コロン（`:`）と半角スペースを書いてください");
+    wide::colon(line).map(|at| (at, message, hint))
+}
+
 /// The library's own words are not shown: they may quote the file.
 pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
     let said = broken.message.to_lowercase();
@@ -121,6 +131,17 @@ pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem
             ),
         ),
     };
+    let nearby = |find: fn(&str) -> Option<(usize, Words, Words)>| {
+        let line = broken.spot?.line;
+        [line, source.line_above(line)].into_iter().find_map(|line| {
+            let (at, message, hint) = find(source.line(line))?;
+            let column = u64::try_from(at).unwrap_or_default().saturating_add(1);
+            Some((Spot { line, column, start: None, chars: 1 }, message, hint))
+        })
+    };
+    if let Some((spot, message, hint)) = nearby(wide_colon).or_else(|| nearby(spacing::of_line)) {
+        return source.problem(spot, "", message, Some(hint.into()));
+    }
     match broken.spot {
         Some(spot) => source.problem(spot, "", message, Some(hint.into())),
         None => Problem::of_file(source.name, message, Some(hint.into())),

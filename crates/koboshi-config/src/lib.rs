@@ -28,6 +28,7 @@ pub mod schema;
 pub mod secret;
 mod size;
 mod source;
+mod spacing;
 mod tree;
 mod vocabulary;
 mod walk;

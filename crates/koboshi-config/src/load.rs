@@ -84,11 +84,13 @@ pub struct Experts {
     pub sim: fn(&str) -> Option<Mistake>,
     /// Says why a gateway would refuse the config: files that it names, and what is in them.
     pub gateway: fn(&Config) -> Vec<Unservable>,
+    /// Names the variables that a well-known provider needs and that are not set here.
+    pub unset: fn(&str) -> Vec<&'static str>,
 }
 
 impl Experts {
     /// Nobody is asked.
-    pub const NONE: Self = Self { sim: |_| None, gateway: |_| Vec::new() };
+    pub const NONE: Self = Self { sim: |_| None, gateway: |_| Vec::new(), unset: |_| Vec::new() };
 }
 
 /// What a file is held against besides the table of keys.
@@ -133,7 +135,7 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     let sense = policy::check(&mut config.clone(), &walk);
     walk.problems.extend(sense);
     let mut warnings = std::mem::take(&mut walk.warnings);
-    warnings.extend(cross::warn(&config, &walk));
+    warnings.extend(cross::warn(&config, &walk, outside.experts.unset));
     warnings.sort_by_key(|warning| warning.place);
     if walk.problems.is_empty() {
         // Only now: of values that could not be read a gateway would only repeat what is said already.

@@ -109,6 +109,15 @@ impl<'a> Source<'a> {
         self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
+    /// The number of the next line above that has something in it besides a comment; the same line where there is none.
+    pub(crate) fn line_above(&self, number: u64) -> u64 {
+        let is_said = |line: &u64| {
+            let line = self.line(*line).trim();
+            !line.is_empty() && !line.starts_with('#')
+        };
+        (1..number).rev().take(100).find(is_said).unwrap_or(number)
+    }
+
     /// A value as it can be quoted in a message.
     pub(crate) fn quote(&self, value: &str) -> String {
         let redacted = REDACTOR.redact(value);

@@ -15,6 +15,7 @@ use crate::near::{hint_for_unknown, meant};
 use crate::read::{Reader, Wrong};
 use crate::schema::{Entries, KEYS, Key, MOST_ENTRIES, Shape, Value};
 use crate::source::Source;
+use crate::spacing;
 use crate::tree::{Node, Raw, Spot};
 use crate::words::{Text, Words, text, tr, words};
 
@@ -381,7 +382,7 @@ impl Walk<'_> {
             }
         });
         let own = match value {
-            Raw::Text(text) => as_text::hint(at.key.path, text),
+            Raw::Text(text) => spacing::of_text(text).or_else(|| as_text::hint(at.key.path, text)),
             _ => None,
         };
         let hint = own.unwrap_or_else(|| match (short, value, names(at.key.path)) {

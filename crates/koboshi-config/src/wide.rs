@@ -14,6 +14,8 @@ fn ascii(c: char) -> Option<char> {
         '\u{3000}' => Some(' '),
         '\u{201c}'..='\u{201e}' => Some('"'),
         '\u{2018}' | '\u{2019}' => Some('\''),
+        '、' => Some(','),
+        '「' | '」' | '『' | '』' => Some('"'),
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
         _ => None,
     }
@@ -58,6 +60,19 @@ pub(crate) fn hint(text: &str, may_be_shown: bool) -> Option<Text> {
             format!("全角文字が含まれています。半角で書いてください（{ja}）"),
         )
     })
+}
+
+/// Whether a text has characters that look like ASCII and are not.
+pub(crate) fn is_in(text: &str) -> bool {
+    text.chars().any(|c| ascii(c).is_some())
+}
+
+/// Where a full-width colon stands in place of the one behind a key, in characters from 0.
+pub(crate) fn colon(line: &str) -> Option<usize> {
+    let at = without_comment(line).chars().position(|c| c == '：')?;
+    let before: String = line.chars().take(at).collect();
+    let is_key = !before.contains(':') && !before.trim().is_empty();
+    is_key.then_some(at)
 }
 
 fn without_comment(line: &str) -> &str {

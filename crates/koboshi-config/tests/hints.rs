@@ -142,6 +142,8 @@ fn full_width_characters_are_named_with_their_ascii_form() {
         ("serve:\n  passthrough: ｔｒｕｅ\n", "ｔ", "t"),
         ("routes:\n  gpt-4o: [”sim/ok”]\n", "”", "\""),
         ("retry:\n  max_attempts: ５\n", "５", "5"),
+        ("routes:\n  gpt-4o: [sim/ok、 sim/ok]\n", "、", ","),
+        ("routes:\n  gpt-4o: [「sim/ok」]\n", "「", "\""),
     ] {
         let (en, ja) = (hint(wrong), hint_ja(wrong));
         assert!(en.contains("full-width") && en.contains(char) && en.contains(ascii), "{wrong}: {en}");
@@ -150,7 +152,8 @@ fn full_width_characters_are_named_with_their_ascii_form() {
             .chars()
             .map(|c| match c {
                 '　' => ' ',
-                '”' => '"',
+                '”' | '「' | '」' => '"',
+                '、' => ',',
                 '！'..='～' => char::from_u32(u32::from(c) - 0xfee0).unwrap(),
                 _ => c,
             })
@@ -184,4 +187,42 @@ fn far_names_are_not_suggested() {
     ] {
         assert!(hint(wrong).contains(near), "{wrong}: {}", hint(wrong));
     }
+}
+
+/// The reader takes the next line for the rest of a text, and gives up only there.
+#[test]
+fn a_full_width_colon_is_named_at_its_own_place() {
+    for text in ["routes：\n  a: [sim/ok]\n", "routes：\n\n  # a\n  a: [sim/ok]\n"] {
+        let problem = first(text);
+        let place = problem.place.unwrap();
+        assert_eq!((place.line, place.column), (1, 7), "{problem}");
+        assert!(problem.message.get(Language::En).contains("full-width colon"), "{problem}");
+        assert!(problem.message.get(Language::Ja).contains("全角コロン"), "{problem}");
+    }
+}
+
+#[test]
+fn a_missing_space_and_a_wrong_column_are_named() {
+    for (text, said) in [
+        ("routes:\n  a:[sim/ok]\n", "a space is needed after the colon"),
+        ("routes:\n  a:[sim/ok]\n  b: [sim/ok]\n", "a space is needed after the colon"),
+        ("serve:\n  listen:127.0.0.1:4242\n", "a space is needed after the colon"),
+        ("serve:\n  deadline: 5s\n  listen:127.0.0.1:4242\n", "a space is needed after the colon"),
+        ("routes:\n  a:\n    -sim/fail-503\n", "a space is needed after the dash"),
+        ("routes:\n  a:\n    - sim/ok\n    -sim/fail-503\n", "a space is needed after the dash"),
+        ("routes:\n  a:\n    - sim/ok\n     - sim/fail-503\n", "begin in the same column"),
+        ("routes:\n  a:\n    - sim/ok\n   - sim/fail-503\n", "begin in the same column"),
+    ] {
+        let problem = first(text);
+        assert!(hint(text).contains(said), "{text}{problem}");
+    }
+}
+
+/// A word that stands for a value is a valid key, and the provider refuses it only later.
+#[test]
+fn no_default_is_suggested_for_a_secret() {
+    let key = hint("providers: {p: {kind: openai, keys: [\"${MY_KEY}\"]}}");
+    assert_eq!(key, "set it (`export MY_KEY=…`)");
+    let redis = "store: {redis: \"redis://localhost:${REDIS_PORT}/0\"}";
+    assert!(hint(redis).contains("`${REDIS_PORT:-6379}`"), "{}", hint(redis));
 }

@@ -34,7 +34,7 @@ pub use admin::presence::{Presence, gateways, known};
 pub use admin::remote::{Remote, RemoteError};
 pub use route::capability::{Origin, stated};
 pub use route::plan::Backing;
-pub use route::well_known::{kind_of, owners_of};
+pub use route::well_known::{kind_of, owners_of, unset_variables};
 pub use server::gateway::{Gateway, Lookup, Setup, StartError, known_to, models};
 pub use server::preflight::{Refusal, refusals};
 pub use shared::retention::retention;

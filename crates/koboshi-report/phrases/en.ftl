@@ -586,6 +586,8 @@ guard-replay-note = note
 guard-replay-stop = stop
 guard-replay-said = after call { $at }, turn { $turn }, { $rule }: { $why }
 guard-replay-sum = { $runs } runs, { $calls } calls: notes in { $noted }, stops in { $stopped }
+guard-replay-sum-of-one = 1 run, { $calls } calls: notes in { $noted }, stops in { $stopped }
+guard-replay-empty = it is empty: there is no recorded run in it
 guard-replay-progress = { $runs } runs, { $calls } calls, { $megabytes } MB …
 guard-replay-no-json = this is not JSON: { $detail }
 guard-replay-no-form = this is no recorded run of a known form: a message list, a Codex rollout, a Claude Code session, or an object with `calls`
@@ -905,6 +907,7 @@ root-own = Status and administration
 
 ## koboshi serve, by what answers
 
+serve-variables-unset = { $key }: `{ $target }` needs environment variables that are not set: set { $variables }, or describe the provider in `providers`
 serve-port-used = cannot listen on { $address }: { $why }. Another program uses this port, perhaps another Koboshi: choose another one with --listen 127.0.0.1:PORT (or `serve.listen` in the config)
 serve-no-address = cannot listen on { $address }: { $why }. This machine does not have this address: choose one that it has with --listen ADDRESS:PORT (or `serve.listen` in the config)
 serve-port-reserved = cannot listen on { $address }: { $why }. Ports below 1024 are reserved: choose another one with --listen ADDRESS:PORT

@@ -485,7 +485,7 @@ resume-nothing = { $key } はクールダウン中ではないため、再開す
 resume-all-nothing = クールダウン中または停止中のものはないため、再開するものはありません。
 resume-breakers = 次のサーキットブレーカーは、ゲートウェイが復旧を確認するまでオープンのままです: { $keys }
 resume-above = { $key } が原因で利用できません。次のコマンドで再開できます: { $command }
-cool-done = { $key } をクールダウン状態にしました。終了予定: { $until }
+cool-done = { $key } をクールダウン状態にしました: { $until }
 config-unusable = 設定ファイルを使用できません（`koboshi check` ですべて確認できます。別のファイルは --config で指定できます）:
 cool-past = { $time }は過去の時刻です。クールダウンを終えるには: { $command }
 key-unknown = { $key } に該当するターゲットはありません。
@@ -584,8 +584,10 @@ guard-refused-beside = 同じ応答の別の呼び出しが拒否されたため
 guard-replay-run = { $id }（{ $calls } 回の呼び出し）
 guard-replay-note = 注意
 guard-replay-stop = 停止
-guard-replay-said = 呼び出し { $at } の後、ターン { $turn }、{ $rule }: { $why }
+guard-replay-said = { $at } 回目の呼び出しの後、ターン { $turn }、{ $rule }: { $why }
 guard-replay-sum = { $runs } 件の実行、{ $calls } 回の呼び出し: 注意があったのは { $noted } 件、停止があったのは { $stopped } 件
+guard-replay-sum-of-one = 1 件の実行、{ $calls } 回の呼び出し: 注意があったのは { $noted } 件、停止があったのは { $stopped } 件
+guard-replay-empty = ファイルが空です。実行記録がありません
 guard-replay-progress = { $runs } 件の実行、{ $calls } 回の呼び出し、{ $megabytes } MB …
 guard-replay-no-json = JSON ではありません: { $detail }
 guard-replay-no-form = 既知の形式の実行記録ではありません。メッセージの一覧、Codex のロールアウト、Claude Code のセッション、`calls` を持つオブジェクトのいずれかが必要です
@@ -905,6 +907,7 @@ root-own = 状態の確認と管理
 
 ## koboshi serve: 何が応答するか
 
+serve-variables-unset = { $key }: `{ $target }` に必要な環境変数が設定されていません。{ $variables } を設定するか、`providers` にプロバイダーを書いてください
 serve-port-used = { $address } で待ち受けできません（{ $why }）。このポートは別のプログラム（別の Koboshi など）が使用中です。--listen 127.0.0.1:ポート番号（または設定の `serve.listen`）で別のポートを選んでください
 serve-no-address = { $address } で待ち受けできません（{ $why }）。このマシンにはこのアドレスがありません。--listen アドレス:ポート番号（または設定の `serve.listen`）で、このマシンのアドレスを選んでください
 serve-port-reserved = { $address } で待ち受けできません（{ $why }）。1024 未満のポートは予約されています。--listen アドレス:ポート番号 で別のポートを選んでください

@@ -57,7 +57,8 @@ pub(crate) struct ReplayArgs {
     /// How to print
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Another limit, such as `similar_errors=5`; also `after_changes`, `window`, `waiting`, or `preset=source`
+    /// Another limit, such as `similar_errors=5`. NAME is similar_errors, alternating_errors, any_errors, same_call, cycle, stagnation, width,
+    /// after_changes, window or waiting; `preset=source` sets all of them
     #[arg(long = "set", value_name = "NAME=N", value_parser = parse_setting)]
     settings: Vec<Setting>,
     /// Judge as if no result carried an error flag
@@ -93,7 +94,7 @@ pub(crate) fn run(command: &GuardCommand) -> Result<Exit, Failure> {
                 continue;
             }
         };
-        record::each_run(&mut source, path, |run| {
+        let has_any = record::each_run(&mut source, path, |run| {
             progress.clear();
             match run.calls {
                 Ok(calls) => output.run(&judge.judge(&run.id, &calls))?,
@@ -102,6 +103,10 @@ pub(crate) fn run(command: &GuardCommand) -> Result<Exit, Failure> {
             progress.step(run.bytes, output.calls());
             Ok(())
         })?;
+        if !has_any {
+            progress.clear();
+            output.empty(path)?;
+        }
     }
     progress.clear();
     output.end()?;
@@ -142,19 +147,33 @@ impl Setting {
     }
 }
 
+/// What can be set besides the limits of rules.
+const OTHERS: &[&str] = &["after_changes", "window", "waiting"];
+
+/// The rules whose limit can be set; the number of calls is only observed here.
+fn rules() -> impl Iterator<Item = Rule> {
+    Rule::ALL.iter().copied().filter(|rule| *rule != Rule::Depth)
+}
+
 fn parse_setting(text: &str) -> Result<Setting, String> {
     if text == "preset=source" {
         return Ok(Setting::Source);
     }
     let (name, number) = text.split_once('=').ok_or("it needs the form NAME=N")?;
+    // As the config writes them.
+    let name = name.strip_prefix("guard.").unwrap_or(name);
+    let name = name.strip_suffix(".limit").or_else(|| name.strip_prefix("max_")).unwrap_or(name);
     let number: u32 = number.parse().map_err(|_| format!("`{number}` is not a number"))?;
     match name {
         "after_changes" => Ok(Setting::AfterChanges(number)),
         "window" => Ok(Setting::Window(number)),
         "waiting" => Ok(Setting::Waiting(number)),
-        _ => match Rule::from_name(name).filter(|rule| *rule != Rule::Depth) {
+        _ => match rules().find(|rule| rule.name() == name) {
             Some(rule) => Ok(Setting::Rule(rule, number)),
-            None => Err(format!("`{name}` is not a limit of the guard that can be set here")),
+            None => {
+                let names: Vec<&str> = rules().map(Rule::name).chain(OTHERS.iter().copied()).collect();
+                Err(format!("`{name}` is no limit that can be set here; there are {}", names.join(", ")))
+            }
         },
     }
 }

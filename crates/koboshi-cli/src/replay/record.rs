@@ -59,15 +59,15 @@ pub(super) enum Piece {
     Wrong(Wrong),
 }
 
-/// Reads all runs of an input and hands each over.
+/// Reads all runs of an input and hands each over. False if there was nothing in it.
 pub(super) fn each_run(
     source: &mut Source,
     path: &Path,
     mut take: impl FnMut(Run) -> io::Result<()>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let name = path.file_stem().map_or_else(|| "-".to_owned(), |name| name.to_string_lossy().into_owned());
     let mut session = messages::Session::new(&name);
-    let mut first = true;
+    let (mut first, mut is_wrong) = (true, false);
     let unreadable = |error: io::Error, line: usize| Run {
         id: String::new(),
         line,
@@ -79,6 +79,7 @@ pub(super) fn each_run(
             Ok(None) => break,
             Ok(Some(line)) => line,
             Err(error) => {
+                is_wrong = true;
                 take(unreadable(error, source.number() + 1))?;
                 break;
             }
@@ -92,6 +93,7 @@ pub(super) fn each_run(
                 } else {
                     "guard-replay-no-text"
                 };
+                is_wrong = true;
                 let calls = Err(Wrong::new(phrase, &""));
                 take(Run { id: String::new(), line: number, bytes: 0, calls })?;
                 continue;
@@ -122,7 +124,7 @@ pub(super) fn each_run(
     }
     let line = source.number();
     session.end().into_iter().try_for_each(|(id, calls)| take(Run { id, line, bytes: 0, calls }))?;
-    Ok(())
+    Ok(is_wrong || !first)
 }
 
 /// The first line and everything after it. A text over many lines is no longer than a line may be.

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use super::judge::{Judged, Said};
 use super::record::Wrong;
 use crate::args::Format;
-use crate::input::why_unreadable;
+use crate::input::{name_of, why_unreadable};
 use crate::say::Say;
 
 const STOP: Style = AnsiColor::Red.on_default().bold();
@@ -63,7 +63,8 @@ impl<'s> Output<'s> {
             let (phrase, style) =
                 if is_stop { ("guard-replay-stop", STOP) } else { ("guard-replay-note", NOTE) };
             let label = self.say.text(phrase, &[]);
-            let (at, turn) = (said.at.to_string(), said.turn.to_string());
+            // People count from 1.
+            let (at, turn) = ((said.at + 1).to_string(), said.turn.to_string());
             let args = [("at", at.as_str()), ("turn", &turn), ("rule", said.rule), ("why", &said.why)];
             writeln!(out, "  {style}{label}{style:#} {}", self.say.text("guard-replay-said", &args))?;
         }
@@ -78,10 +79,17 @@ impl<'s> Output<'s> {
 
     pub(super) fn unreadable(&mut self, path: &Path, error: &io::Error) -> io::Result<()> {
         self.is_wrong = true;
-        let name = path.display().to_string();
+        let name = name_of(Some(path), self.say.lang).unwrap_or_else(|| self.say.text("input-stdin", &[]));
         let reason = error.to_string();
         let said = self.say.text(why_unreadable(error), &[("name", &name), ("why", &reason)]);
         writeln!(stderr().lock(), "koboshi: {said}")
+    }
+
+    /// An input with nothing in it: most often the wrong file.
+    pub(super) fn empty(&mut self, path: &Path) -> io::Result<()> {
+        self.is_wrong = true;
+        let said = self.say.text("guard-replay-empty", &[]);
+        writeln!(stderr().lock(), "koboshi: {}: {said}", path.display())
     }
 
     pub(super) fn end(&self) -> io::Result<()> {
@@ -91,6 +99,7 @@ impl<'s> Output<'s> {
         let numbers = [self.runs, self.calls, self.noted, self.stopped].map(|number| number.to_string());
         let [runs, calls, noted, stopped] = &numbers;
         let args = [("runs", runs.as_str()), ("calls", calls), ("noted", noted), ("stopped", stopped)];
-        writeln!(stdout().lock(), "{}", self.say.text("guard-replay-sum", &args))
+        let phrase = if self.runs == 1 { "guard-replay-sum-of-one" } else { "guard-replay-sum" };
+        writeln!(stdout().lock(), "{}", self.say.text(phrase, &args))
     }
 }

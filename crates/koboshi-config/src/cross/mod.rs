@@ -17,6 +17,7 @@ use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
 use crate::tree::Spot;
 use crate::walk::{Given, Walk};
+use crate::wide;
 use crate::words::{Text, text, tr, words};
 
 /// Everything that does not fit together.
@@ -34,8 +35,59 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Optio
 }
 
 /// What can be used, but is most likely not meant.
-pub(crate) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    providers::warn(config, walk)
+pub(crate) fn warn(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'static str>) -> Vec<Problem> {
+    let mut found = providers::warn(config, walk);
+    found.extend(without_variables(config, walk, unset));
+    found.extend(wide_names(config, walk));
+    found
+}
+
+/// Names that look like ASCII on the screen and are not: no client's model and no provider's model is called so.
+fn wide_names(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
+    let routes = walk.entries("routes.*").chain(walk.entries("models.*"));
+    let routes = routes.map(|(at, spot)| (at, *spot, at.entry.as_str()));
+    let wide = routes.chain(named(config, walk)).filter(|(_, _, name)| wide::is_in(name));
+    wide.take(MOST)
+        .map(|(at, spot, _)| {
+            let message = text!(
+                "`{}` has full-width characters: it does not match names that are written in ASCII",
+                "`{}` に全角文字があります。半角で書かれた名前とは一致しません",
+                at.shown
+            );
+            walk.problem(at, spot, message, None)
+        })
+        .collect()
+}
+
+/// Targets of a well-known provider whose variables are not set here. They may be set where the gateway runs, so the file is valid.
+fn without_variables(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'static str>) -> Vec<Problem> {
+    if !config.providers.is_empty() || walk.failed("providers.*", "") || walk.failed("providers", "") {
+        return Vec::new();
+    }
+    // Once for each provider: the same variable helps all of its targets.
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for (at, spot, target) in named(config, walk) {
+        let Some((provider, _)) = target.split_once('/') else { continue };
+        let Some(provider) = WELL_KNOWN.iter().find(|known| **known == provider) else { continue };
+        let variables = unset(provider);
+        if variables.is_empty() || seen.contains(provider) {
+            continue;
+        }
+        seen.push(*provider);
+        let (shown, names) = (&at.shown, variables.join("`, `"));
+        let message = text!(
+            "`{shown}` needs the environment variable `{names}`, which is not set here: without it `koboshi serve` does not start",
+            "`{shown}` には環境変数 `{names}` が必要ですが、ここでは設定されていません。設定しないと `koboshi serve` は起動しません"
+        );
+        let set = variables.iter().map(|name| format!("export {name}=…")).collect::<Vec<_>>().join("; ");
+        let hint = text!(
+            "set it where the gateway runs (`{set}`), or describe `{provider}` in `providers`",
+            "ゲートウェイを起動する環境で設定するか（`{set}`）、`providers` に `{provider}` を書いてください"
+        );
+        found.push(walk.problem(at, spot, message, Some(hint)));
+    }
+    found
 }
 
 /// Two keys that set the same thing: the later one of the file is the one that is too much.
@@ -181,18 +233,17 @@ fn unknown_provider(
 ) -> Problem {
     let from_environment = config.providers.is_empty();
     let (shown, quoted) = (&at.shown, walk.quote(provider));
-    let place = if from_environment {
-        words("none of the well-known ones", "よく知られたプロバイダーの中にありません")
-    } else {
-        words("not in `providers`", "`providers` にありません")
-    };
-    let message = Text::of(|language| {
-        let place = place.get(language);
-        tr!(
-            language, "`{shown}` names the provider `{quoted}`, which is {place}",
-            "`{shown}` のプロバイダー `{quoted}` は{place}"
+    let message = if from_environment {
+        text!(
+            "`{shown}` names the provider `{quoted}`, which is none of the well-known ones",
+            "`{shown}`: `{quoted}` というプロバイダーはありません"
         )
-    });
+    } else {
+        text!(
+            "`{shown}` names the provider `{quoted}`, which is not in `providers`",
+            "`{shown}` のプロバイダー `{quoted}` は`providers` にありません"
+        )
+    };
     let near = nearest(provider, known.iter().copied());
     let hint = Text::of(|language| {
         let meant = near.map(|near| tr!(language, "did you mean `{near}`?", "`{near}` のことですか？"));
@@ -205,7 +256,7 @@ fn unknown_provider(
                 tr!(
                     language,
                     "{meant}those are {known}; others must be in `providers`",
-                    "{meant}既知のものは {known} です。それ以外は `providers` に書いてください"
+                    "{meant}`providers` に書かずに使えるのは {known}です"
                 )
             }
         }
@@ -215,8 +266,12 @@ fn unknown_provider(
 
 /// The first of many names.
 fn some(names: &[&str], language: Language) -> String {
-    let more = if names.len() > 12 { words(" and others", " など").get(language) } else { "" };
-    format!("{}{more}", names.iter().take(12).copied().collect::<Vec<_>>().join(", "))
+    let (more, between) = match language {
+        Language::En => (" and others", ", "),
+        Language::Ja => ("など", "、"),
+    };
+    let more = if names.len() > 12 { more } else { "" };
+    format!("{}{more}", names.iter().take(12).copied().collect::<Vec<_>>().join(between))
 }
 
 /// Entries of `models` for a provider that nobody has. A well-known one may be there for another time.

@@ -87,6 +87,10 @@ pub(super) const TIMEOUT_WINS: Words = words(
     "`timeout` is set too: it wins, as in LiteLLM, and this value is not used",
     "`timeout` も設定されています。LiteLLM と同じく `timeout` が優先され、この値は使われません",
 );
+const NOT_NEEDED: Words = words(
+    "no setting is needed: Koboshi always works like this",
+    "設定は不要です。Koboshi は常にこのように動作します",
+);
 const NO_SUCH: Words = words("Koboshi has no such setting", "Koboshi にこの設定はありません");
 
 /// Reads all of them.
@@ -146,7 +150,8 @@ impl Settings {
         };
         match key {
             "content_policy_fallbacks" => self.route_around_filters = true,
-            _ if OF_ROUTES.contains(&key) || ALWAYS.contains(&key) || key.starts_with("redis_") => {}
+            _ if OF_ROUTES.contains(&key) || key.starts_with("redis_") => {}
+            _ if ALWAYS.contains(&key) => notes.add(line(node), &full, Level::Changed, NOT_NEEDED),
             "timeout" | "request_timeout" => self.unary = length(notes).or(self.unary.take()),
             "stream_timeout" => self.first_token = length(notes).or(self.first_token.take()),
             "num_retries" => self.retries = number(notes).or(self.retries.take()),
@@ -213,8 +218,8 @@ impl Settings {
             "master_key" => {
                 self.master_key = true;
                 let reason = words(
-                    "Koboshi keeps only hashes of client keys: see `keys` at the end of the file. Until then it answers on this machine only",
-                    "Koboshi はクライアントのキーをハッシュだけで保持します。ファイル末尾の `keys` を参照してください。それまではこのマシンからのリクエストにだけ応答します",
+                    "Koboshi keeps only hashes of client keys: see `keys` in a comment of the new file. Until then it answers on this machine only",
+                    "Koboshi はクライアントのキーをハッシュだけで保持します。変換後のファイルのコメントにある `keys` を参照してください。それまではこのマシンからのリクエストにだけ応答します",
                 );
                 notes.add(line(node), &full, Level::Todo, reason);
             }
@@ -260,10 +265,17 @@ fn others(name: &str, node: &Node, notes: &mut Notes) {
 fn redis(router: &Node, notes: &mut Notes) -> Option<String> {
     let node = ["redis_url", "redis_host"].iter().find_map(|key| get(router, key))?;
     let reason = words(
-        "Koboshi shares its state through Redis too: see `store` at the end of the file",
-        "Koboshi も Redis で状態を共有できます。ファイル末尾の `store` を参照してください",
+        "Koboshi shares its state through Redis too: see `store` in a comment of the new file",
+        "Koboshi も Redis で状態を共有できます。変換後のファイルのコメントにある `store` を参照してください",
     );
     notes.add(line(node), "router_settings.redis_host", Level::Todo, reason);
+    let port = match get(router, "redis_port").map(|port| (whole(port), string(port))) {
+        None => "6379".to_owned(),
+        Some((Some(port), _)) => port.to_string(),
+        Some((None, text)) => {
+            format!("${{{}}}", text.as_deref().and_then(variable).unwrap_or("REDIS_PORT"))
+        }
+    };
     let named = |key: &str, usual: &str| {
         let name = get(router, key).and_then(string).and_then(|text| variable(&text).map(str::to_owned));
         format!("${{{}}}", name.unwrap_or_else(|| usual.to_owned()))
@@ -275,11 +287,11 @@ fn redis(router: &Node, notes: &mut Notes) -> Option<String> {
                 "redis://:{}@{}:{}/0",
                 named("redis_password", "REDIS_PASSWORD"),
                 named("redis_host", "REDIS_HOST"),
-                named("redis_port", "REDIS_PORT")
+                port
             )
         }
         None => {
-            format!("redis://{}:{}/0", named("redis_host", "REDIS_HOST"), named("redis_port", "REDIS_PORT"))
+            format!("redis://{}:{}/0", named("redis_host", "REDIS_HOST"), port)
         }
     })
 }

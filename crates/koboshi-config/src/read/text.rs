@@ -11,6 +11,7 @@ use crate::schema::{Form, Range};
 use crate::secret::{ExpandError, expand, is_name, is_one_variable};
 use crate::size;
 use crate::source::HIDDEN;
+use crate::spacing;
 use crate::tree::{Node, Raw, Spot};
 use crate::vocabulary::is_plain_variable;
 use crate::words::{Text, text, tr, words};
@@ -35,7 +36,7 @@ impl Reader<'_> {
             }
             return Err(wrong);
         };
-        expand(written, self.lookup).map_err(|error| self.variable(node, &error))
+        expand(written, self.lookup).map_err(|error| self.variable(node, &error, hide))
     }
 
     /// Where nothing is no value, an empty default is no way out.
@@ -193,7 +194,7 @@ impl Reader<'_> {
     }
 
     /// A variable that cannot be filled in, at its own place within the value.
-    fn variable(&self, node: &Node, error: &ExpandError) -> Wrong {
+    fn variable(&self, node: &Node, error: &ExpandError, hide: Hide) -> Wrong {
         // People write the key itself in the braces.
         let shown = |name: &str| if is_plain_variable(name) { name.to_owned() } else { "***".to_owned() };
         let (at, mark, message, hint) = match error {
@@ -205,11 +206,7 @@ impl Reader<'_> {
                     "環境変数 `{}` が設定されていません",
                     shown(name)
                 ),
-                text!(
-                    "set it, or write `${{{}:-default}}` for a value to use without it",
-                    "設定するか、`${{{}:-default}}` の形で既定値を書いてください",
-                    shown(name)
-                ),
+                about_unset(&shown(name), hide),
             ),
             ExpandError::Empty { name, at } => (
                 at,
@@ -263,11 +260,35 @@ impl Reader<'_> {
     }
 }
 
+/// What to do about a variable that is not set. A made-up default of a key or an address would be taken as it stands.
+fn about_unset(name: &str, hide: Hide) -> Text {
+    if name == HIDDEN {
+        return words("set it", "設定してください").into();
+    }
+    let port = (name.contains("REDIS") && name.ends_with("PORT")).then_some("6379");
+    match (port, hide) {
+        (Some(port), _) => text!(
+            "set it (`export {name}=…`), or write `${{{name}:-{port}}}`",
+            "設定するか（`export {name}=…`）、`${{{name}:-{port}}}` と書いてください"
+        ),
+        (None, Hide::Yes) => {
+            text!("set it (`export {name}=…`)", "設定してください（`export {name}=…`）")
+        }
+        (None, Hide::No) => text!(
+            "set it (`export {name}=…`), or put a value to use without it behind `:-`, as in `${{{name}:-VALUE}}`",
+            "設定するか（`export {name}=…`）、設定されていないときの値を `${{{name}:-値}}` の形で書いてください"
+        ),
+    }
+}
+
 /// What to write in place of a text that has not the form of its key.
 fn hint_for(at: &At, form: Form, text: &str) -> Option<Text> {
     let size = Some(at.key.path).filter(|path| *path == "serve.memory").and_then(|_| size::meant(text));
     match size {
         Some(meant) => Some(text!("write `{meant}`", "`{meant}` と書いてください")),
+        None if at.key.name() == "chain" => {
+            spacing::of_item(text).or_else(|| (form.hint)(text).map(Text::from))
+        }
         None => (form.hint)(text).map(Text::from),
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) stands_in: bool,
     /// The simulated provider answers everything, and no other is ever asked.
     pub(crate) demo: bool,
+    /// The config itself describes providers, so none was taken from the environment.
+    is_described: bool,
     providers: Named<Arc<Provider>>,
     routes: Vec<(String, Arc<RouteConfig>)>,
 }
@@ -68,10 +70,10 @@ pub(crate) enum PlanError {
     Credentials(String, String),
     #[error("providers.{0}.{1} is missing: a provider of this kind cannot do without")]
     Lacks(String, &'static str),
-    #[error(
-        "routes.{0}: {1:?} names no provider that is known here: add it under `providers`, or set its API key in the environment"
-    )]
+    #[error("{0}: {1:?} names no provider that is known here: add it under `providers`")]
     Unknown(String, String),
+    #[error("{0}: {1:?} names a provider whose environment variables are not set")]
+    Unset(String, String, Vec<&'static str>),
 }
 
 /// What one request may do, as its route says.
@@ -98,6 +100,7 @@ impl Plan {
         demo: bool,
         before: Option<&Self>,
     ) -> Result<Self, PlanError> {
+        let is_described = !config.providers.is_empty();
         if demo {
             config.providers.retain(|_, one| one.kind == ProviderKind::Sim);
         } else if config.providers.is_empty() {
@@ -132,27 +135,38 @@ impl Plan {
             digests,
             stands_in,
             demo,
+            is_described,
             providers,
             routes,
             config,
         };
-        plan.check_links()?;
+        plan.check_links(lookup)?;
         Ok(plan)
     }
 
-    fn check_links(&self) -> Result<(), PlanError> {
-        for (pattern, route) in &self.routes {
-            for link in route.chain.iter().chain(&route.simple) {
-                if self.link(link, "x").is_none() {
-                    return Err(PlanError::Unknown(pattern.clone(), link.clone()));
-                }
-            }
+    fn check_links(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<(), PlanError> {
+        let routes = self.routes.iter().flat_map(|(pattern, route)| {
+            let links = route.chain.iter().chain(&route.simple);
+            links.map(move |link| (format!("routes.{pattern}"), link))
+        });
+        let simple = self.config.degrade.simple.iter().map(|link| ("degrade.simple_model".to_owned(), link));
+        match routes.chain(simple).find(|(_, link)| self.link(link, "x").is_none()) {
+            Some((key, link)) => Err(self.unknown(key, link, lookup)),
+            None => Ok(()),
         }
-        match &self.config.degrade.simple {
-            Some(link) if self.link(link, "x").is_none() => {
-                Err(PlanError::Unknown("degrade.simple_model".to_owned(), link.clone()))
-            }
-            _ => Ok(()),
+    }
+
+    /// Only where the config describes no provider the environment counts.
+    fn unknown(&self, key: String, link: &str, lookup: &dyn Fn(&str) -> Option<String>) -> PlanError {
+        let provider = link.split_once('/').map_or(link, |(provider, _)| provider);
+        let unset = match self.is_described {
+            true => Vec::new(),
+            false => well_known::unset_variables(provider, lookup),
+        };
+        if unset.is_empty() {
+            PlanError::Unknown(key, link.to_owned())
+        } else {
+            PlanError::Unset(key, link.to_owned(), unset)
         }
     }
 

@@ -86,6 +86,24 @@ pub fn kind_of(name: &str) -> Option<ProviderKind> {
     WELL_KNOWN.iter().find(|known| known.name == name).map(|known| known.kind)
 }
 
+/// The variables that a provider of this name needs to be taken from the environment, as far as they are not set.
+#[must_use]
+pub fn unset_variables(name: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Vec<&'static str> {
+    let Some(known) = WELL_KNOWN.iter().find(|known| known.name == name) else { return Vec::new() };
+    let is_set = |name: &&str| lookup(name).is_some_and(|value| !value.trim().is_empty());
+    let needed: &[&[&'static str]] = match known.kind {
+        ProviderKind::Ollama => &[known.addresses],
+        ProviderKind::Azure => &[known.keys, known.addresses],
+        ProviderKind::Vertex => &[&["GOOGLE_APPLICATION_CREDENTIALS"], &["GOOGLE_CLOUD_PROJECT"]],
+        _ => &[known.keys],
+    };
+    needed
+        .iter()
+        .filter(|names| !names.iter().any(is_set))
+        .filter_map(|names| names.first().copied())
+        .collect()
+}
+
 /// The providers whose models are called like this, the maker first.
 pub fn owners_of(models: &Models, model: &str) -> impl Iterator<Item = &'static str> {
     WELL_KNOWN.iter().map(|known| known.name).filter(move |name| models.belongs_to(name, model))
@@ -235,6 +253,20 @@ mod tests {
         let vertex = &vertex["vertex"];
         assert_eq!(vertex.credentials_file.as_deref(), Some(std::path::Path::new("/k.json")));
         assert_eq!((vertex.project.as_deref(), vertex.location.as_deref()), (Some("p"), Some("us-east1")));
+    }
+
+    #[test]
+    fn who_sets_the_variables_that_are_missing_has_the_provider() {
+        assert_eq!(
+            unset_variables("gemini", &|name| (name == "GOOGLE_API_KEY").then(|| "k".to_owned())),
+            [""; 0]
+        );
+        assert_eq!(unset_variables("openai", &|_| Some(" ".to_owned())), ["OPENAI_API_KEY"]);
+        for known in WELL_KNOWN {
+            let missing = unset_variables(known.name, &|_| None);
+            let set: Vec<_> = missing.iter().map(|name| (*name, "http://x")).collect();
+            assert!(!set.is_empty() && found(&set).contains_key(known.name), "{}: {missing:?}", known.name);
+        }
     }
 
     #[test]

@@ -82,6 +82,16 @@ pub enum StartError {
     /// The config cannot be served.
     #[error("{0}")]
     Plan(String),
+    /// A provider that the config does not describe is not in the environment either.
+    #[error("{key}: {target} needs environment variables that are not set: set {}, or describe the provider under `providers`", .variables.join(" and "))]
+    Unset {
+        /// The key that names the target.
+        key: String,
+        /// Provider and model.
+        target: String,
+        /// What is to be set.
+        variables: Vec<&'static str>,
+    },
     /// A rule file cannot be used.
     #[error("{0}")]
     Rules(String),
@@ -122,7 +132,10 @@ fn listen_hint(error: &io::Error) -> &'static str {
 
 impl From<PlanError> for StartError {
     fn from(error: PlanError) -> Self {
-        Self::Plan(error.to_string())
+        match error {
+            PlanError::Unset(key, target, variables) => Self::Unset { key, target, variables },
+            other => Self::Plan(other.to_string()),
+        }
     }
 }
 

@@ -53,7 +53,7 @@ fn of_plan(error: PlanError) -> Refusal {
         PlanError::Trust(name, why) => ("providers.*.ca_file", name, why),
         PlanError::Credentials(name, why) => ("providers.*.credentials_file", name, why),
         PlanError::Key(name) => ("providers.*.keys", name, whole),
-        PlanError::Lacks(..) | PlanError::Unknown(..) => ("", String::new(), whole),
+        PlanError::Lacks(..) | PlanError::Unknown(..) | PlanError::Unset(..) => ("", String::new(), whole),
     };
     Refusal { key, entry, why }
 }
@@ -62,6 +62,7 @@ fn of_start(error: &StartError) -> Refusal {
     let key = match error {
         StartError::Rules(_) => "rules",
         StartError::Models(_) => "models_file",
+        StartError::Unset { .. } => "routes",
         _ => "",
     };
     Refusal { key, entry: String::new(), why: error.to_string() }

@@ -156,7 +156,9 @@ pub(crate) fn read(source: RuleSource<'_>) -> Result<RuleFile, RuleError> {
     serde_saphyr::from_str(source.text).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let said = first_line(&error.without_snippet().to_string());
-        let ja = format!("ルールファイルとして読み取れません（{said}）");
+        // The place is said beside the message: cut off there, it would take the closing bracket with it.
+        let bare = said.rfind(" at line ").and_then(|end| said.get(..end)).unwrap_or(&said);
+        let ja = format!("ルールファイルとして読み取れません（{bare}）");
         error_at(source.name, location, said, ja)
     })
 }
