@@ -291,7 +291,7 @@ fn cool_lasts_as_long_as_a_person_says() {
         (0, "account:main is in cooldown until 14:00:00 UTC (2h left).\n")
     );
     let ja = home.run(&["cool", "account:main", "--for", "2h", "--lang", "ja"]).text;
-    assert!(ja.starts_with("account:main をクールダウン状態にしました。終了予定: "), "{ja}");
+    assert!(ja.starts_with("account:main をクールダウン状態にしました: "), "{ja}");
     home.run(&["cool", "account:main", "--for", "2h", "--reason", "incident"]);
     let row = &json(&home.run(&["status", "--format", "json"]))["rows"][0];
     assert_eq!((&row["reason"], &row["detail"]), (&"operator".into(), &"incident".into()));
