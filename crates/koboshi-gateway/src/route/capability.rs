@@ -32,13 +32,13 @@ pub enum Origin<'m> {
 }
 
 /// What is said of a model, the first to decide first.
-pub fn stated<'m>(
-    provider: &str,
+pub fn stated<'m, 'n>(
+    provider: &'n str,
     kind: ProviderKind,
-    model: &str,
+    model: &'n str,
     models: &'m Models,
     config: &'m Config,
-) -> impl Iterator<Item = (Facts, Origin<'m>)> {
+) -> impl Iterator<Item = (Facts, Origin<'m>)> + use<'m, 'n> {
     let by_config = config.model(provider, model).map(|(name, said)| (said.facts, Origin::Config(name)));
     let is_simulated = kind == ProviderKind::Sim;
     let entries = models.entries(provider, model).filter(move |entry| !is_simulated || entry.file.is_some());

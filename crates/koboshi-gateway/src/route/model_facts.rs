@@ -80,7 +80,7 @@ fn sent(from: Dialect, body: &Value, to: To, model: &str) -> (Value, Vec<String>
 }
 
 /// A request of a client of this dialect that says nothing but this.
-fn asks(dialect: Dialect, more: Value) -> Value {
+fn asks(dialect: Dialect, more: &Value) -> Value {
     let mut body = match dialect {
         Dialect::Chat => json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}),
         Dialect::Responses => json!({"model": "m", "input": "Hi"}),
@@ -143,12 +143,12 @@ fn openai(model: &str) -> String {
         let to = to(dialect, true, model);
         // Of another dialect, so that the request is written from its form.
         let from = if dialect == Dialect::Chat { Dialect::Responses } else { Dialect::Chat };
-        let asked = |effort: &str, more: Value| {
+        let asked = |effort: &str, more: &Value| {
             let how = match from {
                 Dialect::Chat => json!({"reasoning_effort": effort}),
                 _ => json!({"reasoning": {"effort": effort}}),
             };
-            let mut body = asks(from, how);
+            let mut body = asks(from, &how);
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             sent(from, &body, to, model)
         };
@@ -157,7 +157,7 @@ fn openai(model: &str) -> String {
             _ => shown(&body["reasoning"]["effort"]),
         };
         let words = EFFORTS.map(|effort| {
-            let (body, left) = asked(effort, json!({}));
+            let (body, left) = asked(effort, &json!({}));
             word(&body) + if left.iter().any(|rule| rule == "nearest_effort") { "~" } else { "" }
         });
         let limit = if from == Dialect::Chat { "max_tokens" } else { "max_output_tokens" };
@@ -168,7 +168,7 @@ fn openai(model: &str) -> String {
         };
         let settings = json!({limit: 99, "temperature": 0.5, "top_p": 0.5, "tools": tools,
             "parallel_tool_calls": false});
-        let (body, left) = asked("high", settings);
+        let (body, left) = asked("high", &settings);
         let limit = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
             .into_iter()
             .find(|name| !body[*name].is_null());
@@ -189,7 +189,7 @@ fn openai(model: &str) -> String {
         WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, seal: None };
     let broken = [Corrected { call, correction: "no" }];
     let turn = Turn::Redo(Redone { broken: &broken, tool: "f" });
-    let body = Bytes::from(asks(Dialect::Chat, json!({"tools": tool()})).to_string());
+    let body = Bytes::from(asks(Dialect::Chat, &json!({"tools": tool()})).to_string());
     let request = Request::parse(Dialect::Chat, &body, None).unwrap();
     let edits = Edits { turn, ..Edits::plain(model) };
     let redone = request.write(&body, to(Dialect::Chat, true, model), &edits).body;
@@ -208,7 +208,7 @@ fn compatible(model: &str) -> String {
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "1"}]}],
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "temperature": 0.5, "thinking": {"type": "enabled", "budget_tokens": 9000}});
-    let (body, _) = sent(Dialect::Messages, &asks(Dialect::Messages, thought), to, model);
+    let (body, _) = sent(Dialect::Messages, &asks(Dialect::Messages, &thought), to, model);
     let message = &body["messages"][1];
     format!(
         "  compat    {} t={} reasoning_content={}\n",
@@ -227,14 +227,14 @@ fn messages(model: &str) -> String {
         format!("{word}/{}", shown(&body["output_config"]["effort"]))
     };
     let efforts = ["none", "low", "xhigh"].map(|effort| {
-        thinks(&sent(Dialect::Chat, &asks(Dialect::Chat, json!({"reasoning_effort": effort})), to, model).0)
+        thinks(&sent(Dialect::Chat, &asks(Dialect::Chat, &json!({"reasoning_effort": effort})), to, model).0)
     });
     let budget = json!({"generationConfig": {"thinkingConfig": {"thinkingBudget": 9000}}});
-    let (budget, _) = sent(Dialect::Gemini, &asks(Dialect::Gemini, budget), to, model);
+    let (budget, _) = sent(Dialect::Gemini, &asks(Dialect::Gemini, &budget), to, model);
     let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object",
         "properties": {}, "additionalProperties": false}}});
     let settings = json!({"temperature": 0.5, "top_p": 0.4, "response_format": format, "tools": tool()});
-    let (body, left) = sent(Dialect::Chat, &asks(Dialect::Chat, settings), to, model);
+    let (body, left) = sent(Dialect::Chat, &asks(Dialect::Chat, &settings), to, model);
     format!(
         "  messages  {} {} | t={} p={} max={} format={} {left:?}\n",
         efforts.join(" "),
@@ -254,24 +254,24 @@ fn gemini(model: &str) -> String {
     };
     let efforts = EFFORTS.map(|effort| {
         let (body, left) =
-            sent(Dialect::Chat, &asks(Dialect::Chat, json!({"reasoning_effort": effort})), to, model);
+            sent(Dialect::Chat, &asks(Dialect::Chat, &json!({"reasoning_effort": effort})), to, model);
         thinks(&body) + if left.iter().any(|rule| rule == "least_thinking") { "~" } else { "" }
     });
     let budgets = [1, 99_999].map(|budget| {
         let thinking = json!({"thinking": {"type": "enabled", "budget_tokens": budget}});
-        thinks(&sent(Dialect::Messages, &asks(Dialect::Messages, thinking), to, model).0)
+        thinks(&sent(Dialect::Messages, &asks(Dialect::Messages, &thinking), to, model).0)
     });
     let adaptive = json!({"thinking": {"type": "adaptive"}});
-    let adaptive = thinks(&sent(Dialect::Messages, &asks(Dialect::Messages, adaptive), to, model).0);
+    let adaptive = thinks(&sent(Dialect::Messages, &asks(Dialect::Messages, &adaptive), to, model).0);
     let settings = json!({"response_format": {"type": "json_object"}, "tools": tool()});
-    let (_, left) = sent(Dialect::Chat, &asks(Dialect::Chat, settings), to, model);
+    let (_, left) = sent(Dialect::Chat, &asks(Dialect::Chat, &settings), to, model);
     let image = json!({"messages": [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]}]}],
         "tools": [{"name": "f", "input_schema": {"type": "object"}}]});
-    let (body, _) = sent(Dialect::Messages, &asks(Dialect::Messages, image), to, model);
+    let (body, _) = sent(Dialect::Messages, &asks(Dialect::Messages, &image), to, model);
     let result = &body["contents"][2]["parts"][0]["functionResponse"];
     format!(
         "  gemini    {} | {} {adaptive} | json+tools={left:?} media_in_result={}\n",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::facts::Row;
-use super::name::{Name, Versions};
+use super::name::{Name, Pattern, Versions};
 use super::{Entry, ModelError, ModelSource};
 
 /// No file has more entries than this.
@@ -36,14 +36,14 @@ pub(super) struct File {
 /// The names that an entry is about: everything that is given must hold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
-    patterns: Vec<String>,
+    patterns: Vec<Pattern>,
     family: Option<String>,
     versions: Option<Versions>,
 }
 
 impl Names {
-    pub(super) fn hold(&self, name: Name<'_>) -> bool {
-        let is_like = || self.patterns.is_empty() || self.patterns.iter().any(|one| name.is_like(one));
+    pub(super) fn hold(&self, name: &Name<'_>) -> bool {
+        let is_like = || self.patterns.is_empty() || self.patterns.iter().any(|one| one.holds(name));
         let has_family = || self.family.as_deref().is_none_or(|family| name.has(family));
         let in_time =
             || self.versions.is_none_or(|versions| versions.hold(name.version(self.family.as_deref())));
@@ -52,7 +52,7 @@ impl Names {
 }
 
 /// Reads a file. Its entries are said to be from `name`.
-pub(super) fn read(source: ModelSource<'_>, name: Option<Arc<str>>) -> Result<File, ModelError> {
+pub(super) fn read(source: ModelSource<'_>, name: Option<&Arc<str>>) -> Result<File, ModelError> {
     if source.text.trim().is_empty() {
         return Ok(File::default());
     }
@@ -64,7 +64,7 @@ pub(super) fn read(source: ModelSource<'_>, name: Option<Arc<str>>) -> Result<Fi
     if let Some(more) = written.models.get(MOST_ENTRIES) {
         return Err(wrong(source, more.referenced, format!("there are more than {MOST_ENTRIES} entries")));
     }
-    let entries: Result<_, _> = written.models.iter().map(|row| entry(source, &name, row)).collect();
+    let entries: Result<_, _> = written.models.iter().map(|row| entry(source, name, row)).collect();
     let mut vendors = Vec::new();
     for (vendor, line) in written.vendors {
         vendors.push((vendor, patterns(source, line.referenced, &line.value)?));
@@ -72,7 +72,7 @@ pub(super) fn read(source: ModelSource<'_>, name: Option<Arc<str>>) -> Result<Fi
     Ok(File { entries: entries?, vendors })
 }
 
-fn entry(source: ModelSource<'_>, file: &Option<Arc<str>>, row: &Spanned<Row>) -> Result<Entry, ModelError> {
+fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -> Result<Entry, ModelError> {
     let Spanned { value: row, referenced: at, .. } = row;
     let wrong = |message: &str| wrong(source, *at, message);
     let patterns = match &row.pattern {
@@ -105,8 +105,9 @@ fn entry(source: ModelSource<'_>, file: &Option<Arc<str>>, row: &Spanned<Row>) -
             "a number of tokens is at least 1 and at most 4294967295, and a minimum is below its maximum",
         ));
     }
+    let patterns = patterns.into_iter().map(Pattern::new).collect();
     let names = Names { patterns, family: row.family.clone(), versions };
-    Ok(Entry { file: file.clone(), line: at.line(), facts, names })
+    Ok(Entry { file: file.cloned(), line: at.line(), facts, names })
 }
 
 /// Patterns, separated by bars.

@@ -90,7 +90,7 @@ impl Models {
     pub fn with_user(user: &[ModelSource<'_>]) -> Result<Self, ModelError> {
         let mut models = Self { entries: Vec::new(), vendors: Vec::new() };
         for source in user.iter().rev() {
-            models.add(file::read(*source, Some(source.name.into()))?);
+            models.add(file::read(*source, Some(&source.name.into()))?);
         }
         models.add(file::read(BUILT_IN, None)?);
         Ok(models)
@@ -102,8 +102,13 @@ impl Models {
     }
 
     /// The entries that are about a model of this provider, the first to decide first.
-    pub fn entries(&self, provider: &str, model: &str) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |entry| entry.names.hold(Name::new(provider, model)))
+    pub fn entries<'m, 'n>(
+        &'m self,
+        provider: &'n str,
+        model: &'n str,
+    ) -> impl Iterator<Item = &'m Entry> + use<'m, 'n> {
+        let name = Name::new(provider, model);
+        self.entries.iter().filter(move |entry| entry.names.hold(&name))
     }
 
     /// What is known of a model of this provider.

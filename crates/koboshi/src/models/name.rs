@@ -9,50 +9,58 @@
 pub(super) struct Version(u32, u32);
 
 /// A model's name, with what stands before it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Name<'n> {
     provider: &'n str,
     model: &'n str,
+    /// The name without the vendor that relays put before it.
+    bare: &'n str,
+    words: Vec<&'n str>,
 }
 
 impl<'n> Name<'n> {
-    pub(super) const fn new(provider: &'n str, model: &'n str) -> Self {
-        Self { provider, model }
-    }
-
-    /// Whether a pattern is about this name. One with a `/` is compared with `provider/model`, any other with the model's name without the
-    /// vendor that relays put before it.
-    pub(super) fn is_like(&self, pattern: &str) -> bool {
-        if pattern.contains('/') {
-            fits(pattern, &format!("{}/{}", self.provider, self.model))
-        } else {
-            fits(pattern, bare(self.model))
-        }
+    pub(super) fn new(provider: &'n str, model: &'n str) -> Self {
+        let bare = model.rsplit('/').next().unwrap_or(model);
+        let words = bare.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
+        Self { provider, model, bare, words }
     }
 
     /// Whether this word is in the name, in small letters or in capitals.
     pub(super) fn has(&self, word: &str) -> bool {
-        words(bare(self.model)).any(|one| one.eq_ignore_ascii_case(word))
+        self.words.iter().any(|one| one.eq_ignore_ascii_case(word))
     }
 
     /// The version: the first number, where a family is meant behind its word. A name without a number has none.
     pub(super) fn version(&self, family: Option<&str>) -> Option<Version> {
-        let mut words = words(bare(self.model));
+        let mut words = self.words.iter();
         if let Some(family) = family {
-            words.by_ref().find(|word| word.eq_ignore_ascii_case(family))?;
+            words.find(|word| word.eq_ignore_ascii_case(family))?;
         }
-        let major = words.by_ref().find_map(number)?;
-        Some(Version(major, words.next().and_then(number).unwrap_or(0)))
+        let major = words.find_map(|word| number(word))?;
+        Some(Version(major, words.next().and_then(|word| number(word)).unwrap_or(0)))
     }
 }
 
-/// The name without the vendor that relays put before it.
-fn bare(model: &str) -> &str {
-    model.rsplit('/').next().unwrap_or(model)
+/// A pattern of names. One with a `/` is compared with `provider/model`, any other with the model's name without the vendor that relays put
+/// before it.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    text: String,
+    has_provider: bool,
 }
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    name.split(|letter: char| !letter.is_ascii_alphanumeric())
+impl Pattern {
+    pub(super) fn new(text: String) -> Self {
+        Self { has_provider: text.contains('/'), text }
+    }
+
+    pub(super) fn holds(&self, name: &Name<'_>) -> bool {
+        if self.has_provider {
+            fits(&self.text, &format!("{}/{}", name.provider, name.model))
+        } else {
+            fits(&self.text, name.bare)
+        }
+    }
 }
 
 fn number(word: &str) -> Option<u32> {
@@ -173,8 +181,9 @@ mod tests {
     #[test]
     fn a_pattern_with_a_slash_means_the_provider_too() {
         let name = Name::new("together", "deepseek-ai/DeepSeek-V3");
-        assert!(name.is_like("together/*") && name.is_like("*/deepseek-ai/*") && name.is_like("DeepSeek-*"));
-        assert!(!name.is_like("deepseek-*") && !name.is_like("deepseek-ai/*"), "patterns know small letters");
+        let holds = |pattern: &str| Pattern::new(pattern.to_owned()).holds(&name);
+        assert!(holds("together/*") && holds("*/deepseek-ai/*") && holds("DeepSeek-*"));
+        assert!(!holds("deepseek-*") && !holds("deepseek-ai/*"), "letter by letter");
     }
 
     #[test]
