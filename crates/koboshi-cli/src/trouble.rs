@@ -176,7 +176,7 @@ mod tests {
             ),
             (
                 StoreError::Refused { place: "Redis at h:1".to_owned(), why: "WRONGPASS".to_owned() },
-                "Redis（h:1） にログインできません",
+                "Redis（h:1）にログインできません",
             ),
         ] {
             let said = store(&error);

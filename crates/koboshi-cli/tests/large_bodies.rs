@@ -8,7 +8,7 @@ use common::served::Served;
 use koboshi_testkit::{Client, until};
 use serde_json::json;
 
-const CLIENTS: usize = 12;
+const CLIENTS: usize = 6;
 const BODY: usize = 20_000_000;
 /// What may stay: caches, buffers, and what a heap keeps for the next request.
 const STAYS: u64 = 48 << 20;

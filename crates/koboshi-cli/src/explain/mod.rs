@@ -210,6 +210,17 @@ fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: 
     }
     // Where the log already says that a tool failed, its whole output says more than one line.
     let as_tool = tool(classifier, args.is_error.or(is_tools.then_some(true)), input, now);
-    let better = as_tool.fault.as_ref().is_some_and(|fault| fault.category.as_deref() != Some("other"));
+    let better = as_tool
+        .fault
+        .as_ref()
+        .is_some_and(|fault| fault.category.as_deref() != Some("other") && !counts_none(&fault.detail));
     if better { as_tool } else { as_log }
+}
+
+/// Whether a line counts failures and found none: `Failures: 0`.
+fn counts_none(line: &str) -> bool {
+    let line = line.trim().to_ascii_lowercase();
+    let Some((name, count)) = line.split_once(':') else { return false };
+    let is_count = ["errors", "failures", "failed", "failing"].contains(&name.trim());
+    is_count && count.split_whitespace().next().is_some_and(|count| count.trim_end_matches(',') == "0")
 }

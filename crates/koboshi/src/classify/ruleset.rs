@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn every_built_in_concept_is_used() {
         const ASKED_BY_CODE: &[&str] =
-            &["retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word"];
+            &["retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word", "run_failed"];
         let text: String = BUILTIN.iter().map(|source| source.text).collect();
         let rules = Rules::builtin().unwrap();
         for name in rules.concepts.keys() {
