@@ -163,9 +163,17 @@ fn table(title: &str, contenders: &[(&str, Batch)], threads: usize, every: u32) 
 }
 
 fn main() {
-    let large = BreakerPolicy::WINDOW.window.unwrap().with(|policy| { policy.span = Span::Calls(100); });
-    let timed = large.with(|policy| { policy.span = Span::Time(Duration::from_secs(30)); });
-    let windowed = |window| BreakerPolicy::WINDOW.with(|policy| { policy.window = Some(window); });
+    let large = BreakerPolicy::WINDOW.window.unwrap().with(|policy| {
+        policy.span = Span::Calls(100);
+    });
+    let timed = large.with(|policy| {
+        policy.span = Span::Time(Duration::from_secs(30));
+    });
+    let windowed = |window| {
+        BreakerPolicy::WINDOW.with(|policy| {
+            policy.window = Some(window);
+        })
+    };
     let consecutive: Vec<(&str, Batch)> = vec![
         ("koboshi, 5 in a row", batch(ours(BreakerPolicy::CONSECUTIVE))),
         ("koboshi, 5 in a row, two clock reads", batch(ours_with_clock(BreakerPolicy::CONSECUTIVE))),

@@ -97,7 +97,7 @@ fn code(file: &Path) -> String {
 
 #[test]
 fn rooms_of_the_gateway_depend_in_one_direction() {
-    let source = PathBuf::from(repository("crates/koboshi-gateway/src"));
+    let source = repository("crates/koboshi-gateway/src");
     let mut edges = 0;
     for (place, room) in ROOMS.iter().enumerate() {
         for file in files(&source.join(room)) {
@@ -126,7 +126,7 @@ fn the_map_shows_every_room_of_the_gateway() {
     for room in ROOMS {
         let row = map.lines().find(|line| line.starts_with(&format!("| `{room}/` |")));
         let row = row.unwrap_or_else(|| panic!("{room} is not on the map"));
-        let folder = PathBuf::from(repository("crates/koboshi-gateway/src")).join(room);
+        let folder = repository("crates/koboshi-gateway/src").join(room);
         for entry in std::fs::read_dir(folder).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let module = name.trim_end_matches(".rs");
