@@ -245,7 +245,8 @@ fn connections_that_went_stale_are_replaced_unseen() {
         for (round, end) in
             [Upstream::stale, Upstream::stale_on_use, Upstream::stale_on_use].iter().enumerate()
         {
-            assert_whole(&stage.ask(&chat(true)), &chat(true));
+            // A whole answer was read to its end: its connection is back before the client has it.
+            assert_whole(&stage.ask(&chat(false)), &chat(false));
             stage.one.reset_counts();
             end(&stage.one);
             let answer = stage.ask(&chat(round == 1));
