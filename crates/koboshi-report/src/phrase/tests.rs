@@ -13,7 +13,10 @@ const FINER: &[(Kind, &[Sub])] = &[
         Kind::ConnectionFailed,
         &[Sub::Dns, Sub::Unreachable, Sub::Reset, Sub::Handshake, Sub::Certificate, Sub::Proxy],
     ),
-    (Kind::Timeout, &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Unary, Sub::Deadline]),
+    (
+        Kind::Timeout,
+        &[Sub::Connect, Sub::FirstContent, Sub::Idle, Sub::Total, Sub::Unary, Sub::Deadline, Sub::Upstream],
+    ),
     (Kind::Unavailable, &[Sub::Loading, Sub::Locked, Sub::Stopping, Sub::Resources]),
     (Kind::RateLimited, &[Sub::Concurrency, Sub::Operator]),
     (Kind::TokenExpired, &[Sub::Token]),
@@ -22,7 +25,7 @@ const FINER: &[(Kind, &[Sub])] = &[
     (Kind::InvalidRequest, &[Sub::Capability, Sub::Path, Sub::OutputLimit]),
     (Kind::ResponseInvalid, &[Sub::Empty, Sub::ToolCall, Sub::OutputLimit, Sub::NotApi]),
     (Kind::SpawnFailed, &[Sub::Command]),
-    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Crash, Sub::Turns]),
+    (Kind::ProcessFailed, &[Sub::Memory, Sub::Signal, Sub::Crash, Sub::Turns, Sub::TimeLimit]),
     (Kind::AgentError, &[Sub::Turns]),
     (Kind::CoolingDown, &[Sub::Operator]),
 ];
@@ -39,7 +42,9 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said parked-resume unavailable-contact gateway-key-refused gateway-key-forbidden.message gateway-key-refused.suggestion label-what label-whose label-do label-wait label-affects \
+    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said parked-resume unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion \
+    gateway-key-forbidden.message gateway-key-forbidden.suggestion serve-variables-unset guard-replay-sum-of-one guard-replay-empty \
+    models-built-in models-simulated models-assumed models-unknown models-none-named label-what label-whose label-do label-wait label-affects \
     label-sure label-said label-retry label-seen label-seen-from-end label-seen-exit-code \
     origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
     scope-request scope-key scope-account scope-model scope-provider scope-network \
@@ -218,7 +223,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
         origin host length reason message said store address ago failed value places file default names text encoding check serve keys \
-        others suggestion kind detail turn runs noted stopped megabytes";
+        others suggestion kind variables detail turn runs noted stopped megabytes";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
