@@ -46,19 +46,22 @@ impl<'n> Name<'n> {
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     text: String,
+    /// How every name that it holds for begins.
+    start: String,
     has_provider: bool,
 }
 
 impl Pattern {
     pub(super) fn new(text: String) -> Self {
-        Self { has_provider: text.contains('/'), text }
+        let start = text.split('*').next().unwrap_or_default().to_owned();
+        Self { has_provider: text.contains('/'), start, text }
     }
 
     pub(super) fn holds(&self, name: &Name<'_>) -> bool {
         if self.has_provider {
             fits(&self.text, &format!("{}/{}", name.provider, name.model))
         } else {
-            fits(&self.text, name.bare)
+            name.bare.starts_with(&self.start) && fits(&self.text, name.bare)
         }
     }
 }
