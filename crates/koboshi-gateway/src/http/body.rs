@@ -16,7 +16,7 @@ use crate::http::memory::Share;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::Coming;
 
-/// Room is made for so much at a time, because what is announced may never come; and after so much others have their turn.
+/// The most that is read at a time; after that other requests have their turn.
 const STEP: usize = 256 * 1024;
 
 /// Why a body could not be read.
@@ -84,7 +84,9 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     while whole.len() < length {
         // Not more, though the room grows faster than that: a kernel that holds megabytes would give them all, and others would wait.
         let step = STEP.min(length - whole.len());
-        whole.reserve(step);
+        // What is announced may never come, so the rest gets its room only after a first part came. All at once: a buffer that grows in steps is
+        // moved by the kernel again and again, and takes up to twice the room.
+        whole.reserve(if whole.len() < STEP { step } else { length - whole.len() });
         let read = poll_fn(|context| poll_read(line, &mut whole, step, context)).await;
         if read.map_err(|_| Unread::Broken)? == 0 {
             return Err(Unread::Broken);

@@ -7,6 +7,7 @@ pub(crate) mod answers;
 pub(crate) mod auth;
 pub(crate) mod capability;
 pub(crate) mod causes;
+pub(crate) mod classifier;
 pub(crate) mod credential;
 #[cfg(test)]
 mod model_facts;

@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use koboshi::classify::Classifier;
 use koboshi::guard::{DigestCache, Guard};
 use koboshi::models::{Models, fits};
 use koboshi_config::Config;
@@ -13,6 +12,7 @@ use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind,
 
 use crate::http::upstream::OriginError;
 use crate::route::auth::Keys;
+use crate::route::classifier::PlanClassifier;
 pub(crate) use crate::route::provider::{KeyUse, Provider};
 use crate::route::token::account::Account;
 use crate::route::well_known;
@@ -26,7 +26,7 @@ const LONGEST_CHAIN: usize = 16;
 pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) keys: Keys,
-    pub(crate) classifier: Arc<Classifier>,
+    pub(crate) classifier: PlanClassifier,
     /// What is known of models besides what the config says.
     pub(crate) models: Models,
     pub(crate) answers: crate::route::answers::Answers,
@@ -93,7 +93,7 @@ impl Plan {
     /// the plan before it has fetched for a provider is kept.
     pub(crate) fn compile(
         mut config: Config,
-        classifier: Arc<Classifier>,
+        classifier: PlanClassifier,
         models: Models,
         answers: crate::route::answers::Answers,
         lookup: &dyn Fn(&str) -> Option<String>,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use koboshi::classify::{Classifier, RuleError, RuleSource, Rules};
+use koboshi::classify::{RuleError, RuleSource};
 use koboshi::models::{ModelSource, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::LogFormat;
@@ -23,6 +23,7 @@ use crate::admin::presence::Reports;
 use crate::http::upstream::tls_config;
 use crate::observe::log::{Level, Log};
 use crate::route::answers::{Answers, AnswersError};
+use crate::route::classifier::{self, PlanClassifier};
 use crate::route::plan::{Backing, Plan, PlanError};
 use crate::server::{Cores, listen_for};
 use crate::shared::retention::retention;
@@ -223,6 +224,7 @@ impl Gateway {
                 cores.join();
             })
             .map_err(StartError::Threads)?;
+        classifier::prepare(&world.plan().classifier);
         Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread), reports })
     }
 
@@ -367,18 +369,33 @@ fn plan(
     demo: bool,
     before: Option<&Plan>,
 ) -> Result<Plan, StartError> {
-    let mut texts = Vec::new();
-    for path in &config.rules {
-        texts.push((path.display().to_string(), read(path).map_err(StartError::Rules)?));
-    }
-    let sources: Vec<RuleSource<'_>> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
-    let classifier = Arc::new(Classifier::new(Rules::with_user(&sources)?, zones.clone()));
+    let classifier = rules(&config, zones, before)?;
     let models = models(&config).map_err(StartError::Models)?;
     let answers = match &config.degrade.answers {
         Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
         None => Answers::default(),
     };
     Ok(Plan::compile(config, classifier, models, answers, lookup, demo, before)?)
+}
+
+/// The rules of a config. Where it has none of its own, a plan before it has compiled the same ones.
+fn rules(
+    config: &Config,
+    zones: &TimeZoneDatabase,
+    before: Option<&Plan>,
+) -> Result<PlanClassifier, StartError> {
+    if config.rules.is_empty() {
+        let same = before.filter(|before| before.config.rules.is_empty());
+        return Ok(
+            same.map_or_else(|| classifier::builtin(zones.clone()), |before| Arc::clone(&before.classifier))
+        );
+    }
+    let mut texts = Vec::new();
+    for path in &config.rules {
+        texts.push((path.display().to_string(), read(path).map_err(StartError::Rules)?));
+    }
+    let sources: Vec<RuleSource<'_>> = texts.iter().map(|(name, text)| RuleSource { name, text }).collect();
+    Ok(classifier::with_user(&sources, zones.clone())?)
 }
 
 /// What is known of models, with the file that a config names.

@@ -57,9 +57,10 @@ struct Term {
 }
 
 /// All terms of a rule set, ready to search.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lexicon {
-    words: AhoCorasick,
+    /// None in a set without rules.
+    words: Option<AhoCorasick>,
     terms: Vec<Term>,
     /// The regular expressions of each clause that has some, as one.
     patterns: Vec<Option<Pattern>>,
@@ -138,7 +139,7 @@ impl Lexicon {
                 *slot = Some(Pattern { source, compiled: OnceLock::new() });
             }
         }
-        Ok(Self { words, terms, patterns })
+        Ok(Self { words: Some(words), terms, patterns })
     }
 
     /// Compiles every regular expression: for rules that nobody has tried yet.
@@ -154,8 +155,9 @@ impl Lexicon {
     }
 
     pub(crate) fn scan_into(&self, bits: &mut Bits, plain: &str) {
+        let Some(words) = &self.words else { return };
         let bytes = plain.as_bytes();
-        for found in self.words.find_overlapping_iter(plain) {
+        for found in words.find_overlapping_iter(plain) {
             let Some(term) = self.terms.get(found.pattern().as_usize()) else { continue };
             let begins = !term.left || !is_word(found.start().checked_sub(1).and_then(|at| bytes.get(at)));
             let ends = !term.right || !is_word(bytes.get(found.end()));

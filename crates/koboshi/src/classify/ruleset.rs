@@ -127,8 +127,8 @@ pub struct OwnCategory {
     pub suggestion: Texts,
 }
 
-/// All rules, compiled once.
-#[derive(Debug)]
+/// All rules, compiled once. The default is a set without any rule, by which only statuses and shapes are read.
+#[derive(Debug, Default)]
 pub struct Rules {
     pub(crate) lexicon: Lexicon,
     pub(super) concepts: HashMap<String, Clause>,

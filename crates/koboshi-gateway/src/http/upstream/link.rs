@@ -21,6 +21,9 @@ use super::peek::Idle;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 
+/// The most that one system call writes: while the kernel copies, no other thread gets this processor.
+const MAX_WRITE: usize = 256 * 1024;
+
 /// So much is read at once.
 const ROOM: usize = 32 * 1024;
 /// A body up to this length is sent in one piece with its head.
@@ -284,6 +287,7 @@ impl<'d> Letter<'d> {
         while self.sent < self.head.len() + self.body.len() {
             let head = self.head.get(self.sent..).unwrap_or_default();
             let body = self.body.get(self.sent.saturating_sub(self.head.len())..).unwrap_or_default();
+            let body = body.get(..MAX_WRITE).unwrap_or(body);
             let sent = if body.is_empty() {
                 ready!(Pin::new(&mut *wire).poll_write(context, head))?
             } else {
