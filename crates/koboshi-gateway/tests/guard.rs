@@ -282,6 +282,77 @@ fn a_screenshot_that_differs_is_another_answer() {
     );
 }
 
+/// A conversation in the dialect of a path: the same scroll eight times, each with a screenshot in its result (and none in words).
+fn scrolled(path: &str, different: bool) -> Value {
+    let pixels = |number: usize| format!("iVBORw0KGgo{}", if different { number } else { 0 });
+    let schema = json!({"type": "object", "properties": {"by": {"type": "integer"}}});
+    let mut said = Vec::new();
+    for number in 0..8 {
+        let (id, data) = (format!("call_{number}"), pixels(number));
+        match path {
+            "/v1/messages" => {
+                let call = json!({"type": "tool_use", "id": id, "name": "scroll", "input": {"by": 3}});
+                let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+                let image = json!({"type": "image", "source": source});
+                let result = json!({"type": "tool_result", "tool_use_id": id, "content": [image]});
+                said.push(json!({"role": "assistant", "content": [call]}));
+                said.push(json!({"role": "user", "content": [result]}));
+            }
+            "/v1/responses" => {
+                let url = format!("data:image/png;base64,{data}");
+                let call = json!({"type": "function_call", "call_id": id, "name": "scroll", "arguments": "{\"by\":3}"});
+                let output = json!([{"type": "input_image", "image_url": url}]);
+                said.push(call);
+                said.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+            }
+            _ => {
+                let call = json!({"functionCall": {"name": "scroll", "args": {"by": 3}}});
+                let result = json!({"functionResponse": {"name": "scroll", "response": {"output": "ok"}}});
+                let image = json!({"inlineData": {"mimeType": "image/png", "data": data}});
+                said.push(json!({"role": "model", "parts": [call]}));
+                said.push(json!({"role": "user", "parts": [result, image]}));
+            }
+        }
+    }
+    match path {
+        "/v1/messages" => {
+            said.insert(0, json!({"role": "user", "content": "scroll down"}));
+            let tool = json!({"name": "scroll", "description": "Scrolls", "input_schema": schema});
+            json!({"model": "m", "max_tokens": 100, "messages": said, "tools": [tool]})
+        }
+        "/v1/responses" => {
+            said.insert(0, json!({"role": "user", "content": "scroll down"}));
+            let tool =
+                json!({"type": "function", "name": "scroll", "description": "Scrolls", "parameters": schema});
+            json!({"model": "m", "input": said, "tools": [tool]})
+        }
+        _ => {
+            said.insert(0, json!({"role": "user", "parts": [{"text": "scroll down"}]}));
+            let declared = json!({"name": "scroll", "description": "Scrolls", "parameters": schema});
+            json!({"contents": said, "tools": [{"functionDeclarations": [declared]}]})
+        }
+    }
+}
+
+#[test]
+fn a_screenshot_that_differs_is_another_answer_in_every_dialect() {
+    let stage = guarded(&["one/ok"]);
+    for path in ["/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"] {
+        let ask = |different| {
+            let mut client = stage.client();
+            client.send("POST", path, &[], scrolled(path, different).to_string().as_bytes());
+            client.read()
+        };
+        let work = ask(true);
+        assert_eq!((work.status, guard_of(&work)), (200, None), "{path}: {work:?}");
+        let loops = guard_of(&ask(false));
+        assert!(
+            loops.as_deref().is_some_and(|said| said.starts_with("stop; rule=same_call")),
+            "{path}: {loops:?}"
+        );
+    }
+}
+
 #[test]
 fn the_word_to_the_model_is_in_the_clients_language() {
     let stage = guarded(&["one/ok"]);
