@@ -119,9 +119,14 @@ impl Journey<'_> {
                 fault.sub = Some(self.story.deadline_sub());
                 Ended::unasked(fault)
             }
-            _ => {
+            end => {
                 let unknown = Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable"));
-                self.of_the_chain(&[], now).unwrap_or_else(|| Ended::unasked(unknown))
+                let mut ended = self.of_the_chain(&[], now).unwrap_or_else(|| Ended::unasked(unknown));
+                let until = if let End::Refused(refused) = end { refused.until } else { None };
+                if let Some((chain, until)) = ended.chain.as_mut().zip(until) {
+                    chain.next_probe = self.core.world.wall().checked_add(until.since(now)).ok();
+                }
+                ended
             }
         }
     }
@@ -147,9 +152,8 @@ impl Journey<'_> {
         let is_whole = whys.len() == self.targets.len();
         let all =
             if is_whole { whys.iter().map(|why| (why.place, why.fault.kind)).collect() } else { Vec::new() };
-        let Why { place, fault, until, parked, .. } = whys.into_iter().min_by_key(|why| why.back)?;
-        let next_probe = self.next_probe(place, now, wall).filter(|_| until.is_none() && failed.is_empty());
-        let chain = Some(Box::new(Chain { next_probe, all }));
+        let Why { fault, until, parked, .. } = whys.into_iter().min_by_key(|why| why.back)?;
+        let chain = Some(Box::new(Chain { next_probe: None, all }));
         Some(Ended { until, parked, chain, ..Ended::unasked(fault) })
     }
 
@@ -180,15 +184,6 @@ impl Journey<'_> {
         let fault = why.fault(world, target);
         let until = fault.until();
         Some(Why::new(place, fault, until, wall))
-    }
-
-    /// When the breaker of this target lets a request through.
-    fn next_probe(&self, place: usize, now: Moment, wall: Timestamp) -> Option<Timestamp> {
-        let target = self.targets.get(place)?;
-        if target.breaker.would_admit_last(now) {
-            return None;
-        }
-        target.breaker.snapshot(now, wall).until
     }
 }
 
