@@ -131,6 +131,12 @@ fn remote(error: &RemoteError) -> String {
         }
         RemoteError::Key => "管理者キーは、改行を含まない印字可能な文字で書いてください".to_owned(),
         RemoteError::Away(address, why) => format!("{address} のゲートウェイに接続できません: {why}"),
+        RemoteError::Refused(address) => format!(
+            "{address} のゲートウェイに接続できません。このアドレスでは何も待ち受けていません。`koboshi serve` は起動していますか？別のアドレスで動いている場合は、--url（または KOBOSHI_URL）で指定してください。アドレスは `koboshi serve` の起動時に表示されます"
+        ),
+        RemoteError::Plain(address, plain) => format!(
+            "{address} のゲートウェイに接続できません。このゲートウェイは TLS ではなく、平文の HTTP を使っています。--url {plain} と指定してください"
+        ),
         RemoteError::NoKey(address) => format!(
             "{address} のゲートウェイには管理者キーが必要です。環境変数 KOBOSHI_ADMIN_KEY に設定するか、ファイルに書いて --admin-key-file で指定してください。（設定に `admin.sha256` がないゲートウェイは、同じマシンからの操作だけを受け付けます。）"
         ),
@@ -140,7 +146,7 @@ fn remote(error: &RemoteError) -> String {
         RemoteError::Unknown(address, path) => {
             format!("{address} は Koboshi ゲートウェイではないか、古いバージョンです（{path} がありません）")
         }
-        RemoteError::Refused(address, status, said) => {
+        RemoteError::Denied(address, status, said) => {
             format!("{address} のゲートウェイがエラー {status} を返しました: {said}")
         }
         other => other.to_string(),

@@ -260,5 +260,23 @@ fn a_target_that_an_operator_took_out_of_use_is_the_operators_doing() {
     let body = r#"{"error":{"message":"m","koboshi":{"kind":"cooling_down","sub":"operator","errorCode":"KBS-7003","message":"m",
         "suggestion":"s","retryAfterSeconds":60,"retryable":true,"lang":"en"}}}"#;
     let said = run(&["explain", &scratch("operator.json", body), "--lang", "en"]).text;
-    assert!(said.contains("an operator of the gateway") && said.contains("uses this provider"), "{said}");
+    assert!(said.contains("an operator of the gateway") && said.contains("uses this model"), "{said}");
+    let stated = body.replace("\"lang\"", "\"scope\":\"account\",\"lang\"");
+    let said = run(&["explain", &scratch("operator-account.json", &stated), "--lang", "en"]).text;
+    assert!(
+        said.contains("an operator of the gateway") && said.contains("everything on this account"),
+        "{said}"
+    );
+}
+
+/// No timeout of the caller passed: raising one would not help.
+#[test]
+fn a_proxys_page_about_a_timeout_is_the_proxys() {
+    let page = "<html><head><title>504 Gateway Time-out</title></head><body><center><h1>504 Gateway Time-out</h1></center><hr><center>nginx/1.25</center></body></html>";
+    let answer = format!("HTTP/1.1 504 Gateway Time-out\r\ncontent-type: text/html\r\n\r\n{page}");
+    for (lang, words) in [("en", "gave up waiting for the provider's server"), ("ja", "プロキシまたは CDN")]
+    {
+        let out = run_with(&["explain", "-", "--lang", lang], &[], &answer);
+        assert!(out.text.contains("timeout / upstream") && out.text.contains(words), "{}", out.text);
+    }
 }

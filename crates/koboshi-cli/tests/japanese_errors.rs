@@ -102,12 +102,19 @@ fn errors_of_a_gateway_over_the_network() {
     std::fs::write(&config, admin).unwrap();
     let gateway = Served::start(&config, &folder.path().join("koboshi.db"));
     let url = format!("http://{}", gateway.address);
+    let secure = format!("https://{}", gateway.address);
     for (args, environment, en, ja) in [
         (
             &["status", "--url", "http://127.0.0.1:1"][..],
             &[][..],
-            "cannot reach the gateway",
-            "ゲートウェイに接続できません",
+            "nothing listens there. Is `koboshi serve` running?",
+            "`koboshi serve` は起動していますか",
+        ),
+        (
+            &["status", "--url", &secure],
+            &[],
+            &format!("it speaks plain HTTP, not TLS. Ask it with --url {url}"),
+            &format!("平文の HTTP を使っています。--url {url} と指定してください"),
         ),
         (&["status", "--url", &page], &[], "is not a Koboshi gateway", "Koboshi ゲートウェイではない"),
         (

@@ -277,6 +277,76 @@ fn status_shows_an_open_breaker_since_when_until_when_and_why() {
     assert_eq!(scene.on_url(&["status", "target:sim/ok"]).status, 0);
 }
 
+/// A limit and a cooldown under one key end with one order, and the second one has nothing left to do.
+#[test]
+fn resume_does_everything_the_first_time_and_nothing_the_second() {
+    let limited = "routes: {talk: [\"sim/rate-429?retry_after=50\"]}\nserve: {threads: 1}\n";
+    for on_file in [true, false] {
+        let scene = Scene::start(limited);
+        let run = |args: &[&str]| if on_file { scene.on_file(args) } else { scene.on_url(args) };
+        assert_eq!(scene.gateway.chat("talk").status, 429);
+        assert_eq!(run(&["cool", "provider:sim", "--for", "2h"]).status, 0);
+        until("both are known", || {
+            (json(&scene.on_file(&["status", "--format", "json"]))["rows"].as_array()?.len() == 2)
+                .then_some(())
+        });
+        let first = run(&["resume", "provider:sim"]);
+        assert_eq!((first.status, first.text.lines().count()), (0, 2), "{}", first.text);
+        let second = run(&["resume", "provider:sim"]);
+        assert_eq!(second.status, 1, "{}", second.text);
+        assert!(second.text.contains("Nothing was held for provider:sim"), "{}", second.text);
+        assert!(scene.on_file(&["status"]).text.contains("All targets are available."));
+    }
+}
+
+/// What only the gateway knows is resumed where the gateway is asked.
+#[test]
+fn a_target_that_said_when_it_is_back_can_be_resumed() {
+    let scene = Scene::start("routes: {talk: [\"sim/fail-503?retry_after=2m\"]}\nserve: {threads: 1}\n");
+    let asked = |answer: Answer| answer.header("x-koboshi-attempts").map(str::to_owned);
+    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("1"));
+    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("0"));
+    assert_eq!(scene.on_url(&["resume", "provider:sim"]).status, 0);
+    assert_eq!(scene.on_url(&["resume", "provider:sim"]).status, 1);
+    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("1"));
+}
+
+/// What a stopped gateway saw and what a replaced key did are over.
+#[test]
+fn status_shows_only_what_is_in_force() {
+    let mut scene = Scene::start(CHAIN);
+    open_the_breaker(&scene);
+    until("the file shows it", || Some(scene.on_file(&["status"])).filter(|out| out.status == 1));
+    signal(&scene.gateway.child, "-TERM");
+    scene.gateway.ended();
+    let stopped = scene.on_file(&["status"]);
+    assert!(!stopped.text.contains("breaker"), "{}", stopped.text);
+    assert_eq!(stopped.status, 0, "{}", stopped.text);
+
+    let upstream = Upstream::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, store) = (folder.path().join("koboshi.yaml"), folder.path().join("store.db"));
+    let start = |key: &str| {
+        let provider = format!("{{kind: openai, base_url: \"{}\", keys: [{key}]}}", upstream.url());
+        let config = format!("providers: {{one: {provider}}}\nroutes: {{talk: [one/auth-401]}}\n");
+        std::fs::write(&file, config).unwrap();
+        Gateway::start(&["--config", text(&file), "--store", text(&store)])
+    };
+    let status = || run_with(&["status", "--store", text(&store), "--lang", "en"], &[], "");
+    let mut gateway = start("sk-first");
+    assert_eq!(gateway.chat("talk").status, 502);
+    let parked = until("it is parked", || Some(status()).filter(|out| out.status == 1));
+    assert!(parked.text.contains("parked  key:one/"), "{}", parked.text);
+    signal(&gateway.child, "-TERM");
+    gateway.ended();
+    let gateway = start("sk-second");
+    let url = gateway.url();
+    for out in [status(), run_with(&["status", "--url", &url, "--lang", "en"], &[], "")] {
+        assert!(!out.text.contains("key:one/"), "{}", out.text);
+        assert_eq!(out.status, 0, "{}", out.text);
+    }
+}
+
 #[test]
 fn the_journal_says_in_order_what_happened_rescues_included() {
     let scene = Scene::start(CHAIN);

@@ -8,7 +8,7 @@ use crate::near::meant;
 use crate::schema::{KEYS, Key, Shape};
 use crate::secret::is_one_variable;
 use crate::tree::{Node, Raw, Spot};
-use crate::vocabulary::{is_harmless, is_ours};
+use crate::vocabulary::{is_harmless, is_name, is_ours};
 
 /// A shorter text is not searched for in other places: it would be found in plain words.
 const SHORTEST_SECRET: usize = 6;
@@ -20,11 +20,28 @@ pub(crate) struct Open {
     pub(crate) spots: Vec<Spot>,
     /// Texts that stand in hidden places.
     pub(crate) secrets: Vec<String>,
+    /// Names of the providers that the file has.
+    providers: Vec<String>,
+}
+
+/// The names of entries under `providers`.
+fn providers(root: &Node) -> Vec<String> {
+    let Raw::Map(entries) = &root.value else { return Vec::new() };
+    let is_named = |node: &Node, name: &str| matches!(&node.value, Raw::Text(text) if text == name);
+    let Some((_, section)) = entries.iter().find(|(name, _)| is_named(name, "providers")) else {
+        return Vec::new();
+    };
+    let Raw::Map(entries) = &section.value else { return Vec::new() };
+    let name = |(name, value): &(Node, Node)| match (&name.value, &value.value) {
+        (Raw::Text(name), Raw::Map(_)) if is_harmless(name) => Some(name.clone()),
+        _ => None,
+    };
+    entries.iter().filter_map(name).collect()
 }
 
 /// Looks through a whole file.
 pub(crate) fn open(root: &Node) -> Open {
-    let mut open = Open::default();
+    let mut open = Open { providers: providers(root), ..Open::default() };
     section("", root, &mut open);
     // The longest first: one may be a part of another.
     open.secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -104,6 +121,9 @@ fn value(key: &'static Key, node: &Node, open: &mut Open) {
         }
         (Shape::Section { .. } | Shape::Entry(_), _) => section(key.path, node, open),
         (Shape::Secret { .. } | Shape::Secrets { .. }, _) => hide(node, open),
+        (Shape::Texts { .. }, Raw::List(nodes)) if key.path == "routes.*.chain" => {
+            nodes.iter().for_each(|node| link(node, open));
+        }
         (Shape::Texts { .. } | Shape::Paths { .. }, Raw::List(nodes)) => {
             nodes.iter().for_each(|node| scalar(node, open));
         }
@@ -113,6 +133,20 @@ fn value(key: &'static Key, node: &Node, open: &mut Open) {
         {
             open.spots.push(node.spot);
         }
+        _ => scalar(node, open),
+    }
+}
+
+/// Opens a target of a chain. Behind the name of a provider that the file has stands the name of a model or a deployment, which has digits
+/// as often as not.
+fn link(node: &Node, open: &mut Open) {
+    let is_target = |text: &str| {
+        text.split_once('/').is_some_and(|(provider, model)| {
+            open.providers.iter().any(|known| known == provider) && is_name(model)
+        })
+    };
+    match &node.value {
+        Raw::Text(text) if is_target(text) => open.spots.push(node.spot),
         _ => scalar(node, open),
     }
 }
@@ -134,7 +168,7 @@ fn hide(node: &Node, open: &mut Open) {
         Raw::Text(text) if is_one_variable(text) => {}
         Raw::Text(text) => {
             if text.chars().count() >= SHORTEST_SECRET && !is_ours(text) && !is_part_of_ours(text) {
-                open.secrets.push(text.clone());
+                open.secrets.push(text.trim().to_owned());
             }
         }
         Raw::List(nodes) => nodes.iter().for_each(|node| hide(node, open)),

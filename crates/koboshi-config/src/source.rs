@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
 
     /// A config with its tree.
     pub(crate) fn of_tree(name: &'a str, text: &'a str, root: Option<&Node>) -> Self {
-        let Open { spots, secrets } = root.map(mask::open).unwrap_or_default();
+        let Open { spots, secrets, .. } = root.map(mask::open).unwrap_or_default();
         let mut open: Vec<Range<usize>> = spots.iter().map(|spot| bytes_of(text, *spot)).collect();
         open.sort_by_key(|range| range.start);
         Self { name, text, open: Some(open), secrets }

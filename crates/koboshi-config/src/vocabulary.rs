@@ -16,6 +16,8 @@ const LONGEST_NUMBER: usize = 7;
 const SHORTEST_KEY: usize = 12;
 /// Letters and digits in a row, as in a key and in no name.
 const LONGEST_RUN: usize = 20;
+/// Digits of a date: `20250929`.
+const LONGEST_DATE: usize = 8;
 
 /// Names of keys and words that they may have.
 static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
@@ -122,6 +124,32 @@ fn is_model(part: &str) -> bool {
     FAMILIES.iter().any(|family| part.starts_with(family))
 }
 
+/// Whether a text in a place for names is one: words, versions and dates, with marks between them. A key has letters and digits mixed in one
+/// piece, a long number, or the beginning that a vendor gives its keys.
+pub(crate) fn is_name(text: &str) -> bool {
+    const OF_KEYS: &[&str] =
+        &["sk-", "sk_", "pk-", "pk_", "key-", "rk_", "gsk_", "xai-", "ghp_", "hf_", "AIza", "AKIA"];
+    let is_piece = |piece: &str| {
+        let digits = piece.chars().filter(char::is_ascii_digit).count();
+        match (digits, piece.chars().count()) {
+            (0, length) => length < LONGEST_RUN && !is_of_mixed_case(piece),
+            (digits, length) if digits == length => length <= LONGEST_DATE,
+            (digits, length) => length < SHORTEST_KEY && digits <= 2,
+        }
+    };
+    let fits = |c: char| c.is_alphanumeric() || "-._:/@".contains(c);
+    text.len() <= 80
+        && text.chars().all(fits)
+        && !OF_KEYS.iter().any(|start| text.starts_with(start))
+        && text.split(|c: char| !c.is_alphanumeric()).all(is_piece)
+}
+
+/// Large and small letters one among the other, as in no word.
+fn is_of_mixed_case(piece: &str) -> bool {
+    let large = piece.chars().filter(|c| c.is_uppercase()).count();
+    large > 3 && piece.chars().any(char::is_lowercase)
+}
+
 /// Letters and digits in a row that are longer than in any name.
 pub(crate) fn has_long_run(text: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|run| run.chars().count() >= LONGEST_RUN)
@@ -144,6 +172,22 @@ mod tests {
             "openai/abcdefghijklmnopqrst1",
         ] {
             assert!(!is_ours(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn names_of_deployments_are_told_from_keys() {
+        for name in [
+            "gpt4o-mini-eastus2", "anthropic.claude-3-5-sonnet-20241022-v2:0", "assistant-v2-prod",
+            "text-model-2024-prod", "Qwen/Qwen2.5-72B-Instruct",
+        ] {
+            assert!(is_name(name), "{name}");
+        }
+        for key in [
+            "5f2c9a7be01d4c55a0aa93e1b6f1d2aa", "sk-proj-Zq8Lw3vN0tYx1Kf6Rb2m", "sk-abcd-efgh", "q7Zp+0sLk",
+            "AIzaSyD4x9QmZ7pW2kLr5vT8nB1cF6h", "9dWv3xYb2NcA", "a b", "ZqLwvNtYxKfRb", "123456789012",
+        ] {
+            assert!(!is_name(key), "{key}");
         }
     }
 

@@ -58,6 +58,7 @@ const PLACES: &[&str] = &[
     "store: {redis: 'redis://:@@cache:6379/0', redsi: 1}\n",
     "store: {redis_password: @, path: x}\n",
     "store:\n  redis:\n    url: @\n",
+    "providers: {mine: {kind: opnai, keys: [x]}}\nroutes:\n  small-2024: [mine/gpt4o-eastus2, @]\n  @: [mine/m]\n",
     "api_key: @\n",
     "openai_api_key: '@'\nretry: {max_attemps: 3}\n",
     "token: [@]\nlog: {level: loud}\n",
@@ -154,4 +155,13 @@ proptest! {
         let said = said(&text);
         prop_assert_eq!(leaks(&said, secret), None, "{}\n{}", text, said);
     }
+}
+
+/// What is no secret is shown: whoever cannot see the target cannot correct it.
+#[test]
+fn names_of_deployments_are_shown() {
+    let text = said(
+        "providers: {mine: {kind: openai, keys: [x]}}\nroutes:\n  small: [mine/gpt4o-mini-eastus2, nowhere/m]\n",
+    );
+    assert!(text.contains("[mine/gpt4o-mini-eastus2, nowhere/m]"), "{text}");
 }

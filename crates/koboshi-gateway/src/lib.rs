@@ -30,7 +30,7 @@ mod shared;
 mod stream;
 
 pub use admin::known::{Known, Meaning};
-pub use admin::presence::{Presence, gateways, known};
+pub use admin::presence::{Presence, gateways, is_in_force, known, known_now};
 pub use admin::remote::{Remote, RemoteError};
 pub use route::capability::{Origin, stated};
 pub use route::plan::Backing;

@@ -43,7 +43,7 @@ kind-timeout-unary =
     .message = The AI provider did not begin to answer within the timeout for answers without streaming (timeouts.unary).
     .suggestion = Ask for a stream or for less at once, or raise timeouts.unary of the provider in the configuration.
 kind-timeout-upstream =
-    .message = The CDN in front of the AI provider waited too long for the provider's server.
+    .message = A proxy or CDN in front of the AI provider gave up waiting for the provider's server.
     .suggestion = Send the request again. If it keeps happening, ask for a stream or for less at once. A longer timeout on this machine does not help.
 kind-timeout-deadline =
     .message = The deadline that the client set for this request passed before the answer was complete.
@@ -160,8 +160,8 @@ kind-response-invalid-output-limit =
     .message = The AI model reached its output limit before the answer was complete.
     .suggestion = Raise max_tokens, or ask for a shorter answer.
 kind-response-invalid-not-api =
-    .message = A web page came back instead of an API answer.
-    .suggestion = Check base_url. If the network asks for a sign-in (hotel, company), sign in with a browser first.
+    .message = A web page came back instead of an API answer. It may come from a proxy, from a sign-in page of the network, or from a web site at base_url.
+    .suggestion = Check base_url. If the network asks for a sign-in (hotel, company), sign in with a browser first. Sending the same again does not help.
 kind-content-filtered =
     .message = The content filter blocked the request or the answer.
     .suggestion = Change the wording of the request. The same request will be blocked again.
@@ -339,8 +339,11 @@ json-call = Call { $id }, tool { $tool }.
 
 try-again-in = Please try again in { $length }.
 try-again-after = Please try again after { $time }.
+asks-again-in = The end is not known. The gateway asks the provider again in { $length }.
+asks-again-after = The end is not known. The gateway asks the provider again after { $time }.
 provider-said = { $message } The provider said: { $said }
 operator-reason = Reason: { $reason }.
+all-failed = All { $count } targets for this model failed or are out of use: { $targets }.
 
 ## Answers when nothing else is left
 
@@ -481,7 +484,7 @@ limit-concurrency = the limit of simultaneous requests
 limit-quota = the quota of a long window
 limit-operator = set by an operator
 resume-done = { $key } is available again.
-resume-nothing = { $key } is not in cooldown, so there was nothing to resume.
+resume-nothing = Nothing was held for { $key }: it is in no cooldown, not parked and not held by a limit.
 resume-all-nothing = Nothing is in cooldown or parked, so there was nothing to resume.
 resume-breakers = These circuit breakers stay open until their gateways have tried again: { $keys }
 resume-above = { $key } keeps it from being used: { $command }

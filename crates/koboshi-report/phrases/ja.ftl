@@ -43,7 +43,7 @@ kind-timeout-unary =
     .message = AI プロバイダーからの応答がタイムアウトしました。ストリームを使わない応答の制限時間（timeouts.unary）内に、応答が始まりませんでした。
     .suggestion = ストリームを使うか、一度に依頼する量を減らすか、設定でプロバイダーの timeouts.unary を長くしてください。
 kind-timeout-upstream =
-    .message = AI プロバイダーからの応答がタイムアウトしました。プロバイダーの手前にある CDN が、サーバーからの応答を待ちきれずに打ち切りました。
+    .message = AI プロバイダーからの応答がタイムアウトしました。プロバイダーの手前にあるプロキシまたは CDN が、サーバーからの応答を待ちきれずに打ち切りました。
     .suggestion = もう一度送信してください。繰り返す場合は、ストリームを使うか、一度に依頼する量を減らしてください。このマシンのタイムアウトを長くしても効果はありません。
 kind-timeout-deadline =
     .message = AI プロバイダーからの応答がタイムアウトしました。応答が完了する前に、クライアントがこのリクエストに指定した期限を過ぎました。
@@ -160,8 +160,8 @@ kind-response-invalid-output-limit =
     .message = AI モデルからの応答が不正です。応答が完成する前に、出力の上限に達しました。
     .suggestion = max_tokens を大きくするか、より短い応答を依頼してください。
 kind-response-invalid-not-api =
-    .message = AI モデルからの応答が不正です。プロバイダーの API ではなく、Web ページが応答しました。
-    .suggestion = base_url を確認してください。ホテルや社内のネットワークでログインが必要な場合は、先にブラウザーでログインしてください。
+    .message = API の応答ではなく、Web ページが返されました。プロキシ、ネットワークのログイン画面、または base_url にある Web サイトのページと思われます。
+    .suggestion = base_url を確認してください。ホテルや社内のネットワークでログインが必要な場合は、先にブラウザーでログインしてください。同じリクエストを再送しても解決しません。
 kind-content-filtered =
     .message = コンテンツフィルターにより、リクエストまたは応答がブロックされました。
     .suggestion = 表現を変えて送信してください。同じ内容のままでは、再びブロックされます。
@@ -339,8 +339,11 @@ json-call = 呼び出し { $id }、ツール { $tool }。
 
 try-again-in = { $length }後にもう一度お試しください。
 try-again-after = { $time }以降にもう一度お試しください。
+asks-again-in = いつ解除されるかは不明です。ゲートウェイは { $length }後にプロバイダーへもう一度問い合わせます。
+asks-again-after = いつ解除されるかは不明です。ゲートウェイは { $time }以降にプロバイダーへもう一度問い合わせます。
 provider-said = { $message }（プロバイダーの応答: { $said }）
 operator-reason = 理由: { $reason }。
+all-failed = このモデルの { $count } 個のターゲットは、すべて失敗したか、使用できない状態です: { $targets }。
 
 ## ほかに手段がないときの応答
 
@@ -481,7 +484,7 @@ limit-concurrency = 同時リクエスト数の上限
 limit-quota = 長期の利用枠
 limit-operator = 管理者による設定
 resume-done = { $key } を再び利用できるようにしました。
-resume-nothing = { $key } はクールダウン中ではないため、再開するものはありません。
+resume-nothing = { $key } に対するクールダウン、停止、制限はありません。再開するものはありませんでした。
 resume-all-nothing = クールダウン中または停止中のものはないため、再開するものはありません。
 resume-breakers = 次のサーキットブレーカーは、ゲートウェイが復旧を確認するまでオープンのままです: { $keys }
 resume-above = { $key } が原因で利用できません。次のコマンドで再開できます: { $command }

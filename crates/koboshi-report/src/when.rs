@@ -57,12 +57,22 @@ fn with_zone(lang: Lang, time: &Zoned, form: &str) -> String {
 /// When another try is worth it, as a sentence: `Please try again in 30s.`, `Please try again after 2026-11-17 12:36 JST.`
 #[must_use]
 pub fn try_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp, zone: TimeZone) -> String {
+    said(phrases, lang, "try-again", until, now, zone)
+}
+
+/// When the gateway asks its provider again, as a sentence, where nobody knows whether that helps.
+#[must_use]
+pub fn asks_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp, zone: TimeZone) -> String {
+    said(phrases, lang, "asks-again", until, now, zone)
+}
+
+fn said(phrases: &Phrases, lang: Lang, id: &str, until: Timestamp, now: Timestamp, zone: TimeZone) -> String {
     let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
     let said = if wait <= MAX_LENGTH {
         let seconds = Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(ONE);
-        phrases.text(lang, "try-again-in", &[("length", &phrases.countdown(lang, seconds))])
+        phrases.text(lang, &format!("{id}-in"), &[("length", &phrases.countdown(lang, seconds))])
     } else {
-        phrases.text(lang, "try-again-after", &[("time", &local_time(lang, &until.to_zoned(zone)))])
+        phrases.text(lang, &format!("{id}-after"), &[("time", &local_time(lang, &until.to_zoned(zone)))])
     };
     said.unwrap_or_default()
 }

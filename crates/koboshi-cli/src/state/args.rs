@@ -25,7 +25,8 @@ Examples:
   koboshi resume agent:reviewer/website           start again what was parked
   koboshi resume --all
 
-Exit status: 0 resumed, 1 nothing to resume, or no target has this key, 2 the store or the gateway cannot be used.";
+Exit status: 0 something was resumed, 1 nothing was held (so it is the second time), or no target has this key,
+2 the store or the gateway cannot be used.";
 
 pub(crate) const COOL_EXAMPLES: &str = "\
 Examples:

@@ -28,26 +28,30 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     let breakers = keys_of(breakers.into_iter().filter(|row| row.stops).collect());
     let (mut resumed, mut idle, mut above) = (Vec::new(), None, Vec::new());
     match &args.key {
-        None => resumed.clone_from(&resting),
-        Some(asked) if resting.contains(asked) => resumed.push(asked.clone()),
+        None => {
+            resumed.clone_from(&resting);
+            source.resume(&resumed, now)?;
+        }
         Some(asked) => {
             let known = source.known(now)?;
-            match known.meaning(asked) {
-                Meaning::Keys(keys) => {
-                    let limits = known.limits_under(&keys);
-                    resumed = resting.clone();
-                    resumed.retain(|key| keys.contains(key) || limits.contains(key));
-                    above = known.above(&keys);
-                    above.retain(|key| resting.contains(key));
+            let mut meant = match known.meaning(asked) {
+                Meaning::Keys(keys) => keys,
+                Meaning::Unknown(near) if !resting.contains(asked) => {
+                    return refuse(&say, args.state.format, asked, &near, false);
                 }
-                Meaning::Unknown(near) => return refuse(&say, args.state.format, asked, &near, false),
-                Meaning::Unknowable => {}
-            }
+                _ => vec![asked.clone()],
+            };
+            above = known.above(&meant);
+            above.retain(|key| resting.contains(key));
+            // All at once: the same order a second time must find nothing that the first one left.
+            meant.extend(known.limits_under(&meant));
+            resumed = resting;
+            resumed.retain(|key| meant.contains(key));
+            source.resume(&resumed, now)?;
+            // A gateway also holds what it never writes down: a target that said when it will be back.
+            resumed.extend(source.release(asked, &resumed)?);
             idle = resumed.is_empty().then(|| asked.clone());
         }
-    }
-    if !resumed.is_empty() {
-        source.resume(&resumed, now)?;
     }
     let mut out = stdout().lock();
     if args.state.format == Format::Json {

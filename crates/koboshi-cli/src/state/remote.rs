@@ -42,6 +42,17 @@ struct JournalAnswer {
 }
 
 #[derive(Deserialize)]
+struct ChangedAnswer {
+    keys: Vec<ChangedKey>,
+}
+
+#[derive(Deserialize)]
+struct ChangedKey {
+    key: ScopeKey,
+    changed: bool,
+}
+
+#[derive(Deserialize)]
 struct PruneAnswer {
     forgotten: u64,
 }
@@ -109,6 +120,13 @@ impl Gateway {
             self.remote.post::<Value>("/koboshi/cooldowns", &order)?;
         }
         Ok(())
+    }
+
+    /// Ends whatever holds this key; gives the keys for which there was something.
+    pub(super) fn release(&self, asked: &ScopeKey) -> Result<Vec<ScopeKey>, Failure> {
+        let order = json!({"key": asked, "action": "clear", "force": true});
+        let answer: ChangedAnswer = self.remote.post("/koboshi/cooldowns", &order)?;
+        Ok(answer.keys.into_iter().filter(|one| one.changed).map(|one| one.key).collect())
     }
 
     pub(super) fn resume(&self, keys: &[ScopeKey]) -> Result<(), Failure> {

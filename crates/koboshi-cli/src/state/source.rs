@@ -9,7 +9,7 @@ use koboshi::key::ScopeKey;
 use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::words::Text;
-use koboshi_gateway::{Known, Presence, gateways, known, known_to, retention};
+use koboshi_gateway::{Known, Presence, gateways, is_in_force, known, known_now, known_to, retention};
 use koboshi_store::{Entry, Named, Query, Record, Row, Slot, Store, Unreadable, What, standing};
 
 use super::{Where, exists, open, remote};
@@ -99,9 +99,18 @@ impl Source {
         }
     }
 
+    /// Ends what only a running gateway knows about a key, where one is asked; gives the keys that were held by it.
+    pub(super) fn release(&self, asked: &ScopeKey, resumed: &[ScopeKey]) -> Result<Vec<ScopeKey>, Failure> {
+        match self {
+            Self::Remote(gateway) if resumed.is_empty() => gateway.release(asked),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Ends cooldowns and limits of these keys.
     pub(super) fn resume(&self, keys: &[ScopeKey], now: Timestamp) -> Result<(), Failure> {
         match self {
+            _ if keys.is_empty() => Ok(()),
             Self::Store(shared) => shared.resume(keys, now),
             Self::Remote(gateway) => gateway.resume(keys),
         }
@@ -139,7 +148,19 @@ impl Shared {
         let mut rows = standing::rows(&loaded.records, now);
         standing::explain(&**store, &mut rows)?;
         let gateways = gateways(&**store, now)?;
+        let known = self.known_now(&**store, &gateways, now)?;
+        rows.retain(|row| is_in_force(row, &gateways, &known));
         Ok(Status { rows, unreadable: loaded.unreadable, gateways, ..Status::default() })
+    }
+
+    /// The keys that are in use: of the gateways that run, else of the config, else of the gateway that ran last.
+    fn known_now(&self, store: &dyn Store, gateways: &[Presence], now: Timestamp) -> Result<Known, Failure> {
+        if self.has_config && !gateways.iter().any(|gateway| gateway.is_running(now)) {
+            let lookup = |name: &str| std::env::var(name).ok();
+            // Whatever is wrong with the config is said by the commands that need it.
+            return Ok(known_to(self.config.clone(), &clock::zones(), &lookup).unwrap_or_default());
+        }
+        Ok(known_now(store, gateways, now)?)
     }
 
     /// From what gateways reported, from the config, and from what was learned.

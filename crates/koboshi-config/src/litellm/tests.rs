@@ -116,6 +116,15 @@ fn timeouts_retries_and_cooldowns_are_carried_over() {
     assert!(imported.is_complete(), "{:?}", imported.notes);
 }
 
+#[test]
+fn a_setting_of_one_deployment_that_is_not_carried_over_is_named() {
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, drop_params: true}}\n",
+    );
+    let left = reasons(&imported, Level::Left);
+    assert!(left.iter().any(|one| one.contains("drop_params")), "{left:?}");
+}
+
 /// Of two names of one thing LiteLLM follows `timeout`, wherever it stands; who wrote the other one is told.
 #[test]
 fn of_timeout_and_request_timeout_the_one_that_won_is_named() {

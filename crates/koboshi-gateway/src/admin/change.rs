@@ -220,7 +220,8 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
         changed = true;
     }
     for target in known(desk).iter().filter(|target| target.scopes.has(key)) {
-        changed |= target.gate.snapshot(now).held_by.is_some() || target.is_absent(now);
+        changed |=
+            target.gate.snapshot(now).held_by.is_some() || target.is_absent(now) || target.is_down(now);
         target.is_there_again();
         target.gate.clear();
         if let Some(limits) = &target.scopes.limits

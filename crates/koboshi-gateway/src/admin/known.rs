@@ -157,6 +157,30 @@ impl Known {
         self.targets.iter().flat_map(Scopes::resting).chain(&self.learned)
     }
 
+    /// Whether it is about an API key that its provider has no longer. Every API key of a provider is known, whatever its models: where none
+    /// is, nothing can be said.
+    #[must_use]
+    pub fn has_replaced(&self, key: &ScopeKey) -> bool {
+        let of_key = |provider: &str, print: &str| format!("{provider}/{print}");
+        let (provider, name) = match key.rung() {
+            Rung::Key => match key.name().rsplit_once('/') {
+                Some((provider, _)) => (provider, key.name().to_owned()),
+                None => return false,
+            },
+            Rung::Target => match (key.name().split_once('/'), key.name().rsplit_once('#')) {
+                (Some((provider, _)), Some((_, print))) => (provider, of_key(provider, print)),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let is_of = |scopes: &&Scopes| {
+            let own = scopes.provider.as_ref().is_some_and(|known| known.name() == provider);
+            own && scopes.target.is_none()
+        };
+        let mut keys = self.targets.iter().filter(is_of).filter_map(|scopes| scopes.key.as_ref()).peekable();
+        keys.peek().is_some() && !keys.any(|known| known.name() == name)
+    }
+
     /// The keys of limits that hold for targets under these keys: a resume ends those too.
     #[must_use]
     pub fn limits_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {

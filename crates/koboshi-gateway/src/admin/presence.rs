@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi_store::{Store, StoreError};
+use koboshi_store::{Node, Row, Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,30 @@ pub fn known(store: &dyn Store, now: Timestamp) -> Result<Known, StoreError> {
         }
     }
     Ok(all)
+}
+
+/// The keys of the gateways that run; where none does, of the one that reported last.
+///
+/// # Errors
+/// The store cannot be read now.
+pub fn known_now(store: &dyn Store, gateways: &[Presence], now: Timestamp) -> Result<Known, StoreError> {
+    let mut all = Known::default();
+    let is_running = |gateway: &&Presence| gateway.is_running(now);
+    let last = gateways.last().filter(|_| !gateways.iter().any(|gateway| gateway.is_running(now)));
+    for gateway in gateways.iter().filter(is_running).chain(last) {
+        if let Some(known) = read::<Known>(store, &known_by(&gateway.node), now)? {
+            all.add(known);
+        }
+    }
+    Ok(all)
+}
+
+/// Whether what a row says still holds for somebody: its gateway was not stopped, and its API key is one of those that are in use.
+#[must_use]
+pub fn is_in_force(row: &Row, gateways: &[Presence], known: &Known) -> bool {
+    let is_stopped =
+        |node: &Node| gateways.iter().any(|gateway| gateway.stopped && gateway.node == *node.to_string());
+    !row.node.as_ref().is_some_and(is_stopped) && !known.has_replaced(&row.key)
 }
 
 fn nodes(store: &dyn Store, now: Timestamp) -> Result<Vec<String>, StoreError> {

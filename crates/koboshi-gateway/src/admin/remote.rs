@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use crate::http::upstream::once::{Unanswered, Unconnected};
 use crate::http::upstream::{OURSELVES, Once};
 
 /// Until a gateway has answered.
@@ -44,6 +45,15 @@ pub enum RemoteError {
     /// Nobody answered.
     #[error("cannot reach the gateway at {0}: {1}")]
     Away(String, String),
+    /// Nobody listens there.
+    #[error(
+        "cannot reach the gateway at {0}: nothing listens there. Is `koboshi serve` running? If it listens elsewhere, name its address with --url \
+         (or KOBOSHI_URL); `koboshi serve` prints it when it starts"
+    )]
+    Refused(String),
+    /// It was asked over TLS and does not speak it.
+    #[error("cannot reach the gateway at {0}: it speaks plain HTTP, not TLS. Ask it with --url {1}")]
+    Plain(String, String),
     /// It wants the admin key.
     #[error(
         "the gateway at {0} wants its admin key: put it into KOBOSHI_ADMIN_KEY, or into a file for --admin-key-file. \
@@ -58,9 +68,9 @@ pub enum RemoteError {
     /// There is no such interface.
     #[error("{0} is not a Koboshi gateway, or an older one: it does not know {1}")]
     Unknown(String, String),
-    /// It was refused.
+    /// It refuses what was asked.
     #[error("the gateway at {0} answered {1}: {2}")]
-    Refused(String, u16, String),
+    Denied(String, u16, String),
 }
 
 impl Remote {
@@ -126,13 +136,26 @@ impl Remote {
         let answered = self.runtime.block_on(async { timeout(ANSWER, self.once.send(request)).await });
         let answer = answered
             .map_err(|_| away(format!("no answer within {} s", ANSWER.as_secs())))?
-            .map_err(|error| away(error.to_string()))?;
+            .map_err(|error| self.unanswered(&error))?;
         let (status, body) = (answer.status().as_u16(), answer.into_body());
         match status {
             200 => serde_json::from_slice(&body).map_err(|_| self.unknown(path)),
             401 if self.key.is_none() => Err(RemoteError::NoKey(self.address.clone())),
             401 => Err(RemoteError::WrongKey(self.address.clone())),
             _ => Err(self.refused(status, &body, path)),
+        }
+    }
+
+    /// Why nobody answered, with what to do where that is known.
+    fn unanswered(&self, error: &Unanswered) -> RemoteError {
+        let address = self.address.clone();
+        match error.downcast_ref::<Unconnected>() {
+            Some(failed) if failed.is_refused() => RemoteError::Refused(address),
+            Some(failed) if failed.is_plain() => {
+                let plain = address.replacen("https://", "http://", 1);
+                RemoteError::Plain(address, plain)
+            }
+            _ => RemoteError::Away(address, error.to_string()),
         }
     }
 
@@ -151,7 +174,7 @@ impl Remote {
         match said {
             Some(said) if status != 404 || param => {
                 let said = Redactor::new().excerpt(said, LONGEST_SAID);
-                RemoteError::Refused(self.address.clone(), status, said)
+                RemoteError::Denied(self.address.clone(), status, said)
             }
             _ => self.unknown(path),
         }

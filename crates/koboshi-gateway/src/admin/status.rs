@@ -88,13 +88,14 @@ pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
     let world = &desk.core.world;
     world.keep_in_step();
     let now = world.wall();
-    match desk.ask_store(move |ledger, store| Ok(look(ledger, store, now))).await {
+    let own = Known::of_world(world, desk.plan);
+    match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
         Ok(status) => Ok(status),
         Err(_) => Ok(Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now)),
     }
 }
 
-fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {
+fn look(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
     // A store that is away says so in its own answer.
     let _ = ledger.flush(PATIENCE);
     let loaded = match store.load() {
@@ -103,8 +104,14 @@ fn look(ledger: &Ledger, store: &dyn Store, now: Timestamp) -> Status {
     };
     let mut rows = standing::rows(&loaded.records, now);
     let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
+    let more = more.and_then(|found| Ok((presence::known_now(store, &found, now)?, found)));
     let (gateways, trouble) = match more {
-        Ok(found) => (found, None),
+        Ok((mut known, found)) => {
+            // What this gateway has now may not be written yet.
+            known.add(own.clone());
+            rows.retain(|row| presence::is_in_force(row, &found, &known));
+            (found, None)
+        }
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let unreadable = loaded.unreadable.into_iter();

@@ -235,6 +235,9 @@ fn judge(
     if target.is_absent(now) {
         return (Health::Absent, Some("the provider says that it has no such model".to_owned()));
     }
+    if target.is_down(now) {
+        return (Health::Held, Some("the provider said until when it is unavailable".to_owned()));
+    }
     if mode == Mode::Open {
         let until = until.map_or_else(String::new, |until| format!(" until {until}"));
         return (Health::Open, Some(format!("too many failures: its breaker is open{until}")));

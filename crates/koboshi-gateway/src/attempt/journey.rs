@@ -9,10 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use koboshi::breaker::Breaker;
-use koboshi::call::{Attempt, Call, End, Failed, Next};
-use koboshi::fault::{Fault, Kind, Scope, Sub};
+use koboshi::call::{Attempt, Call, End, Next};
+use koboshi::fault::{Fault, Kind, Scope};
 use koboshi::gate::{Cost, Gate, Reservation};
-use koboshi::key::ScopeKey;
 use koboshi::remedy::Remedy;
 use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
@@ -21,6 +20,7 @@ use tokio::time::sleep;
 
 use crate::attempt::learn;
 use crate::attempt::rescue;
+pub(crate) use crate::attempt::spent::Ended;
 use crate::attempt::unavailable::Unavailable;
 use crate::attempt::{Limits, Sent, Shape};
 use crate::http::upstream::trouble::is_own_lack;
@@ -55,20 +55,6 @@ impl Open {
     }
 }
 
-/// How a journey ended that brought no answer.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// What to tell: the last fault, or that all rest.
-    pub(crate) fault: Box<Fault>,
-    pub(crate) failed: Vec<Failed>,
-    /// When asking again may help. A time and no length: a length would be counted from another moment each time it is passed on.
-    pub(crate) until: Option<Timestamp>,
-    /// Nobody was asked.
-    pub(crate) untried: bool,
-    /// What an operator must resume, once the cause is fixed.
-    pub(crate) parked: Option<ScopeKey>,
-}
-
 /// What can change a request so that a target takes it.
 pub(crate) trait ChangeRequest {
     /// Makes the conversation shorter for this target. False if nothing can be left out.
@@ -89,16 +75,16 @@ pub(crate) struct Journey<'j> {
     pub(crate) core: &'j Core,
     pub(crate) plan: &'j Plan,
     pub(crate) story: &'j Story,
-    targets: &'j [Arc<Target>],
-    call: Call<'j, Arc<Breaker>>,
-    /// Of the targets that were passed over, the place of the one that is back soonest, and why it was.
-    soonest: Option<(usize, Unavailable)>,
+    pub(super) targets: &'j [Arc<Target>],
+    pub(super) call: Call<'j, Arc<Breaker>>,
+    /// The targets that were passed over: their places, and why.
+    pub(super) passed: Vec<(usize, Unavailable)>,
     /// Targets in whose dialect the request cannot be said.
-    untold: Vec<usize>,
+    pub(super) untold: Vec<usize>,
     /// What can change the request so that a target takes it.
     changes: Option<&'j dyn ChangeRequest>,
     /// What fails is held against its target.
-    blames: bool,
+    pub(super) blames: bool,
 }
 
 impl<'j> Journey<'j> {
@@ -113,8 +99,8 @@ impl<'j> Journey<'j> {
         let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
         let call = call.until(story.deadline);
         let call = if lesser { call.or_lesser() } else { call };
-        let untold = Vec::new();
-        Self { core, plan, story, targets, call, soonest: None, untold, changes: None, blames: true }
+        let (passed, untold) = (Vec::new(), Vec::new());
+        Self { core, plan, story, targets, call, passed, untold, changes: None, blames: true }
     }
 
     /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
@@ -296,19 +282,12 @@ impl<'j> Journey<'j> {
     }
 
     /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
-    fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
+    pub(super) fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
         let is_deadline = fault.kind == Kind::Timeout && now >= self.story.deadline;
         if is_deadline {
             fault.sub = Some(self.story.deadline_sub());
         }
         is_deadline
-    }
-
-    /// No more attempts: what to tell.
-    pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
-        self.name_deadline(&mut fault, self.core.world.now());
-        let failed = self.call.failures().to_vec();
-        Ended { until: fault.until(), fault, failed, untried: false, parked: None }
     }
 
     /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
@@ -326,14 +305,8 @@ impl<'j> Journey<'j> {
             }
             if let Some(unavailable) = Unavailable::of(&self.core.world, target, now) {
                 self.call.bar(place);
-                self.remember(place, unavailable);
+                self.passed.push((place, unavailable));
             }
-        }
-    }
-
-    fn remember(&mut self, place: usize, unavailable: Unavailable) {
-        if self.soonest.is_none_or(|(_, known)| unavailable.is_sooner_than(&known)) {
-            self.soonest = Some((place, unavailable));
         }
     }
 
@@ -350,7 +323,7 @@ impl<'j> Journey<'j> {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
         };
-        self.remember(place, Unavailable::held(world, held, now));
+        self.passed.push((place, Unavailable::held(world, held, now)));
         let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
         Box::pin(crate::attempt::queue::wait(world, target, &self.story.tenant, cost, patience)).await
     }
@@ -410,70 +383,5 @@ impl<'j> Journey<'j> {
                 self.call.defer(place);
             }
         }
-    }
-
-    fn ended(&mut self, end: End) -> Ended {
-        let world = &self.core.world;
-        let now = world.now();
-        if self.untold.len() == self.targets.len() && !matches!(end, End::Failed(_)) {
-            let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
-            fault.sub = Some(Sub::Capability);
-            return Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
-        }
-        match end {
-            End::Failed(failed) => self.all_failed(failed, now),
-            End::Refused(refused) => {
-                let until = refused.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
-                if let Some(place) = self.soonest_breaker(now) {
-                    self.remember(place, Unavailable::by_breaker(until));
-                }
-                self.all_unavailable(Vec::new())
-            }
-            _ if now >= self.story.deadline => {
-                let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
-                fault.sub = Some(self.story.deadline_sub());
-                Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None }
-            }
-            _ => self.all_unavailable(Vec::new()),
-        }
-    }
-
-    /// The last fault is told, unless every target is out of use now: then the next request will be told of the one that is back soonest, and this
-    /// one is told the same.
-    fn all_failed(&mut self, failed: Vec<Failed>, now: Moment) -> Ended {
-        let world = &self.core.world;
-        let unavailable = |target: &Arc<Target>| Unavailable::of(world, target, now);
-        let all: Option<Vec<Unavailable>> = self.targets.iter().map(unavailable).collect();
-        if let Some(all) = all.filter(|_| self.blames) {
-            self.soonest = None;
-            all.into_iter().enumerate().for_each(|(place, one)| self.remember(place, one));
-            return self.all_unavailable(failed);
-        }
-        let fault = failed
-            .last()
-            .map_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")), |last| last.fault.clone());
-        Ended { until: fault.until(), fault, failed, untried: false, parked: None }
-    }
-
-    /// The place of the target whose breaker lets requests through first.
-    fn soonest_breaker(&self, now: Moment) -> Option<usize> {
-        let wall = self.core.world.wall();
-        let asked = self.targets.iter().enumerate().filter(|(place, _)| !self.call.is_barred(*place));
-        let until = |target: &Target| target.breaker.snapshot(now, wall).until.unwrap_or(Timestamp::MAX);
-        asked.min_by_key(|(_, target)| until(target)).map(|(place, _)| place)
-    }
-
-    /// No target may be asked now: the fault of the one that is back soonest.
-    fn all_unavailable(&self, failed: Vec<Failed>) -> Ended {
-        let world = &self.core.world;
-        let told = self.soonest.and_then(|(place, why)| Some((self.targets.get(place)?, why)));
-        let fault = told.map_or_else(
-            || Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable")),
-            |(target, why)| why.fault(world, target),
-        );
-        let until = told.and_then(|(target, why)| why.told_until(target));
-        let parked = told.and_then(|(target, why)| why.parked(world, target));
-        let untried = failed.is_empty();
-        Ended { fault, failed, until, untried, parked }
     }
 }

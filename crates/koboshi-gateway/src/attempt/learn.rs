@@ -28,6 +28,8 @@ use koboshi_wire::http1::Fields;
 const UNSTATED_LIMIT: Duration = Duration::from_secs(1);
 /// A model that is not there is asked for again after this.
 const ABSENT: Duration = Duration::from_secs(60);
+/// One that said how long it will be down or overloaded is asked again after this at the latest: such times are often guesses.
+const MAX_DOWN: Duration = Duration::from_secs(300);
 
 /// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
 /// open after the rest.
@@ -163,6 +165,12 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             let said = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
             let text = format!("{key}: in cooldown until {said}");
             world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+        }
+        _ if fault.advice.health => {
+            if let Some(wait) = fault.wait {
+                let left = Duration::try_from(wait.until.duration_since(wall)).unwrap_or_default();
+                target.causes.is_down_until(now.after(left.min(MAX_DOWN)), fault);
+            }
         }
         _ => {}
     }

@@ -6,6 +6,7 @@ pub(crate) mod journey;
 pub(crate) mod learn;
 pub(crate) mod queue;
 pub(crate) mod rescue;
+pub(crate) mod spent;
 pub(crate) mod unavailable;
 
 use std::time::Duration;

@@ -11,9 +11,9 @@
 use jiff::{SignedDuration, Timestamp};
 use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cause, Rest, Standing};
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Held, Limit};
-use koboshi::key::ScopeKey;
+use koboshi::key::{Rung, ScopeKey};
 use koboshi::time::Moment;
 
 use crate::route::target::Target;
@@ -41,6 +41,8 @@ enum Reason {
     Limit(Limit),
     /// A cooldown that was stated or decided, or a parked key.
     Cooldown,
+    /// The provider said until when it is down or overloaded.
+    Down,
     /// Too many failures.
     Breaker,
 }
@@ -54,8 +56,15 @@ impl Unavailable {
         }
         match target.gate.check(now) {
             Err(held) => Some(Self::held(world, held, now)),
-            Ok(()) => Self::cooling(world, target),
+            Ok(()) => Self::cooling(world, target).or_else(|| Self::down(world, target, now)),
         }
+    }
+
+    /// Whether its provider said that it is down or overloaded, and until when.
+    fn down(world: &World, target: &Target, now: Moment) -> Option<Self> {
+        let until = target.causes.down_until().filter(|until| *until > now)?;
+        let until = world.wall().checked_add(until.since(now)).ok();
+        Some(Self { until, reason: Reason::Down })
     }
 
     /// Its gate is closed.
@@ -69,7 +78,7 @@ impl Unavailable {
         if !world.ledger.has_cooldowns() {
             return None;
         }
-        longest(world, target, |until, _| Self { until, reason: Reason::Cooldown })
+        longest(world, target, |until, _, _| Self { until, reason: Reason::Cooldown })
     }
 
     /// Its breaker is open until then.
@@ -77,12 +86,9 @@ impl Unavailable {
         Self { until, reason: Reason::Breaker }
     }
 
-    /// Whether it comes back before the other one does.
-    pub(crate) fn is_sooner_than(&self, other: &Self) -> bool {
-        match (self.until, other.until) {
-            (Some(own), Some(others)) => own < others,
-            (own, others) => own.is_some() && others.is_none(),
-        }
+    /// Whether only as many requests run as may: it is over when one of them ends.
+    pub(crate) fn is_by_concurrency(&self) -> bool {
+        self.reason == Reason::Limit(Limit::Concurrency)
     }
 
     /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
@@ -91,6 +97,8 @@ impl Unavailable {
         let until = self.until?;
         let stated = match self.reason {
             Reason::Limit(_) => target.causes.limit_ends(),
+            // It may be asked again before the end that was stated, if that is far off.
+            Reason::Down => return target.causes.down().and_then(|fault| fault.until()).or(Some(until)),
             _ => None,
         };
         let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
@@ -118,10 +126,13 @@ impl Unavailable {
             Reason::Absent => target.causes.absent().unwrap_or_else(|| of(Kind::ModelNotFound, None)),
             Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
-            Reason::Cooldown => longest(world, target, |_, rest| behind(rest)).unwrap_or_else(unknown),
+            Reason::Cooldown => {
+                longest(world, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
+            }
+            Reason::Down => target.causes.down().unwrap_or_else(unknown),
             Reason::Breaker => {
                 if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
-                    return by_operator("");
+                    return by_operator(Rung::Target, "");
                 }
                 target.causes.failing().unwrap_or_else(unknown)
             }
@@ -133,16 +144,16 @@ impl Unavailable {
 fn longest<T>(
     world: &World,
     target: &Target,
-    mut seen: impl FnMut(Option<Timestamp>, &Rest) -> T,
+    mut seen: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
 ) -> Option<T> {
     let wall = world.wall();
     let mut longest: Option<(Timestamp, T)> = None;
     for key in target.scopes.resting() {
         let Some(cooldown) = world.ledger.cooldown(key) else { continue };
         match cooldown.standing(wall) {
-            Standing::Parked(rest) => return Some(seen(None, rest)),
+            Standing::Parked(rest) => return Some(seen(None, key, rest)),
             Standing::Cooling { rest, until } if longest.as_ref().is_none_or(|(known, _)| *known < until) => {
-                longest = Some((until, seen(Some(until), rest)));
+                longest = Some((until, seen(Some(until), key, rest)));
             }
             _ => {}
         }
@@ -151,15 +162,21 @@ fn longest<T>(
 }
 
 /// The fault behind a cooldown.
-fn behind(rest: &Rest) -> Box<Fault> {
+fn behind(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
         Some(cause) => Box::new(cause.fault(RULE, &rest.detail)),
-        None => by_operator(&rest.detail),
+        None => by_operator(key.rung(), &rest.detail),
     }
 }
 
-fn by_operator(reason: &str) -> Box<Fault> {
+fn by_operator(rung: Rung, reason: &str) -> Box<Fault> {
     let mut fault = of(Kind::CoolingDown, Some(Sub::Operator));
+    fault.scope = match rung {
+        Rung::Provider => Scope::Provider,
+        Rung::Account => Scope::Account,
+        Rung::Key => Scope::Key,
+        _ => Scope::Model,
+    };
     reason.clone_into(&mut fault.detail);
     fault
 }
@@ -172,21 +189,4 @@ fn of(kind: Kind, sub: Option<Sub>) -> Box<Fault> {
     let mut fault = Box::new(Fault::of(kind, RULE));
     fault.sub = sub;
     fault
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn until(second: i64) -> Unavailable {
-        Unavailable { until: Timestamp::from_second(second).ok(), reason: Reason::Cooldown }
-    }
-
-    #[test]
-    fn what_does_not_come_back_by_itself_is_told_last() {
-        let never = Unavailable { until: None, reason: Reason::Absent };
-        assert!(until(1).is_sooner_than(&until(2)) && !until(2).is_sooner_than(&until(1)));
-        assert!(until(2).is_sooner_than(&never) && !never.is_sooner_than(&until(2)));
-        assert!(!never.is_sooner_than(&never), "of two the first in the chain is told");
-    }
 }

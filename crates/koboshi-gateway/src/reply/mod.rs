@@ -174,9 +174,21 @@ pub(crate) fn tell(
     let own_credential = !targets.iter().any(|target| target.is_borrowed);
     let fault = &*ended.fault;
     let status = status_of(fault, own_credential);
-    let until = ended.until.filter(|_| fault.advice.later).map(|until| (until, world.wall()));
-    let said =
-        sentences(world, plan, story, fault, status, until).and_resume(world, story, ended.parked.as_ref());
+    let wall = world.wall();
+    let passing = |until: Option<Timestamp>| until.filter(|_| fault.advice.later).map(|until| (until, wall));
+    let until = passing(ended.until);
+    let chain = ended.chain.as_deref();
+    let all: Vec<(&str, Kind)> = chain
+        .iter()
+        .flat_map(|chain| &chain.all)
+        .filter_map(|(place, kind)| Some((&*targets.get(*place)?.name, *kind)))
+        .collect();
+    let said = sentences(world, plan, story, fault, status, until).after_all(world, story, &all).and_resume(
+        world,
+        story,
+        ended.parked.as_ref(),
+    );
+    let until = until.or(passing(chain.and_then(|chain| chain.next_probe)));
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {
         sentence: &said.whole,
@@ -242,6 +254,7 @@ fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, f
         "errorCode": fault.kind.code(&plan.config.code_prefix),
         "kind": fault.kind.name(),
         "sub": fault.sub.map(Sub::name),
+        "scope": fault.scope.name(),
         "message": words.message,
         "suggestion": words.suggestion,
         "detail": words.detail,

@@ -8,7 +8,7 @@ use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi::key::{Rung, ScopeKey};
 use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
-use koboshi_report::when::try_again;
+use koboshi_report::when::{asks_again, try_again};
 
 use crate::route::plan::Plan;
 use crate::shared::story::Story;
@@ -28,7 +28,35 @@ pub(crate) struct Sentences {
     pub(crate) user: Option<String>,
 }
 
+/// The most targets that one error names.
+const MAX_NAMED: usize = 8;
+
 impl Sentences {
+    /// With the targets of the chain and their faults, where all of several failed.
+    pub(crate) fn after_all(mut self, world: &World, story: &Story, all: &[(&str, Kind)]) -> Self {
+        // The same model with two keys has one name.
+        let mut named: Vec<&(&str, Kind)> = Vec::new();
+        for one in all {
+            if named.iter().all(|known| known.0 != one.0) {
+                named.push(one);
+            }
+        }
+        if named.len() < 2 {
+            return self;
+        }
+        let mut list: Vec<String> =
+            named.iter().take(MAX_NAMED).map(|(name, kind)| format!("{name} ({})", kind.name())).collect();
+        if named.len() > MAX_NAMED {
+            list.push("…".to_owned());
+        }
+        let (count, targets) = (named.len().to_string(), list.join(", "));
+        let args = [("count", count.as_str()), ("targets", targets.as_str())];
+        let said = world.phrases.text(story.lang, "all-failed", &args).unwrap_or_default();
+        self.message = joined(story.lang, [self.message.as_str(), &said]);
+        self.whole = joined(story.lang, [self.whole.as_str(), &said]);
+        self
+    }
+
     /// With what an operator does last, where something is parked: fixing the cause alone does not bring it back.
     pub(crate) fn and_resume(mut self, world: &World, story: &Story, parked: Option<&ScopeKey>) -> Self {
         // A rejected key is replaced, and the new one is used at once: there is nothing to resume.
@@ -77,11 +105,23 @@ pub(crate) fn sentences(
         .filter(|(until, now)| !is_only_a_hint(fault, *until, *now))
         .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
         .filter(|when| !when.is_empty());
+    // The quota goes on then, but that is when the next request can find out.
+    let next = until
+        .filter(|(until, now)| is_only_a_hint(fault, *until, *now))
+        .map(|(until, now)| asks_again(phrases, lang, until, now, world.zone_of(story)));
     let passes = passes_by_itself(fault);
     // "In a few minutes" beside a time would contradict it.
     let suggestion = match (&when, &passes) {
         (Some(when), Passes::Alone) => when.clone(),
-        _ => suggestion,
+        _ => joined(lang, [suggestion.as_str(), next.as_deref().unwrap_or_default()]),
+    };
+    let reason = detail.filter(|_| fault.sub == Some(Sub::Operator));
+    let message = match reason {
+        Some(reason) => {
+            let reason = say("operator-reason", &[("reason", reason.trim_end_matches(['.', '。']))]);
+            joined(lang, [message.as_str(), &reason])
+        }
+        None => message,
     };
     let whole = match detail {
         Some(said) if is_mended_by_client(fault.kind) => match lang {
@@ -89,14 +129,11 @@ pub(crate) fn sentences(
             Lang::Ja => say("provider-said", &[("message", &message), ("said", said)]),
         },
         _ => {
-            let reason = detail
-                .map(|said| say("operator-reason", &[("reason", said.trim_end_matches(['.', '。']))]))
-                .unwrap_or_default();
             let when = match passes {
                 Passes::Meanwhile => when.as_deref().unwrap_or_default(),
                 Passes::Alone | Passes::Mended => "",
             };
-            joined(lang, [&message, &reason, suggestion.as_str(), when])
+            joined(lang, [&message, suggestion.as_str(), when])
         }
     };
     let user = (status == 429 || status >= 500)

@@ -43,7 +43,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     if targets.is_empty() {
         let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
         fault.sub = Some(Sub::Capability);
-        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
+        let ended = Ended::unasked(fault);
         let told = reply::tell(world, plan, story, &targets, &ended, &Disclosure::default());
         return send_error(core, tap, told).await;
     }
@@ -76,7 +76,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         };
         match journey.after(open, fault.clone()) {
             Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere => {}
-            _ => break journey.give_up(fault),
+            _ => break journey.give_up_unheard(fault),
         }
     };
     let told = reply::tell(world, plan, story, &targets, &ended, &facts);

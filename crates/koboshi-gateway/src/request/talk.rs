@@ -91,7 +91,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let (asked, too_long) = match able(core, plan, story, &chain, &request, own_key.as_ref()) {
         Ok(asked) => asked,
         Err(fault) => {
-            let ended = Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
+            let ended = Ended::unasked(fault);
             let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
             let told = reply::tell(&core.world, plan, story, &[], &ended, &facts);
             return Box::pin(send_error(core, tap, told)).await;
@@ -133,7 +133,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     };
     if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
-        let ended = Ended { fault, failed: Vec::new(), until: None, untried: true, parked: None };
+        let ended = Ended::unasked(fault);
         let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
         return Box::pin(send_error(core, tap, told)).await;
     }
@@ -157,13 +157,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
 fn stopping(world: &World) -> Ended {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
-    Ended {
-        fault,
-        failed: Vec::new(),
-        until: world.wall().checked_add(RETRY_ELSEWHERE).ok(),
-        untried: true,
-        parked: None,
-    }
+    Ended { until: world.wall().checked_add(RETRY_ELSEWHERE).ok(), ..Ended::unasked(fault) }
 }
 
 /// Whether nobody who is asked speaks the client's dialect.

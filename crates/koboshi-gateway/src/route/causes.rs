@@ -1,25 +1,32 @@
 //! Why a target is not asked now: the last fault of each sort.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use koboshi::fault::{Fault, Kind};
+use koboshi::time::Moment;
 
 /// The last fault of each sort that keeps a target from being asked. Written when an attempt fails, read when a request ends without an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Causes(Mutex<Kept>);
+pub(crate) struct Causes {
+    kept: Mutex<Kept>,
+    /// The provider said that it is down or overloaded; not asked again before this. Looked at for every request.
+    down_until: AtomicU64,
+}
 
 #[derive(Debug, Default, Clone)]
 struct Kept {
     absent: Option<Arc<Fault>>,
     limited: Option<Arc<Fault>>,
     failing: Option<Arc<Fault>>,
+    down: Option<Arc<Fault>>,
 }
 
 impl Causes {
     /// Keeps a fault for those who come later. What the request itself caused says nothing to others.
     pub(crate) fn keep(&self, fault: &Fault) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match fault.kind {
             Kind::ModelNotFound => &mut kept.absent,
             Kind::RateLimited => &mut kept.limited,
@@ -31,11 +38,12 @@ impl Causes {
 
     /// What another target of the same name knows, after a reload made a new one.
     pub(crate) fn taken_over(&self) -> Self {
-        Self(Mutex::new(self.kept()))
+        let down_until = AtomicU64::new(self.down_until.load(Ordering::Relaxed));
+        Self { kept: Mutex::new(self.kept()), down_until }
     }
 
     fn kept(&self) -> Kept {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn absent(&self) -> Option<Box<Fault>> {
@@ -48,11 +56,32 @@ impl Causes {
 
     /// When the limit ends that was stated last.
     pub(crate) fn limit_ends(&self) -> Option<Timestamp> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
     }
 
     pub(crate) fn failing(&self) -> Option<Box<Fault>> {
         self.kept().failing.map(again)
+    }
+
+    /// The provider said that it is down or overloaded for a while: not asked again before this.
+    pub(crate) fn is_down_until(&self, until: Moment, fault: &Fault) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).down = Some(Arc::new(fault.clone()));
+        self.down_until.store(until.nanos(), Ordering::Relaxed);
+    }
+
+    /// It may be asked again at once.
+    pub(crate) fn is_up(&self) {
+        self.down_until.store(0, Ordering::Relaxed);
+    }
+
+    /// When it may be asked again, if it was ever down for a stated time.
+    pub(crate) fn down_until(&self) -> Option<Moment> {
+        let nanos = self.down_until.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Moment::from_nanos(nanos))
+    }
+
+    pub(crate) fn down(&self) -> Option<Box<Fault>> {
+        self.kept().down.map(again)
     }
 }
 

@@ -300,6 +300,7 @@ impl Target {
     /// It may be asked again at once.
     pub(crate) fn is_there_again(&self) {
         self.absent_until.store(0, Ordering::Relaxed);
+        self.causes.is_up();
     }
 
     /// Whether limits may be learned from headers again: under load every answer repeats them, and the gate counts what was
@@ -321,6 +322,11 @@ impl Target {
     /// It was given the beginning of an answer and refused.
     pub(crate) fn refused_prefill(&self) {
         self.refuses_prefill.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its provider said that it is down or overloaded, until later than now.
+    pub(crate) fn is_down(&self, now: Moment) -> bool {
+        self.causes.down_until().is_some_and(|until| until > now)
     }
 
     pub(crate) fn is_absent(&self, now: Moment) -> bool {

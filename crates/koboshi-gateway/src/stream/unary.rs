@@ -153,7 +153,7 @@ impl Run<'_> {
                 None
             }
             remedy if journey.trim(&target, remedy) => None,
-            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up(fault)),
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up_unheard(fault)),
             _ => None,
         }
     }

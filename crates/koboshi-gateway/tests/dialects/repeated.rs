@@ -26,7 +26,7 @@ fn seen(dialect: Dialect, answer: &Answer) -> Value {
         "kind": error["koboshi"]["kind"],
         "sub": error["koboshi"]["sub"],
         "detail": error["koboshi"]["detail"],
-        "suggestion": error["koboshi"]["suggestion"],
+        "suggestion": without_digits(&error["koboshi"]["suggestion"]),
         "retryable": error["koboshi"]["retryable"],
         "waits": !error["koboshi"]["retryAfterSeconds"].is_null(),
     })
@@ -73,8 +73,9 @@ fn an_open_breaker_tells_the_fault_that_opened_it() {
         let first = ask(&stage, &question(Dialect::Chat, "hello", false));
         assert_eq!(first.status, status, "{first:?}");
         let again = ask(&stage, &question(Dialect::Chat, "hello", false));
-        let (first, again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
-        assert_eq!((&again["status"], &again["kind"]), (&first["status"], &first["kind"]), "{fall}");
+        let (first, mut again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
+        again["waits"] = first["waits"].clone();
+        assert_eq!(again, first, "{fall}");
         assert_eq!(stage.calls().0, 1, "{fall}: it was not asked again");
     }
 }
@@ -100,6 +101,8 @@ fn of_several_causes_the_one_that_ends_soonest_is_told_both_times() {
         (["one/rate-429?retry_after=30", "two/quota?retry_after=2h"], 429, "rate_limited"),
         (["one/auth-401", "two/model-404"], 502, "unauthorized"),
         (["one/model-404", "two/auth-401"], 404, "model_not_found"),
+        (["one/fail-503?retry_after=30", "two/rate-429?retry_after=40"], 503, "unavailable"),
+        (["one/rate-429?retry_after=30", "two/overloaded?retry_after=40"], 429, "rate_limited"),
     ] {
         let stage = Stage::of(&chain);
         for time in ["first", "second"] {
@@ -108,6 +111,88 @@ fn of_several_causes_the_one_that_ends_soonest_is_told_both_times() {
             assert_eq!((&told["status"], &told["kind"]), (&json!(status), &json!(kind)), "{chain:?} {time}");
         }
         assert_eq!(stage.calls(), (1, 1), "{chain:?}");
+    }
+}
+
+/// Whatever breakers do meanwhile: the same faults, the same error, and it names every target.
+#[test]
+fn an_outage_of_everything_has_one_answer_however_often_it_is_asked() {
+    for (chain, status, kind) in [
+        (["one/rate-429?retry_after=30", "two/fail-500"], 500, "internal"),
+        (["one/fail-500", "two/fail-503"], 500, "internal"),
+        (["one/fail-503", "two/auth-401"], 503, "unavailable"),
+        (["one/auth-401", "two/fail-503"], 503, "unavailable"),
+        (["one/half", "two/fail-503"], 502, "connection_closed"),
+        (["one/fail-503", "two/half"], 503, "unavailable"),
+    ] {
+        let stage = Stage::with(&chain, |config| {
+            config.remedy.backoff.attempts = 1;
+            config.breaker.consecutive = Some(3);
+            config.breaker.probe.last_target_every = None;
+        });
+        let first = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
+        assert_eq!((&first["status"], &first["kind"]), (&json!(status), &json!(kind)), "{chain:?} {first}");
+        let message = first["message"].as_str().unwrap();
+        assert!(message.contains("targets for this model failed or are out of use: one/"), "{message}");
+        assert!(message.contains("two/"), "{message}");
+        for nth in 2..9 {
+            let mut again = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
+            // Programs learn when the breaker lets the next one through; people need not.
+            again["waits"] = first["waits"].clone();
+            assert_eq!(again, first, "{chain:?} {nth}");
+        }
+    }
+}
+
+#[test]
+fn a_stated_end_of_an_outage_is_kept_and_counts_down() {
+    for fall in ["fail-503?retry_after=30", "overloaded?retry_after=30"] {
+        let stage = Stage::with(&[&format!("one/{fall}")], |config| config.breaker.consecutive = Some(1));
+        let first = ask(&stage, &question(Dialect::Chat, "hello", false));
+        assert_eq!(first.status, 503, "{first:?}");
+        let wait = |answer: &Answer| answer.json()["error"]["koboshi"]["retryAfterSeconds"].as_u64().unwrap();
+        for _ in 0..3 {
+            let again = ask(&stage, &question(Dialect::Chat, "hello", false));
+            assert_eq!(seen(Dialect::Chat, &again), seen(Dialect::Chat, &first), "{fall}");
+            assert!((1..=wait(&first)).contains(&wait(&again)), "{fall} {again:?}");
+        }
+        assert_eq!(stage.calls().0, 1, "{fall}: it said when to come back");
+    }
+}
+
+/// A page is no answer of a model, and no waiting turns it into one.
+#[test]
+fn a_web_page_is_not_blamed_on_the_model_and_not_retryable() {
+    for (lang, words, blamed) in
+        [("en", "A web page came back", "AI model"), ("ja", "Web ページが返されました", "AI モデル")]
+    {
+        let stage = Stage::of(&["one/html"]);
+        let (path, body) = question(Dialect::Chat, "hello", false);
+        let mut client = stage.client();
+        client.send("POST", &path, &[("accept-language", lang)], body.to_string().as_bytes());
+        let error = client.read().json()["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(words) && message.contains("base_url"), "{message}");
+        assert!(!message.contains(blamed), "{message}");
+        assert_eq!(
+            (&error["koboshi"]["sub"], &error["koboshi"]["retryable"]),
+            (&json!("not_api"), &json!(false))
+        );
+    }
+}
+
+/// A quota whose end nobody stated is asked for again after a while: the wait is that, and the sentence says so.
+#[test]
+fn the_wait_for_a_quota_without_an_end_is_explained() {
+    let stage = Stage::of(&["one/quota?retry_after=none"]);
+    for _ in 0..2 {
+        let error = ask(&stage, &question(Dialect::Chat, "hello", false)).json()["error"].clone();
+        assert!(error["koboshi"]["retryAfterSeconds"].as_u64().is_some_and(|wait| wait > 0), "{error}");
+        for text in [&error["message"], &error["koboshi"]["suggestion"]] {
+            let text = text.as_str().unwrap();
+            let words = "The end is not known. The gateway asks the provider again after ";
+            assert!(text.contains(words), "{text}");
+        }
     }
 }
 
@@ -134,6 +219,9 @@ fn what_an_operator_cooled_says_so_with_the_reason() {
         "{message}"
     );
     assert!(message.contains("Please try again after "), "{message}");
+    assert_eq!(answer.json()["error"]["koboshi"]["scope"], "provider", "it is the provider that was cooled");
+    let own = answer.json()["error"]["koboshi"]["message"].as_str().unwrap().to_owned();
+    assert!(own.contains("Reason: incident 4711."), "{own}");
     let (path, body) = question(Dialect::Chat, "hello", false);
     let mut client = stage.client();
     client.send("POST", &path, &[("accept-language", "ja")], body.to_string().as_bytes());

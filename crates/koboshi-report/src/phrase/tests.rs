@@ -42,7 +42,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long try-again-in try-again-after config-unusable cool-past operator-reason provider-said parked-resume unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion \
+    static-notice unavailable-long try-again-in try-again-after asks-again-in asks-again-after config-unusable cool-past operator-reason all-failed provider-said parked-resume unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion \
     gateway-key-forbidden.message gateway-key-forbidden.suggestion serve-variables-unset guard-replay-sum-of-one guard-replay-empty \
     models-built-in models-simulated models-assumed models-unknown models-none-named label-what label-whose label-do label-wait label-affects \
     label-sure label-said label-retry label-seen label-seen-from-end label-seen-exit-code \
@@ -223,7 +223,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
         origin host length reason message said store address ago failed value places file default names text encoding check serve keys \
-        others suggestion kind variables detail turn runs noted stopped megabytes";
+        others suggestion kind variables detail turn runs noted stopped megabytes targets";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
@@ -306,8 +306,9 @@ fn inherited_sentences_stay() {
         assert!(phrases.message(Lang::Ja, kind, None).contains(sentence), "{}", kind.name());
         let subs = FINER.iter().find(|(with, _)| *with == kind).map_or(&[][..], |(_, subs)| *subs);
         // A locked conversation is no failure of the service, what was not connected did not answer late, a token that was never there has
-        // not expired, and a block on the way is no missing permission: there the sentence would mislead.
-        let misled = |sub: &&Sub| matches!(sub, Sub::Locked | Sub::Connect | Sub::Token | Sub::Blocked);
+        // not expired, a block on the way is no missing permission, and a web page is no model's answer: there the sentence would mislead.
+        let misled =
+            |sub: &&Sub| matches!(sub, Sub::Locked | Sub::Connect | Sub::Token | Sub::Blocked | Sub::NotApi);
         for sub in subs.iter().filter(|sub| !misled(sub)) {
             assert!(
                 phrases.message(Lang::Ja, kind, Some(*sub)).contains(sentence),

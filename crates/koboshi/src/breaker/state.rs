@@ -39,6 +39,8 @@ struct Large {
 pub(super) struct State {
     generation: u64,
     since: Moment,
+    /// The same, where that was before this process began.
+    before: Option<Timestamp>,
     /// Why it is in this mode.
     why: Option<Why>,
     /// Openings in a row without a closing in between.
@@ -69,6 +71,7 @@ impl State {
         Self {
             generation: 0,
             since: now,
+            before: None,
             why: None,
             openings: 0,
             until: now,
@@ -361,7 +364,7 @@ impl State {
     }
 
     fn tell(&mut self, breaker: &Breaker, from: Mode, to: Mode, why: Why, now: Moment) {
-        self.since = now;
+        (self.since, self.before) = (now, None);
         self.why = Some(why);
         if breaker.watcher.is_some() {
             let until = matches!(to, Mode::Open).then_some(self.until);
@@ -380,7 +383,7 @@ impl State {
         BreakerSnapshot {
             at: wall,
             mode,
-            since: wall.saturating_sub(ago).unwrap_or(Timestamp::MIN),
+            since: self.before.unwrap_or_else(|| wall.saturating_sub(ago).unwrap_or(Timestamp::MIN)),
             until,
             openings: self.openings,
             why: self.why,
@@ -395,7 +398,7 @@ impl State {
         wall: Timestamp,
     ) {
         match snapshot.mode {
-            Mode::Closed => {}
+            Mode::Closed => return,
             Mode::Open | Mode::Probing => {
                 self.openings = snapshot.openings.max(1);
                 let left = snapshot.until.map(|until| until.duration_since(wall));
@@ -404,12 +407,13 @@ impl State {
                 let from = self.mode(breaker.word());
                 self.forced = None;
                 self.open_until(breaker, from, Why::Restored, now, until);
-                // What opened it before the restart is still the reason.
-                self.why = snapshot.why.or(self.why);
             }
             Mode::ForcedOpen => self.force(breaker, Forced::Open, Why::Restored, now),
             Mode::ForcedClosed => self.force(breaker, Forced::Closed, Why::Restored, now),
             Mode::Disabled => self.force(breaker, Forced::Disabled, Why::Restored, now),
         }
+        // What was so before the restart is so for the same reason and since the same time. A clock that went back knows of no time to come.
+        self.why = snapshot.why.or(self.why);
+        self.before = Some(snapshot.since.min(wall));
     }
 }

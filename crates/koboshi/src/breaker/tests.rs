@@ -332,6 +332,7 @@ fn a_restart_takes_the_open_time_over_but_never_more_than_the_cap() {
     assert_eq!(snapshot.since, wall(1000));
     let restarted = consecutive();
     restarted.restore(&snapshot, at(500.0), wall(1015));
+    assert_eq!(restarted.snapshot(at(501.0), wall(1016)).since, wall(1000), "and since when it is open");
     assert_eq!(restarted.admit(at(500.0)).unwrap_err().wait(at(500.0)), Some(Duration::from_secs(15)));
     let clock_went_back = consecutive();
     clock_went_back.restore(&snapshot, at(500.0), wall(0));

@@ -24,7 +24,7 @@ const SERVED: &[&str] = &["chat", "completion", "embedding", "responses"];
 const READ: &[&str] = &[
     "model", "api_key", "api_base", "base_url", "api_version", "vertex_project", "vertex_location",
     "vertex_credentials", "custom_llm_provider", "litellm_credential_name", "timeout", "request_timeout",
-    "stream_timeout", "order", "max_retries", "num_retries", "drop_params",
+    "stream_timeout", "order", "max_retries", "num_retries",
 ];
 
 /// Why other parameters are not carried over. The first row that names a parameter counts.
@@ -34,6 +34,13 @@ const LEFT: &[(&[&str], Words)] = &[
         words(
             "Koboshi takes rate limits from response headers; there is no limit of your own for one deployment (`gate` has limits for all)",
             "Koboshi はレート制限をレスポンスヘッダーから学習します。デプロイごとの上限はありません（全体の上限は `gate`）",
+        ),
+    ),
+    (
+        &["drop_params"],
+        words(
+            "no setting for one deployment: Koboshi always drops optional parameters that a target's API does not have",
+            "デプロイごとの設定はありません。Koboshi は、ターゲットの API にない任意のパラメーターを常に除きます",
         ),
     ),
     (

@@ -11,7 +11,7 @@ mod connect;
 mod errand;
 mod link;
 pub(crate) mod mark;
-mod once;
+pub(crate) mod once;
 mod origin;
 mod peek;
 mod pool;

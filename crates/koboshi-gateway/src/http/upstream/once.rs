@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
+use koboshi::fault::{Fault, Kind, Sub};
 use rustls::ClientConfig;
 
 use super::connect::Connector;
@@ -23,6 +24,24 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Why a question was not answered, in words.
 pub(crate) type Unanswered = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// There is no connection.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.detail)]
+pub(crate) struct Unconnected(pub(crate) Box<Fault>);
+
+impl Unconnected {
+    /// Whether nobody listens there.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.0.kind == Kind::ConnectionRefused
+    }
+
+    /// Whether the other side did not speak TLS at all.
+    pub(crate) fn is_plain(&self) -> bool {
+        // As rustls names an answer that is no TLS record.
+        self.0.sub == Some(Sub::Handshake) && self.0.detail.contains("corrupt message")
+    }
+}
 
 /// A server that is asked now and then.
 pub(crate) struct Once {
@@ -42,7 +61,7 @@ impl Once {
 
     /// Sends a request, whose address is a whole one, and reads the answer.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Unanswered> {
-        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(|fault| fault.detail)?;
+        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(Unconnected)?;
         let (parts, body) = request.into_parts();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = parts.method;

@@ -23,7 +23,7 @@ use self::outcome::{Ending, Outcome};
 use super::Classifier;
 use super::plain::{plain, push_plain};
 use super::ruleset::{Conclusion, Fact, Rule, Seen};
-use crate::fault::{Fault, Kind, Sub};
+use crate::fault::{Fault, Kind, Origin, Sub};
 use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
 
 pub(super) use self::error::{ErrorText, status_in_text};
@@ -164,7 +164,9 @@ impl Classifier {
         }
         self.unusable("answer.page", answer, |fault| {
             fault.sub = Some(Sub::NotApi);
-            fault.advice.same = false;
+            // What stands at that address is no API: somebody must change the address or sign in.
+            (fault.advice.same, fault.advice.later) = (false, false);
+            fault.origin = Origin::Transport;
             fault.evidence.span = title_or_beginning(answer.body);
         })
     }

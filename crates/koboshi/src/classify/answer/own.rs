@@ -20,6 +20,7 @@ pub(in crate::classify) struct OwnError {
     /// Whole seconds, as they are written.
     retry_after: Option<String>,
     retryable: Option<bool>,
+    scope: Option<Scope>,
     /// The provider's message where it was handed on, else Koboshi's own.
     said: String,
 }
@@ -34,6 +35,7 @@ impl OwnError {
             sub: text("sub").and_then(Sub::from_name),
             retry_after: value.get("retryAfterSeconds").filter(|wait| wait.is_number()).map(Value::to_string),
             retryable: value.get("retryable").and_then(Value::as_bool),
+            scope: text("scope").and_then(Scope::from_name),
             said: text("detail").or_else(|| text("message")).unwrap_or_default().to_owned(),
         })
     }
@@ -47,10 +49,12 @@ impl OwnError {
         let mut fault = Fault::of(self.kind, OWN_ERROR);
         fault.sub = self.sub;
         fault.confidence = Confidence::High;
-        if self.kind == Kind::CoolingDown && self.sub == Some(Sub::Operator) {
+        fault.scope = match self.scope {
+            Some(scope) => scope,
             // An operator takes a target out of use, not an account.
-            fault.scope = Scope::Provider;
-        }
+            None if self.kind == Kind::CoolingDown && self.sub == Some(Sub::Operator) => Scope::Model,
+            None => fault.scope,
+        };
         fault.advice.later = self
             .retryable
             .unwrap_or(fault.advice.later && !matches!(self.sub, Some(Sub::Billing | Sub::Plan)));
@@ -73,6 +77,11 @@ mod tests {
             (Kind::QuotaExceeded, Some(Sub::Day), Confidence::High)
         );
         assert_eq!(fault.detail, "d");
+        let cooled = json!({"kind": "cooling_down", "errorCode": "KBS-7003", "sub": "operator", "scope": "account", "detail": "d"});
+        let scope = |value: &Value| OwnError::read(value).map(|own| own.fault().scope);
+        assert_eq!(scope(&cooled), Some(Scope::Account), "what an operator cooled is stated");
+        let before = json!({"kind": "cooling_down", "errorCode": "KBS-7003", "sub": "operator"});
+        assert_eq!(scope(&before), Some(Scope::Model), "an older gateway does not state it");
         for other in [
             json!({"kind": "quota_exceeded"}),
             json!({"kind": "no_such_kind", "errorCode": "KBS-1"}),
