@@ -190,6 +190,19 @@ fn other_arguments_and_other_tools_pass() {
     assert_eq!(answer.calls().len(), 1, "{answer:?}");
 }
 
+/// At the second stage the tool is refused whatever its arguments are.
+#[test]
+fn a_forbidden_tool_is_refused_with_other_arguments_too() {
+    let stage = guarded(&["one/ok?tools=yes"]);
+    let mut body = failures(5);
+    body["tool_choice"] = json!({"type": "function", "function": {"name": "look_up"}});
+    let answer = stage.ask(&body);
+    let said = "stop; rule=similar_errors; count=5; forbids=tools";
+    assert_eq!(guard_of(&answer).as_deref(), Some(said));
+    assert!(answer.calls().is_empty() && !answer.content().is_empty(), "{answer:?}");
+    assert!(last_result(&sent(&stage)).contains("refused and did not run"), "{}", sent(&stage));
+}
+
 #[test]
 fn the_cost_of_a_refused_answer_is_counted() {
     for stream in [false, true] {
