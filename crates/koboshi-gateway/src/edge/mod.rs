@@ -120,7 +120,6 @@ async fn answer(
             let heading = reply::head(200, kind, &story, &Disclosure::default());
             Flow::at_once(heading, core.world.metrics().into())
         }
-        // What is rarely asked for is kept apart: every request would carry the room for it.
         Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,
         Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
             match let_in(core, &plan, &mut story, door, request) {
