@@ -239,12 +239,12 @@ mod tests {
     #[test]
     fn no_content_goes_out_twice_and_none_after_the_end() {
         // Every sequence of six events: at most one commit, and nothing after an end.
-        fn follow(phase: Phase, depth: u8, commits: u32) {
+        fn follow(phase: &Phase, depth: u8, commits: u32) {
             assert!(commits <= 1);
             if depth == 0 {
                 return;
             }
-            let again = || match &phase {
+            let again = || match phase {
                 Phase::Held => Phase::Held,
                 Phase::Committed => Phase::Committed,
                 Phase::Resuming(_) => resuming(),
@@ -252,11 +252,11 @@ mod tests {
             };
             for event in FRAMES {
                 let (next, action) = again().on_frame(event);
-                assert!(phase != Phase::Ended || action == FrameAction::Skip);
-                follow(next, depth - 1, commits + u32::from(action == FrameAction::Commit));
+                assert!(*phase != Phase::Ended || action == FrameAction::Skip);
+                follow(&next, depth - 1, commits + u32::from(action == FrameAction::Commit));
             }
             let (next, action) = again().on_whole();
-            follow(next, depth - 1, commits + u32::from(action == WholeAction::CommitAndFinish));
+            follow(&next, depth - 1, commits + u32::from(action == WholeAction::CommitAndFinish));
             for failed in FAILURES {
                 let (next, action) = again().on_failure(failed);
                 let hides = matches!(action, FailureAction::Report);
@@ -264,10 +264,10 @@ mod tests {
                     !hides || commits == 0,
                     "what the client has seen is never answered by something else"
                 );
-                follow(next, depth - 1, commits);
+                follow(&next, depth - 1, commits);
             }
         }
-        follow(Phase::Held, 6, 0);
+        follow(&Phase::Held, 6, 0);
     }
 
     #[test]
