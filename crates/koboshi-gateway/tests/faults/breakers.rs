@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use koboshi_sim::{Ask, Head, Play, play};
-use koboshi_store::What;
+use koboshi_store::{Clock, SystemClock, What};
 use koboshi_testkit::until;
 
 use crate::common::*;
@@ -138,7 +138,7 @@ fn a_request_that_waits_at_the_gate_holds_no_probe_permit() {
             let targets = stage.get("/koboshi/targets").json();
             (targets["targets"][0]["gate"]["waiting"] == 1).then_some(())
         });
-        let waited = jiff::Timestamp::now();
+        let waited = SystemClock.wall();
         served.join().unwrap();
         let probing = stage.journal("the probe", |entry| {
             entry.what == What::Breaker && entry.kind.as_deref() == Some("probing")
