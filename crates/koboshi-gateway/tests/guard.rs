@@ -8,7 +8,7 @@ mod common;
 use common::*;
 use koboshi::guard::{Effect, RulePolicy, ToolPolicy};
 use koboshi_config::Config;
-use koboshi_config::gateway::{GuardMode, RouteConfig};
+use koboshi_config::gateway::{CacheMode, GuardMode, RouteConfig};
 use serde_json::{Value, json};
 
 const FAILS: &str = "Error: ENOENT: no such file or directory, open '/data/report.csv'";
@@ -165,6 +165,21 @@ fn a_stream_with_text_before_the_refused_call_goes_on() {
     let messages = seen["messages"].as_array().unwrap();
     let said = messages[messages.len() - 2]["content"].as_str().unwrap().to_owned();
     assert!(!said.is_empty() && text.starts_with(&said) && text.len() > said.len(), "{said:?} {text:?}");
+}
+
+/// The text after a refused answer is not all known: what the cache gives later is never a part of it.
+#[test]
+fn a_stream_after_a_refused_call_is_never_cached_in_part() {
+    for model in ["one/loop", "one/loop?say=5"] {
+        let stage = Stage::with(&[model], |config| {
+            limits(config);
+            config.degrade.cache = CacheMode::Serve;
+            config.degrade.cache_tools = true;
+        });
+        let first = stage.ask(&repeated(5, true));
+        assert!(first.content().len() > 20, "{first:?}");
+        assert_eq!(stage.ask(&repeated(5, true)).content(), first.content(), "{model}");
+    }
 }
 
 /// A model that repeats itself after the refusal gets no tools, so that the turn ends in words.

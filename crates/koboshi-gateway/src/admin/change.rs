@@ -73,7 +73,7 @@ impl BreakerAction {
 }
 
 /// Forces breakers, or lets them go.
-#[utoipa::path(post, path = "/koboshi/breakers", tag = "targets", request_body = BreakerOrder,
+#[utoipa::path(post, path = super::paths::BREAKERS, tag = "targets", request_body = BreakerOrder,
     responses((status = 200, description = "The targets as they are now", body = TargetList),
               (status = 404, description = "No such target")))]
 pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetList, Refusal> {
@@ -148,7 +148,7 @@ pub(super) struct ChangedKey {
 }
 
 /// Ends the cooldown of a key, or begins one.
-#[utoipa::path(post, path = "/koboshi/cooldowns", tag = "targets", request_body = CooldownOrder,
+#[utoipa::path(post, path = super::paths::COOLDOWNS, tag = "targets", request_body = CooldownOrder,
     responses((status = 200, description = "The keys as they are now", body = Changed),
               (status = 400, description = "Not a valid key, or no time in the future"),
               (status = 404, description = "No target has this key")))]

@@ -19,7 +19,7 @@ use crate::shared::disclosure::Disclosure;
 const BREATH: Duration = Duration::from_secs(15);
 
 /// What happens from now on, as it happens.
-#[utoipa::path(get, path = "/koboshi/feed", tag = "journal",
+#[utoipa::path(get, path = super::paths::FEED, tag = "journal",
     params(("what" = Option<String>, Query, description = "As for the journal"),
            ("kind" = Option<String>, Query, description = "As for the journal"),
            ("key" = Option<String>, Query, description = "As for the journal")),

@@ -49,7 +49,7 @@ pub(super) struct EntryView {
 }
 
 /// What happened, newest last.
-#[utoipa::path(get, path = "/koboshi/journal", tag = "journal",
+#[utoipa::path(get, path = super::paths::JOURNAL, tag = "journal",
     params(("what" = Option<String>, Query, description = "fault, remedy, breaker, gate, cooldown, lease, store or operator"),
            ("kind" = Option<String>, Query, description = "Such as rate_limited"),
            ("key" = Option<String>, Query, description = "Such as account:openai"),
@@ -93,7 +93,7 @@ pub(super) struct Pruned {
 }
 
 /// Forgets entries beyond what the config keeps.
-#[utoipa::path(post, path = "/koboshi/journal", tag = "journal", request_body = JournalOrder,
+#[utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
     responses((status = 200, description = "How many were forgotten", body = Pruned),
               (status = 503, description = "The store cannot be written now")))]
 pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {

@@ -14,6 +14,7 @@ mod change;
 mod feed;
 mod journal;
 mod openapi;
+mod paths;
 mod status;
 mod targets;
 
@@ -22,7 +23,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
 use koboshi::redact::Redactor;
 use koboshi_config::schema::in_effect;
 use koboshi_store::{Ledger, Store, StoreError};
@@ -30,6 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::admin::paths::{Lookup, Operation};
 use crate::http::body::Unread;
 use crate::http::exchange::Request;
 use crate::http::flow::Flow;
@@ -76,41 +77,33 @@ pub(crate) async fn handle(
 }
 
 async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
-    let path = request.head.path().trim_end_matches('/').to_owned();
-    let query = request.head.query().to_owned();
-    let get = matches!(request.head.method, Method::GET | Method::HEAD);
-    let post = request.head.method == Method::POST;
-    match path.as_str() {
-        "/koboshi/targets" if get => desk.say(&targets::list(desk)),
-        "/koboshi/breakers" if post => {
+    let head = &request.head;
+    let path = head.path().trim_end_matches('/');
+    let operation = match paths::find(path, &head.method) {
+        Lookup::Operation(operation) => operation,
+        Lookup::WrongMethod(allow) => return Err(Refusal::method(head.method.as_str(), path, allow)),
+        Lookup::UnknownPath => return Err(Refusal::admin_path(head.method.as_str(), head.path())),
+    };
+    match operation {
+        Operation::Targets => desk.say(&targets::list(desk)),
+        Operation::ChangeBreakers => {
             let order = desk.order(request).await?;
             desk.say(&change::breakers(desk, &order)?)
         }
-        "/koboshi/cooldowns" if post => {
+        Operation::ChangeCooldowns => {
             let order = desk.order(request).await?;
             desk.say(&change::cooldowns(desk, &order)?)
         }
-        "/koboshi/status" if get => desk.say(&status::read(desk).await?),
-        "/koboshi/keys" if get => desk.say(&status::keys(desk)),
-        "/koboshi/journal" if get => desk.say(&journal::read(desk, &query).await?),
-        "/koboshi/journal" if post => {
+        Operation::Status => desk.say(&status::read(desk).await?),
+        Operation::Keys => desk.say(&status::keys(desk)),
+        Operation::Journal => desk.say(&journal::read(desk, head.query()).await?),
+        Operation::PruneJournal => {
             let order = desk.order(request).await?;
             desk.say(&journal::prune(desk, &order).await?)
         }
-        "/koboshi/feed" if get => feed::watch(desk, &query),
-        "/koboshi/config" if get => desk.say(&config(desk.plan)),
-        "/koboshi/openapi.json" if get => desk.say(&openapi::document()),
-        "/koboshi/breakers" | "/koboshi/cooldowns" => {
-            Err(Refusal::method(request.head.method.as_str(), &path, "POST"))
-        }
-        "/koboshi/journal" => Err(Refusal::method(request.head.method.as_str(), &path, "GET, HEAD, POST")),
-        "/koboshi/targets"
-        | "/koboshi/status"
-        | "/koboshi/keys"
-        | "/koboshi/feed"
-        | "/koboshi/config"
-        | "/koboshi/openapi.json" => Err(Refusal::method(request.head.method.as_str(), &path, "GET, HEAD")),
-        _ => Err(Refusal::admin_path(request.head.method.as_str(), request.head.path())),
+        Operation::Feed => feed::watch(desk, head.query()),
+        Operation::Config => desk.say(&config(desk.plan)),
+        Operation::OpenApi => desk.say(&openapi::document()),
     }
 }
 
@@ -157,7 +150,7 @@ impl Desk<'_> {
 }
 
 /// The config that holds, defaults and all, without secrets.
-#[utoipa::path(get, path = "/koboshi/config", tag = "config",
+#[utoipa::path(get, path = paths::CONFIG, tag = "config",
     responses((status = 200, description = "Every key of koboshi.yaml with its value; secrets are masked", body = Value)))]
 fn config(plan: &Plan) -> Value {
     let mut shown = in_effect(&plan.config);

@@ -29,7 +29,7 @@ impl Modify for AdminKey {
 }
 
 /// This description.
-#[utoipa::path(get, path = "/koboshi/openapi.json", tag = "config",
+#[utoipa::path(get, path = super::paths::OPENAPI, tag = "config",
     responses((status = 200, description = "This description", body = serde_json::Value)))]
 pub(super) fn document() -> Document {
     Api::openapi()

@@ -82,7 +82,7 @@ pub(super) struct GatewayView {
 }
 
 /// What is in cooldown, parked, limited or open: since when, until when, why.
-#[utoipa::path(get, path = "/koboshi/status", tag = "targets",
+#[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
 pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
     let world = &desk.core.world;
@@ -171,7 +171,7 @@ pub(super) struct KeyList {
 }
 
 /// Every key that an order can be about.
-#[utoipa::path(get, path = "/koboshi/keys", tag = "targets",
+#[utoipa::path(get, path = super::paths::KEYS, tag = "targets",
     responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
 pub(super) fn keys(desk: &Desk<'_>) -> Known {
     known(desk)

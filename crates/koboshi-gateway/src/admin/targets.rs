@@ -136,7 +136,7 @@ struct Elsewhere {
 }
 
 /// Targets with their health, and why.
-#[utoipa::path(get, path = "/koboshi/targets", tag = "targets",
+#[utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
     responses((status = 200, description = "How every target fares", body = TargetList)))]
 pub(super) fn list(desk: &Desk<'_>) -> TargetList {
     TargetList { targets: known(desk).iter().map(|target| view(&desk.core.world, target)).collect() }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use koboshi::breaker::Breaker;
-use koboshi::call::{Attempt, Call, End, Next};
+use koboshi::call::{Attempt, Call, Choice, End};
 use koboshi::fault::{Fault, Kind, Scope};
 use koboshi::gate::{Cost, Gate, Reservation};
 use koboshi::remedy::Remedy;
@@ -117,7 +117,7 @@ impl<'j> Journey<'j> {
 
     /// Does what a remedy asks for, if it is to make the request shorter: whether it goes on with that.
     pub(crate) fn trim(&mut self, target: &Target, remedy: Remedy) -> bool {
-        let trims = remedy == Remedy::Trim && self.changes.is_some_and(|run| run.trim(target));
+        let trims = remedy == Remedy::Trim && self.changes.is_some_and(|changes| changes.trim(target));
         if trims {
             self.call.go_on(remedy);
         }
@@ -143,15 +143,15 @@ impl<'j> Journey<'j> {
         loop {
             let now = self.core.world.now();
             self.bar_the_resting(now);
-            let attempt = match self.call.next(now) {
-                Next::Try(attempt) => attempt,
-                Next::Pause(pause) => {
+            let candidate = match self.call.choose(now) {
+                Choice::Target(candidate) => candidate,
+                Choice::Pause(pause) => {
                     sleep(pause.length).await;
                     continue;
                 }
-                Next::Over(end) => return Err(self.ended(end)),
+                Choice::Over(end) => return Err(self.ended(end)),
             };
-            let place = attempt.target();
+            let place = candidate.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let Some(body) = make(&target) else {
                 if self.story.attempts.get() > 0 {
@@ -166,6 +166,8 @@ impl<'j> Journey<'j> {
                 self.call.bar(place);
                 continue;
             };
+            // Last of all, so that no probe is held up by a wait at the gate. Refused only where another request was faster.
+            let Ok(attempt) = self.call.admit(candidate, self.core.world.now()) else { continue };
             let mut stake = Stake::new(reservation, &target, &self.story.trace);
             match self.send(&target, shape, &body, &mut stake).await {
                 Ok(sent) => {
@@ -187,7 +189,7 @@ impl<'j> Journey<'j> {
                         self.withdraw(open, Withdrawn::Prefill, Some(&fault));
                         continue;
                     }
-                    if self.changes.is_some_and(|run| run.mend(&open.target, &fault)) {
+                    if self.changes.is_some_and(|changes| changes.mend(&open.target, &fault)) {
                         self.withdraw(open, Withdrawn::History, Some(&fault));
                         continue;
                     }
@@ -348,7 +350,7 @@ impl<'j> Journey<'j> {
             fault.advice.health = false;
         }
         // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
-        let refused = self.changes.filter(|run| run.was_translated(target, &fault));
+        let refused = self.changes.filter(|changes| changes.was_translated(target, &fault));
         // Where nobody is, it may be the client's mistake all the same, and the advice stays: a lesser answer would hide it.
         if refused.is_some() && self.call.could_turn(now) {
             fault.advice.other = true;
@@ -361,8 +363,8 @@ impl<'j> Journey<'j> {
         } else {
             learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
         }
-        if let Some(run) = refused.filter(|_| remedy == Remedy::Elsewhere) {
-            run.note_refused_translation(target);
+        if let Some(changes) = refused.filter(|_| remedy == Remedy::Elsewhere) {
+            changes.note_refused_translation(target);
         }
         self.story.trace.failed(target, wall, &told, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.

@@ -30,9 +30,9 @@ use crate::shared::chains::Chain;
 use crate::shared::core::Core;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::story::Story;
-use crate::stream::relay::Stream;
+use crate::stream::machine::Stream;
 use crate::stream::run::{Run, Steer};
-use crate::stream::voice::{LateVoice, own_id};
+use crate::stream::writer::{LazyStreamWriter, own_id};
 
 /// Characters of a client's mode or screen that are written down.
 const MAX_NAME: usize = 100;
@@ -107,8 +107,8 @@ impl<'l> Lesser<'l> {
             json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
         mark(&mut source, kept.simulated);
         core.world.meters.answer("cached");
-        let voice = LateVoice::of(story, request, self.plan.config.serve.keep_alive);
-        give_text(tap, story, request, &voice, &facts, &kept.model, &kept.text, &source, 200).await;
+        let writer = LazyStreamWriter::new(story, request, self.plan.config.serve.keep_alive);
+        give_text(tap, story, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
     /// Gives something lesser. False if there is nothing.
@@ -128,7 +128,7 @@ impl<'l> Lesser<'l> {
                 tap,
                 run.story,
                 run.request,
-                run.voice,
+                run.writer,
                 &run.facts(),
                 &kept.model,
                 &kept.text,
@@ -159,7 +159,7 @@ impl<'l> Lesser<'l> {
             tap,
             run.story,
             run.request,
-            run.voice,
+            run.writer,
             &run.facts(),
             "static-response",
             text,
@@ -189,7 +189,7 @@ impl<'l> Lesser<'l> {
             steer: Steer::clone(&run.steer),
             lesser: self.prepared.text().is_some(),
             facts: RefCell::new(facts),
-            voice: run.voice,
+            writer: run.writer,
             noted: Cell::new(false),
             lost_media: Cell::new(false),
             trimmed: run.trimmed.clone(),
@@ -199,7 +199,7 @@ impl<'l> Lesser<'l> {
         };
         let mut journey = simple.journey();
         let given = if run.request.stream() {
-            Stream::new(&simple, tap).about(about).relay(&mut journey).await.is_ok()
+            Stream::new(&simple, tap).annotated(about).serve(&mut journey).await.is_ok()
         } else {
             match simple.answer(&mut journey).await {
                 Ok(answered) => {
@@ -315,7 +315,7 @@ async fn give_text(
     tap: &Tap,
     story: &Story,
     request: &Request<'_>,
-    voice: &LateVoice<'_>,
+    writer: &LazyStreamWriter<'_>,
     facts: &Disclosure,
     model: &str,
     text: &str,
@@ -341,11 +341,11 @@ async fn give_text(
         tap.head(reply::stream_head_with(status, story, facts));
     }
     let frames = {
-        let mut voice = voice.borrow_mut();
-        voice.begin();
-        voice.keep_seals(false);
-        voice.names = head;
-        [voice.open(source), voice.text(text), voice.finish("stop", Some(&Usage::default()))]
+        let mut writer = writer.borrow_mut();
+        writer.begin();
+        writer.forward_signatures(false);
+        writer.names = head;
+        [writer.open(source), writer.text(text), writer.finish("stop", Some(&Usage::default()))]
     };
     for frame in frames {
         tap.send(frame).await;

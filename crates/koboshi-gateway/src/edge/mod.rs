@@ -97,15 +97,14 @@ async fn answer(
     }
     let open = Opened::on(core);
     let (method, path) = (request.head.method.as_str(), request.head.path());
-    let refused = stranger.or_else(|| match door {
-        Door::Nothing => Some(Refusal::path(method, path, vendor())),
-        Door::WrongMethod(allow) => Some(Refusal::method(method, path, allow)),
-        _ => None,
-    });
-    if let Some(refused) = refused {
-        return say(refused.told(&core.world, &plan, &story));
+    if let Some(stranger) = stranger {
+        return say(stranger.told(&core.world, &plan, &story));
     }
     match door {
+        Door::Nothing => say(Refusal::path(method, path, vendor()).told(&core.world, &plan, &story)),
+        Door::WrongMethod(allow) => {
+            say(Refusal::method(method, path, allow).told(&core.world, &plan, &story))
+        }
         Door::Root => root::answer(core, &story, &request.head.fields),
         Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
         Door::Ready => {
@@ -120,7 +119,6 @@ async fn answer(
             let heading = reply::head(200, kind, &story, &Disclosure::default());
             Flow::at_once(heading, core.world.metrics().into())
         }
-        // What is rarely asked for is kept apart: every request would carry the room for it.
         Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,
         Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
             match let_in(core, &plan, &mut story, door, request) {
@@ -148,7 +146,6 @@ async fn answer(
             }
         }
         Door::Preflight => Flow::at_once(page::preflight(&request.head.fields), Bytes::new()),
-        Door::WrongMethod(_) | Door::Nothing => say_json(&story, 404, &json!({})),
     }
 }
 

@@ -59,7 +59,6 @@ pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Res
             room.fits(length)?;
             match line.take(length) {
                 Some(whole) => whole,
-                // On the heap: nearly every body is there with its head.
                 None => Box::pin(in_time(line, time, of_length(line, length))).await?,
             }
         }

@@ -7,6 +7,12 @@
 //!
 //! The function runs only while it is polled. That is what is wanted here: nothing has to happen for a client that does not
 //! read.
+//!
+//! **Layout.** Such a future is as large as the largest of its branches, and lives as long as its stream is open: there may be thousands of them. So
+//! every `Box::pin` of the gateway has one reason: what is awaited there is rare or comes last, and boxed it takes memory only while it
+//! runs. Futures that are awaited on the usual way are pinned in place, because one that is handed over by value is stored twice, and
+//! what goes from function to function by value (an attempt that has begun, a connection) is boxed once for the same reason
+//! (decision 8).
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};

@@ -5,7 +5,7 @@
 //! where the dialect's events wrap the answer. The official SDKs keep or ignore fields that they do not know.
 //!
 //! Frames of the simulated provider pass a stream as they are, so they are marked here before anybody reads them. Answers that are written
-//! anew, because the client speaks another dialect, get their mark from the writer ([`relay`](crate::stream::relay)).
+//! anew, because the client speaks another dialect, get their mark from the writer ([`StreamWriter`](crate::stream::writer::StreamWriter)).
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::route::plan::Plan;
 use crate::shared::story::Story;
 use crate::shared::world::World;
-use crate::stream::forbidden::Forbidden;
+use crate::stream::forbidden::ForbiddenCalls;
 use crate::stream::run::Steer;
 
 /// What the guard makes of a request.
@@ -115,7 +115,7 @@ fn act(
     }
     let ways_out: Vec<&str> = ways_out.iter().map(String::as_str).collect();
     let note = note(&world.phrases, story.lang, finding, judgement.reach, &ways_out);
-    let forbidden = if stops { Forbidden::of(finding, calls, &ways_out).map(Box::new) } else { None };
+    let forbidden = if stops { ForbiddenCalls::of(finding, calls, &ways_out).map(Box::new) } else { None };
     let close = stops && forbidden.is_none();
     Guarded { steer: Steer { note: Some(note), close, forbidden }, said: Some(said) }
 }

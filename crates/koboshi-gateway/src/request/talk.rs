@@ -35,9 +35,9 @@ use crate::shared::disclosure;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::story::Story;
 use crate::shared::world::World;
-use crate::stream::relay::{Relayed, Stream};
+use crate::stream::machine::{Outcome, Stream};
 use crate::stream::run::Run;
-use crate::stream::voice::{LateVoice, apart};
+use crate::stream::writer::{LazyStreamWriter, separate_error};
 
 /// When a client may ask again after the gateway has stopped: another one may be there at once.
 const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
@@ -77,7 +77,6 @@ impl Drop for Opened {
 pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     let Intake { story, plan, body, own_key, hints, named, .. } = intake;
     let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
-    // What is rarely said has its room on the heap: every stream would carry it for as long as it is open.
     let request = match Request::parse(story.dialect, body, named) {
         Ok(request) => request,
         Err(error) => return unreadable(core, intake, tap, &error).await,
@@ -105,7 +104,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
     if let Some(kept) = lesser.fresh(core) {
         return Box::pin(lesser.give_kept(core, tap, kept, story, &request, guarded.said)).await;
     }
-    let voice = LateVoice::of(story, &request, plan.config.serve.keep_alive);
+    let writer = LazyStreamWriter::new(story, &request, plan.config.serve.keep_alive);
     let run = Run {
         core,
         plan,
@@ -123,7 +122,7 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         steer: guarded.steer,
         lesser: lesser.is_there(),
         facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
-        voice: &voice,
+        writer: &writer,
         noted: Cell::new(false),
         lost_media: Cell::new(false),
         trimmed: Cell::new(None),
@@ -138,7 +137,6 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         return Box::pin(send_error(core, tap, told)).await;
     }
     let served = pin!(async {
-        // Apart, so that neither carries the room for the other: a stream may be open for long.
         let ended = if request.stream() {
             Box::pin(streamed(&run, tap, &lesser)).await
         } else {
@@ -165,7 +163,7 @@ fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
     targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
 }
 
-/// The body is no request. Says so, from the heap.
+/// The body is no request: sends the error that says so.
 fn unreadable<'t>(
     core: &'t Core,
     intake: &Intake,
@@ -180,12 +178,12 @@ fn unreadable<'t>(
 async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
     let mut journey = run.journey();
     let mut stream = Stream::new(run, tap);
-    let relayed = stream.relay(&mut journey).await;
+    let outcome = stream.serve(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
-    if relayed? == Relayed::Whole {
-        served(run, &run.voice.borrow_mut().names.id);
-        if stream.is_plain {
-            lesser.keep_text(run, &stream.sent, &run.voice.borrow_mut().names.model);
+    if outcome? == Outcome::Whole {
+        served(run, &run.writer.borrow_mut().names.id);
+        if let Some(text) = stream.plain_text() {
+            lesser.keep_text(run, text, &run.writer.borrow_mut().names.model);
         }
     }
     Ok(())
@@ -238,8 +236,8 @@ async fn tell_end(run: &Run<'_>, tap: &Tap, ended: &Ended) {
     let told = reply::tell(world, run.plan, run.story, run.targets, ended, &run.facts());
     if tap.has_begun() {
         world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-        let frame = run.voice.borrow_mut().error(&told.failure());
-        apart(run.story).await;
+        let frame = run.writer.borrow_mut().error(&told.failure());
+        separate_error(run.story).await;
         return tap.send(frame).await;
     }
     send_error(run.core, tap, told).await;

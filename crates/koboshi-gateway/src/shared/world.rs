@@ -219,11 +219,9 @@ impl World {
     pub(crate) fn breaker(&self, plan: &Plan, name: &Arc<str>, scopes: &Scopes) -> Arc<Breaker> {
         let now = self.now();
         let policy = plan.config.breaker;
-        let made = Breaker::new(policy, seed_of(name), now);
-        // The config was checked; if it was not, the default serves.
-        let Ok(breaker) = made.or_else(|_| Breaker::new(Default::default(), seed_of(name), now)) else {
-            return self.breaker(plan, name, scopes);
-        };
+        // The config was checked; if it was not, the default policy serves.
+        let breaker = Breaker::new(policy, seed_of(name), now)
+            .unwrap_or_else(|_| Breaker::with_default_policy(seed_of(name), now));
         let watcher = self.watcher(Arc::clone(name), scopes.target.clone());
         let breaker = Arc::new(breaker.watched(watcher));
         if let Some(key) = &scopes.target {

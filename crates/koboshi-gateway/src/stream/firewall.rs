@@ -139,8 +139,8 @@ pub(crate) fn is_made_whole(calls: &[ToolCall], finish: Finish) -> bool {
     finish == Finish::Cut && calls.last().is_some_and(|last| last.changed && !last.cut)
 }
 
-/// Why calls could not be brought in order.
-pub(crate) enum Unsettled {
+/// Why the calls of an answer cannot go out.
+pub(crate) enum CallsError {
     /// Another target may do better.
     Elsewhere,
     /// The guard forbids a call of it: the model is asked again.
@@ -149,10 +149,10 @@ pub(crate) enum Unsettled {
     Ended(Ended),
 }
 
-/// What came of a look at all calls of an answer.
-enum Looked {
+/// What the check of all calls of an answer says.
+enum CallsVerdict {
     /// All may run.
-    Fine,
+    Valid,
     /// This one must be asked for again.
     Reask(usize, String),
     /// One cannot be mended.
@@ -170,36 +170,36 @@ impl Run<'_> {
         finish: Finish,
         usage: &mut Usage,
         may_refuse: bool,
-    ) -> Result<Box<Open>, Unsettled> {
+    ) -> Result<Box<Open>, CallsError> {
         if let Some(last) = calls.last_mut() {
             last.cut = finish == Finish::Cut;
         }
         loop {
-            let (at, correction) = match self.look(calls) {
-                Looked::Fine if may_refuse && self.refuses(calls) => {
+            let (at, correction) = match self.check_calls(calls) {
+                CallsVerdict::Valid if may_refuse && self.refuses(calls) => {
                     journey.succeeded(open, Some(*usage));
-                    return Err(Unsettled::Refused);
+                    return Err(CallsError::Refused);
                 }
-                Looked::Fine => return Ok(open),
-                Looked::Reask(at, correction) => (at, correction),
-                Looked::Hopeless => return Err(hopeless(journey, open)),
+                CallsVerdict::Valid => return Ok(open),
+                CallsVerdict::Reask(at, correction) => (at, correction),
+                CallsVerdict::Hopeless => return Err(hopeless(journey, open)),
             };
             let remedy = journey.after(open, broken_call());
             match remedy {
                 Remedy::Reask => {}
-                Remedy::Elsewhere => return Err(Unsettled::Elsewhere),
-                _ => return Err(Unsettled::Ended(journey.give_up(broken_call()))),
+                Remedy::Elsewhere => return Err(CallsError::Elsewhere),
+                _ => return Err(CallsError::Ended(journey.give_up(broken_call()))),
             }
             journey.go_on(remedy);
             self.disclose(|facts| facts.reasks += 1);
             self.core.world.meters.tool_call("reasked");
-            let Some(call) = calls.get(at) else { return Err(Unsettled::Elsewhere) };
+            let Some(call) = calls.get(at) else { return Err(CallsError::Elsewhere) };
             let corrected = [Corrected { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
             let turn = Turn::Redo(Redone { broken: &corrected, tool: &call.name });
             let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
                 Ok(next) => next,
-                Err(ended) => return Err(Unsettled::Ended(ended)),
+                Err(ended) => return Err(CallsError::Ended(ended)),
             };
             let replaced = read_whole(&mut next)
                 .await
@@ -220,9 +220,9 @@ impl Run<'_> {
                 Err(fault) => {
                     return Err(match journey.after(next, fault.clone()) {
                         Remedy::Elsewhere | Remedy::Again { .. } | Remedy::Wait { .. } => {
-                            Unsettled::Elsewhere
+                            CallsError::Elsewhere
                         }
-                        _ => Unsettled::Ended(journey.give_up(fault)),
+                        _ => CallsError::Ended(journey.give_up(fault)),
                     });
                 }
             }
@@ -230,7 +230,7 @@ impl Run<'_> {
     }
 
     /// Judges every call; mends what has one reading.
-    fn look(&self, calls: &mut [ToolCall]) -> Looked {
+    fn check_calls(&self, calls: &mut [ToolCall]) -> CallsVerdict {
         let world = &self.core.world;
         for (at, call) in calls.iter_mut().enumerate() {
             if call.free_text {
@@ -269,12 +269,12 @@ impl Run<'_> {
                 }
                 Step::Reask(_) => {
                     let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
-                    return Looked::Reask(at, correction);
+                    return CallsVerdict::Reask(at, correction);
                 }
-                _ => return Looked::Hopeless,
+                _ => return CallsVerdict::Hopeless,
             }
         }
-        Looked::Fine
+        CallsVerdict::Valid
     }
 
     /// The lines for user and debug log, where operators find them.
@@ -336,15 +336,15 @@ pub(crate) fn is_broken_call(reason: &str) -> bool {
 }
 
 /// This model will not mend its call; another may make a good one.
-pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> Unsettled {
+pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> CallsError {
     let place = open.place;
     match journey.after(open, broken_call()) {
-        Remedy::Elsewhere => Unsettled::Elsewhere,
+        Remedy::Elsewhere => CallsError::Elsewhere,
         remedy @ Remedy::Reask => {
             journey.leave(place, remedy);
-            Unsettled::Elsewhere
+            CallsError::Elsewhere
         }
-        _ => Unsettled::Ended(journey.give_up(broken_call())),
+        _ => CallsError::Ended(journey.give_up(broken_call())),
     }
 }
 

@@ -20,7 +20,7 @@ const MAX_REFUSALS: u32 = 2;
 
 /// What is forbidden.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Forbidden {
+pub(crate) struct ForbiddenCalls {
     what: Forbids,
     /// The calls that repeat: tool and arguments.
     calls: Vec<(String, Value)>,
@@ -30,7 +30,7 @@ pub(crate) struct Forbidden {
     ways_out: Vec<String>,
 }
 
-impl Forbidden {
+impl ForbiddenCalls {
     /// What this finding forbids; `calls` is the history that was judged. None if it does not stop, or leaves no tool at all.
     pub(crate) fn of(finding: &Finding, calls: &[GuardCall<'_>], ways_out: &[&str]) -> Option<Self> {
         let what = finding.forbids().filter(|what| *what != Forbids::Turn || !ways_out.is_empty())?;

@@ -1,107 +1,126 @@
-//! A text that broke off and begins anew: what of the new one may be passed on.
+//! Resuming a text that broke off: what of a second answer continues it.
 //!
 //! The client has seen a part of an answer. A second answer may only continue it: what it repeats is taken away, and at the first
-//! character that differs it is over, because two different answers are never joined. A target that was given the beginning
-//! (prefill) goes on where it ended, or repeats a little, or begins from the start; all three are told apart by the text itself.
+//! character that differs the stream ends, because two different answers are never joined. A target that was given the beginning
+//! (prefill) continues where it ended, or repeats a little, or begins from the start; the text itself tells which.
+
+use koboshi_wire::step::Step;
 
 /// The least overlap that counts as a repetition: shorter ones happen by chance.
 const LEAST_OVERLAP: usize = 12;
-/// So much of a continuation is looked at before it is believed.
-const LOOKED_AT: usize = 64;
+/// The bytes of a continuation that are read before it is decided how it begins.
+const READ_AHEAD: usize = 64;
 
-/// How the new answer was asked for.
+/// Where the new answer begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
-    /// From the start.
-    Anew,
-    /// With the text so far as its beginning.
-    Prefilled,
+pub(crate) enum ResumeFrom {
+    /// At the start.
+    Start,
+    /// After the text so far, which the target was given.
+    Prefill,
 }
 
-/// Follows a new answer along the text that was sent.
-#[derive(Debug)]
+/// Compares a new answer with the text that was sent.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resume {
-    begun: Begun,
+    from: ResumeFrom,
     /// Bytes of the sent text that the new answer has repeated.
     repeated: usize,
-    /// What came and is not yet understood.
+    /// What came and is not yet compared.
     waiting: String,
-    settled: bool,
+    /// Everything from here on continues the text.
+    continues: bool,
 }
 
-/// What to do with a piece of the new answer.
+/// What a piece of the new answer is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
-    /// Send this; it may be empty.
-    On(String),
+pub(crate) enum Continuation {
+    /// It continues the sent text by this, which may be empty.
+    Text(String),
     /// It is another answer.
     Differs,
 }
 
 impl Resume {
-    pub(crate) fn new(begun: Begun) -> Self {
-        Self { begun, repeated: 0, waiting: String::new(), settled: false }
+    pub(crate) fn new(from: ResumeFrom) -> Self {
+        Self { from, repeated: 0, waiting: String::new(), continues: false }
     }
 
-    /// For an answer that goes on after what was sent, whatever it says: the model has read its own words.
+    /// For an answer that follows what was sent, whatever it says: the model has read its own words.
     pub(crate) fn following() -> Self {
-        Self { settled: true, ..Self::new(Begun::Anew) }
+        Self { continues: true, ..Self::new(ResumeFrom::Start) }
+    }
+
+    /// How a frame of the new answer continues the sent text. Thinking of another run of the model is not shown twice, and the end itself
+    /// follows when the answer is whole.
+    pub(crate) fn continued(&mut self, sent: &str, step: &Step<'_>) -> Continuation {
+        let mut all = String::new();
+        let text = step.text.as_deref().map(|text| self.take(sent, text));
+        let ends = !step.finish.is_empty() || !step.calls.is_empty();
+        let end = if ends { Some(self.end(sent)) } else { None };
+        for part in [text, end].into_iter().flatten() {
+            match part {
+                Continuation::Text(text) => all.push_str(&text),
+                Continuation::Differs => return Continuation::Differs,
+            }
+        }
+        Continuation::Text(all)
     }
 
     /// Takes a piece of the new answer. `sent` is what the client has seen.
-    pub(crate) fn take(&mut self, sent: &str, piece: &str) -> Passed {
-        if self.settled {
-            return Passed::On(piece.to_owned());
+    fn take(&mut self, sent: &str, piece: &str) -> Continuation {
+        if self.continues {
+            return Continuation::Text(piece.to_owned());
         }
         self.waiting.push_str(piece);
-        match self.begun {
-            Begun::Anew => self.follow(sent),
-            Begun::Prefilled => self.continue_from(sent, false),
+        match self.from {
+            ResumeFrom::Start => self.compare(sent),
+            ResumeFrom::Prefill => self.continue_from(sent, false),
         }
     }
 
     /// The new answer has ended.
-    pub(crate) fn end(&mut self, sent: &str) -> Passed {
-        match self.begun {
-            _ if self.settled => Passed::On(String::new()),
-            Begun::Anew if self.repeated == sent.len() => Passed::On(String::new()),
-            Begun::Anew => Passed::Differs,
-            Begun::Prefilled => self.continue_from(sent, true),
+    fn end(&mut self, sent: &str) -> Continuation {
+        match self.from {
+            _ if self.continues => Continuation::Text(String::new()),
+            ResumeFrom::Start if self.repeated == sent.len() => Continuation::Text(String::new()),
+            ResumeFrom::Start => Continuation::Differs,
+            ResumeFrom::Prefill => self.continue_from(sent, true),
         }
     }
 
-    /// Eats what repeats the sent text; gives what comes after it.
-    fn follow(&mut self, sent: &str) -> Passed {
+    /// Takes away what repeats the sent text; gives what comes after it.
+    fn compare(&mut self, sent: &str) -> Continuation {
         let rest = sent.as_bytes().get(self.repeated..).unwrap_or_default();
         let new = self.waiting.as_bytes();
         let same = rest.iter().zip(new).take_while(|(left, right)| left == right).count();
         if same < rest.len() && same < new.len() {
-            return Passed::Differs;
+            return Continuation::Differs;
         }
         self.repeated += same;
         let after = self.waiting.get(same..).unwrap_or_default().to_owned();
         self.waiting.clear();
         if self.repeated == sent.len() {
-            self.settled = true;
+            self.continues = true;
         }
-        Passed::On(after)
+        Continuation::Text(after)
     }
 
-    fn continue_from(&mut self, sent: &str, ended: bool) -> Passed {
+    fn continue_from(&mut self, sent: &str, ended: bool) -> Continuation {
         // It may have begun from the start after all; a few characters alike are no proof of that.
-        let anew = self.waiting.len() >= LEAST_OVERLAP.min(sent.len())
+        let from_start = self.waiting.len() >= LEAST_OVERLAP.min(sent.len())
             && (sent.starts_with(self.waiting.as_str()) || self.waiting.starts_with(sent));
-        if !sent.is_empty() && anew && self.waiting.len() >= LOOKED_AT.min(sent.len()) {
-            self.begun = Begun::Anew;
-            return self.follow(sent);
+        if !sent.is_empty() && from_start && self.waiting.len() >= READ_AHEAD.min(sent.len()) {
+            self.from = ResumeFrom::Start;
+            return self.compare(sent);
         }
-        if !ended && self.waiting.len() < LOOKED_AT {
-            return Passed::On(String::new());
+        if !ended && self.waiting.len() < READ_AHEAD {
+            return Continuation::Text(String::new());
         }
-        self.settled = true;
+        self.continues = true;
         let waiting = std::mem::take(&mut self.waiting);
         let overlap = overlap(sent, &waiting);
-        Passed::On(waiting.get(overlap..).unwrap_or_default().to_owned())
+        Continuation::Text(waiting.get(overlap..).unwrap_or_default().to_owned())
     }
 }
 
@@ -122,19 +141,19 @@ mod tests {
     const WHOLE: &str =
         "The doll falls seven times and gets up eight, and that is all there is to say about it today.";
 
-    fn run(begun: Begun, sent: &str, answer: &str, piece: usize) -> Option<String> {
-        let mut resume = Resume::new(begun);
+    fn run(from: ResumeFrom, sent: &str, answer: &str, piece: usize) -> Option<String> {
+        let mut resume = Resume::new(from);
         let mut text = sent.to_owned();
         let chars: Vec<char> = answer.chars().collect();
         for piece in chars.chunks(piece) {
             match resume.take(sent, &piece.iter().collect::<String>()) {
-                Passed::On(more) => text.push_str(&more),
-                Passed::Differs => return None,
+                Continuation::Text(more) => text.push_str(&more),
+                Continuation::Differs => return None,
             }
         }
         match resume.end(sent) {
-            Passed::On(more) => Some(text + &more),
-            Passed::Differs => None,
+            Continuation::Text(more) => Some(text + &more),
+            Continuation::Differs => None,
         }
     }
 
@@ -143,7 +162,7 @@ mod tests {
         for at in [0, 1, 20, WHOLE.len()] {
             for piece in [1, 7, 1000] {
                 assert_eq!(
-                    run(Begun::Anew, &WHOLE[..at], WHOLE, piece).as_deref(),
+                    run(ResumeFrom::Start, &WHOLE[..at], WHOLE, piece).as_deref(),
                     Some(WHOLE),
                     "{at} {piece}"
                 );
@@ -153,8 +172,8 @@ mod tests {
 
     #[test]
     fn another_answer_is_noticed_at_its_first_difference() {
-        assert_eq!(run(Begun::Anew, &WHOLE[..20], "The doll stands still for ever.", 3), None);
-        assert_eq!(run(Begun::Anew, &WHOLE[..20], "The doll", 3), None, "a shorter one is another one");
+        assert_eq!(run(ResumeFrom::Start, &WHOLE[..20], "The doll stands still for ever.", 3), None);
+        assert_eq!(run(ResumeFrom::Start, &WHOLE[..20], "The doll", 3), None, "a shorter one is another one");
     }
 
     #[test]
@@ -164,20 +183,20 @@ mod tests {
                 let answer = &WHOLE[at - repeats..];
                 for piece in [1, 9, 1000] {
                     assert_eq!(
-                        run(Begun::Prefilled, &WHOLE[..at], answer, piece).as_deref(),
+                        run(ResumeFrom::Prefill, &WHOLE[..at], answer, piece).as_deref(),
                         Some(WHOLE),
                         "{at} {repeats}"
                     );
                 }
             }
         }
-        assert_eq!(run(Begun::Prefilled, "short", " end", 1).as_deref(), Some("short end"));
+        assert_eq!(run(ResumeFrom::Prefill, "short", " end", 1).as_deref(), Some("short end"));
     }
 
     #[test]
     fn a_target_that_begins_from_the_start_after_all_is_followed() {
         for piece in [1, 9, 1000] {
-            assert_eq!(run(Begun::Prefilled, &WHOLE[..70], WHOLE, piece).as_deref(), Some(WHOLE));
+            assert_eq!(run(ResumeFrom::Prefill, &WHOLE[..70], WHOLE, piece).as_deref(), Some(WHOLE));
         }
     }
 
@@ -185,7 +204,7 @@ mod tests {
     fn letters_of_many_bytes_are_never_split() {
         let whole = "起き上がり小法師は七回転んで八回起きます。何度でも立ち上がります。";
         let at = whole.char_indices().nth(10).unwrap().0;
-        assert_eq!(run(Begun::Anew, &whole[..at], whole, 1).as_deref(), Some(whole));
-        assert_eq!(run(Begun::Anew, &whole[..at], "起き上がるのは誰ですか", 1), None);
+        assert_eq!(run(ResumeFrom::Start, &whole[..at], whole, 1).as_deref(), Some(whole));
+        assert_eq!(run(ResumeFrom::Start, &whole[..at], "起き上がるのは誰ですか", 1), None);
     }
 }

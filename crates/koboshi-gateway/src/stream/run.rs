@@ -20,8 +20,8 @@ use crate::route::target::Target;
 use crate::shared::core::Core;
 use crate::shared::disclosure::{Disclosure, Lack};
 use crate::shared::story::Story;
-use crate::stream::forbidden::{Forbidden, RefusedAnswer};
-use crate::stream::voice::LateVoice;
+use crate::stream::forbidden::{ForbiddenCalls, RefusedAnswer};
+use crate::stream::writer::LazyStreamWriter;
 
 /// What the loop guard changes in a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub(crate) struct Steer {
     /// No more tools in this turn.
     pub(crate) close: bool,
     /// Calls that are refused.
-    pub(crate) forbidden: Option<Box<Forbidden>>,
+    pub(crate) forbidden: Option<Box<ForbiddenCalls>>,
 }
 
 /// One request, whoever is asked.
@@ -49,8 +49,8 @@ pub(crate) struct Run<'r> {
     /// Something lesser is left to give.
     pub(crate) lesser: bool,
     pub(crate) facts: RefCell<Disclosure>,
-    /// What the client of a stream hears.
-    pub(crate) voice: &'r LateVoice<'r>,
+    /// Writes the frames of a stream.
+    pub(crate) writer: &'r LazyStreamWriter<'r>,
     /// The journal knows what was left out in translation.
     pub(crate) noted: Cell<bool>,
     /// The journal knows that something of the answer did not come along.

@@ -23,16 +23,16 @@ use crate::attempt::not_an_answer;
 use crate::http::upstream::trouble::timed_out;
 use crate::route::target::Target;
 use crate::stream::blocks::Blocks;
-use crate::stream::firewall::{ToolCall, Unsettled, broken_call, is_broken_call, is_made_whole};
+use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_broken_call, is_made_whole};
 use crate::stream::forbidden::turn_after;
 use crate::stream::run::Run;
-use crate::stream::voice::own_id;
+use crate::stream::writer::own_id;
 
 /// The largest answer.
 const LARGEST: usize = 64 * 1024 * 1024;
 
 /// A whole answer for the client.
-pub(crate) struct Answered {
+pub(crate) struct UnaryAnswer {
     pub(crate) body: Bytes,
     /// Its name, where a later request may go on with it.
     pub(crate) id: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
         };
         let Some(block) = block else { break };
         let block = block?;
-        // Where data is always at hand, no timer is ever looked at. The first block comes before any limit can be over.
+        // Where data is always at hand, no timer is ever polled. The first block comes before any limit can be over.
         if read > 0 && Instant::now() >= limits.total {
             return Err(timed_out(Sub::Total));
         }
@@ -74,7 +74,7 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
 
 impl Run<'_> {
     /// Asks until a whole, right answer is there.
-    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<Answered, Ended> {
+    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, Ended> {
         // What answers cost that were refused.
         let mut refused = Usage::default();
         loop {
@@ -85,7 +85,7 @@ impl Run<'_> {
                 let judged = self.judge(journey, &open, &body)?;
                 Ok((body, judged))
             });
-            let (body, Judged { mut calls, finish, usage, id, filtered }) = match judged {
+            let (body, AnswerFacts { mut calls, finish, usage, id, filtered }) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     if let Some(ended) = self.failed(journey, open, fault) {
@@ -105,24 +105,24 @@ impl Run<'_> {
                 let sum = Some(refused.plus(sum)).filter(|_| refused != Usage::default());
                 let body = self.for_reader(&open.target, body, &calls, sum.as_ref());
                 journey.succeeded(open, usage);
-                return Ok(Answered { body, id });
+                return Ok(UnaryAnswer { body, id });
             }
-            // Who said it; a call may be made anew by somebody else.
-            let speaker = Arc::clone(&open.target);
+            // The target that wrote the answer; another one may have to write a call again.
+            let author = Arc::clone(&open.target);
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum, true)).await {
                 Ok(open) => {
                     let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
                     let said = match is_made_whole(&calls, finish) {
-                        true => answer::ended_for_calls(self.tongue(&speaker), &body),
+                        true => answer::ended_for_calls(self.tongue(&author), &body),
                         false => body,
                     };
-                    let body = self.for_reader(&speaker, said, &calls, changed.as_ref());
+                    let body = self.for_reader(&author, said, &calls, changed.as_ref());
                     journey.succeeded(open, Some(sum));
-                    return Ok(Answered { body, id });
+                    return Ok(UnaryAnswer { body, id });
                 }
-                Err(Unsettled::Elsewhere) => {}
-                Err(Unsettled::Refused) => refused = refused.plus(sum),
-                Err(Unsettled::Ended(ended)) => return Err(ended),
+                Err(CallsError::Elsewhere) => {}
+                Err(CallsError::Refused) => refused = refused.plus(sum),
+                Err(CallsError::Ended(ended)) => return Err(ended),
             }
         }
     }
@@ -147,7 +147,7 @@ impl Run<'_> {
     ) -> Option<Ended> {
         let (target, place) = (Arc::clone(&open.target), open.place);
         match journey.after(open, fault.clone()) {
-            // There is nothing to show the model: somebody else is asked.
+            // There is nothing to show the model: another target is asked.
             remedy @ Remedy::Reask => {
                 journey.leave(place, remedy);
                 None
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// Whether an answer with status 200 is one.
-    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<Judged, Box<Fault>> {
+    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<AnswerFacts, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
         let read = answer::read(self.tongue(&open.target), body);
@@ -198,7 +198,7 @@ impl Run<'_> {
         }
         let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
         let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
-        let judged = || Judged {
+        let judged = || AnswerFacts {
             calls: tool_calls(&whole),
             finish: finish_of(&whole),
             usage: whole.usage,
@@ -218,7 +218,7 @@ impl Run<'_> {
 }
 
 /// What must be known of a whole answer.
-struct Judged {
+struct AnswerFacts {
     calls: Vec<ToolCall>,
     finish: Finish,
     usage: Option<Usage>,

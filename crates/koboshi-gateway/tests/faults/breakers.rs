@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use koboshi_sim::{Ask, Head, Play, play};
+use koboshi_store::{Clock, SystemClock, What};
 use koboshi_testkit::until;
 
 use crate::common::*;
@@ -97,4 +99,50 @@ fn an_outage_of_everything_is_told_and_survived() {
     let answer = stage.ask(&body);
     assert_error(&answer, 503, "unavailable");
     assert_eq!(stage.calls(), (2, 3), "one quick retry at the first, all attempts at the last");
+}
+
+/// Cooldown, gate, permit, send: in this order. A request that waits at the gate must not hold the permit of the one probe meanwhile.
+#[test]
+fn a_request_that_waits_at_the_gate_holds_no_probe_permit() {
+    let stage = Stage::with(&["one/own"], |config| {
+        soon(config, ms(20));
+        config.breaker.consecutive = Some(1);
+        config.breaker.probe.last_target_every = None;
+        config.remedy.backoff.attempts = 1;
+        config.remedy.request.patience = Duration::from_secs(20);
+    });
+    // The first answer leaves few tokens, of which a thousand come back in a second; the second fails.
+    stage.one.set("own", move |ask| {
+        let model = if ask.tally.nth == 1 { "fail-503" } else { "ok" };
+        let Play { head, beats, end } = play(&Ask { model, ..*ask });
+        let Head::Answer { after, status, mut headers } = head else { panic!() };
+        headers.retain(|(name, _)| !name.contains("ratelimit"));
+        if ask.tally.nth == 0 {
+            headers.extend([
+                ("x-ratelimit-limit-tokens", "60000".to_owned()),
+                ("x-ratelimit-remaining-tokens", "500".to_owned()),
+                ("x-ratelimit-reset-tokens", "60s".to_owned()),
+            ]);
+        }
+        Play { head: Head::Answer { after, status, headers }, beats, end }
+    });
+    let (mut short, mut long) = (chat(false), chat(false));
+    short["max_tokens"] = 20.into();
+    long["max_tokens"] = 4000.into();
+    assert_eq!(stage.ask(&short).status, 200);
+    assert_eq!(stage.ask(&short).status, 503);
+    std::thread::scope(|scope| {
+        // Refused until the breaker's time is over, then it waits for its tokens.
+        let served = scope.spawn(|| until("the long one", || (stage.ask(&long).status == 200).then_some(())));
+        until("it waits", || {
+            let targets = stage.get("/koboshi/targets").json();
+            (targets["targets"][0]["gate"]["waiting"] == 1).then_some(())
+        });
+        let waited = SystemClock.wall();
+        served.join().unwrap();
+        let probing = stage.journal("the probe", |entry| {
+            entry.what == What::Breaker && entry.kind.as_deref() == Some("probing")
+        });
+        assert!(probing.at > waited, "{} came before {waited}", probing.at);
+    });
 }

@@ -84,6 +84,16 @@ impl Breaker {
     /// The policy makes no sense.
     pub fn new(policy: BreakerPolicy, seed: Seed, now: Moment) -> Result<Self, BreakerPolicyError> {
         policy.validate()?;
+        Ok(Self::of_valid(policy, seed, now))
+    }
+
+    /// A closed breaker with the default policy, which always makes sense.
+    #[must_use]
+    pub fn with_default_policy(seed: Seed, now: Moment) -> Self {
+        Self::of_valid(BreakerPolicy::default(), seed, now)
+    }
+
+    fn of_valid(policy: BreakerPolicy, seed: Seed, now: Moment) -> Self {
         let small_window = match policy.window.map(|window| window.span) {
             Some(Span::Calls(calls)) if calls <= SMALL_WINDOW => calls,
             _ => 0,
@@ -92,7 +102,7 @@ impl Breaker {
         let slow = policy.window.and_then(|window| window.slow);
         let slow_after =
             slow.and_then(|slow| u64::try_from(slow.longer_than.as_nanos()).ok()).unwrap_or(u64::MAX);
-        Ok(Self {
+        Self {
             small_window,
             large,
             slow_after,
@@ -101,7 +111,7 @@ impl Breaker {
             state: Mutex::new(State::new(&policy, large, seed, now)),
             watcher: None,
             policy,
-        })
+        }
     }
 
     /// Tells this watcher of every change of mode. It is called after the change, outside the lock; if it panics,

@@ -63,7 +63,9 @@
 //! # Ok::<(), koboshi::breaker::BreakerPolicyError>(())
 //! ```
 //!
-//! *Not here*: cooldowns and gates. Who knows of them tells which targets are out of the question ([`Call::bar`]).
+//! *Not here*: cooldowns and gates. Who knows of them tells which targets are out of the question ([`Call::bar`]). A caller that must wait for
+//! something else before it may send, such as room at a gate, takes two steps in place of [`Call::next`]: [`Call::choose`] names the
+//! target and takes nothing, [`Call::admit`] takes the permit of its breaker when everything else is there. So no probe is held up by a wait.
 //! Trimming, re-asking and degrading only the caller can do: [`Call::failed`] returns the remedy, and the call is over,
 //! unless the caller has changed the request and says so ([`Call::go_on`]).
 //!
@@ -88,7 +90,7 @@ mod run;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, Outcome, Permit, Refused};
+use crate::breaker::{Breaker, Mode, Outcome, Permit, Refused};
 use crate::budget::{RetryShare, Spent};
 use crate::chance::Seed;
 use crate::fault::{Fault, IntoFault, Kind};
@@ -146,6 +148,34 @@ pub enum Next<B: Deref<Target = Breaker>> {
     Pause(Pause),
     /// Give up.
     Over(End),
+}
+
+/// What to do next, before a permit is taken.
+#[derive(Debug)]
+#[must_use]
+pub enum Choice {
+    /// This target may be asked; [`Call::admit`] takes the permit.
+    Target(Candidate),
+    /// Say so, pause, and ask again.
+    Pause(Pause),
+    /// Give up.
+    Over(End),
+}
+
+/// A target that may be asked now. It holds nothing: another call may take the permit first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    target: usize,
+    /// No other target is left.
+    last_target: bool,
+}
+
+impl Candidate {
+    /// Which target it is: its place in the list.
+    #[must_use]
+    pub const fn target(&self) -> usize {
+        self.target
+    }
 }
 
 /// A pause before the same target is tried again.
@@ -286,23 +316,66 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
 
     /// What to do next.
     pub fn next(&mut self, now: Moment) -> Next<B> {
+        loop {
+            match self.choose(now) {
+                Choice::Target(candidate) => {
+                    // Refused only where another call was faster: then the choice is made again.
+                    if let Ok(attempt) = self.admit(candidate, now) {
+                        return Next::Try(attempt);
+                    }
+                }
+                Choice::Pause(pause) => return Next::Pause(pause),
+                Choice::Over(end) => return Next::Over(end),
+            }
+        }
+    }
+
+    /// What to do next, where something must be waited for before the permit is taken. Takes nothing itself.
+    pub fn choose(&mut self, now: Moment) -> Choice {
         if self.over || self.deadline.is_some_and(|deadline| now >= deadline) {
-            return self.end(None);
+            return Choice::Over(self.end(None));
         }
         if let Some(pause) = self.pause.take() {
             self.paused = Some(pause.length);
-            return Next::Pause(pause);
+            return Choice::Pause(pause);
         }
-        match self.admit(now) {
-            Ok(attempt) => {
-                if !self.paid {
-                    self.paid = true;
-                    self.share.deposit();
+        let would_admit = |(breaker, candidate): &(&B, Candidate)| match candidate.last_target {
+            true => breaker.would_admit_last(now),
+            false => breaker.would_admit(now),
+        };
+        if let Some((_, candidate)) = self.candidates().find(would_admit) {
+            return Choice::Target(candidate);
+        }
+        let mut soonest: Option<Refused> = None;
+        for (breaker, candidate) in self.candidates() {
+            match Breaker::admit_by(breaker, candidate.last_target, now) {
+                // Free again since it was asked for.
+                Ok(permit) => {
+                    drop(permit);
+                    return Choice::Target(candidate);
                 }
-                Next::Try(attempt)
+                Err(refused) => soonest = Some(sooner(soonest, refused)),
             }
-            Err(refused) => self.end(refused),
         }
+        Choice::Over(self.end(soonest))
+    }
+
+    /// Takes the permit of a target that was chosen: it is sent to now.
+    ///
+    /// # Errors
+    /// Another call took it, or the target has failed since: [`Call::choose`] again.
+    pub fn admit(&mut self, candidate: Candidate, now: Moment) -> Result<Attempt<B>, Refused> {
+        let Candidate { target, last_target } = candidate;
+        let Some(breaker) = self.targets.get(target) else {
+            return Err(Refused { mode: Mode::Closed, until: None });
+        };
+        let permit = Breaker::admit_by(breaker, last_target, now)?;
+        self.turn_to(target);
+        if !self.paid {
+            self.paid = true;
+            self.share.deposit();
+        }
+        Ok(Attempt { target, permit })
     }
 
     /// The attempt failed like this. Says what is done about it; where that is `Trim`, `Reask`, `Degrade` or `Stop`,
@@ -398,32 +471,23 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         u32::try_from(may_be_asked.count()).unwrap_or(u32::MAX)
     }
 
-    /// The first target that lets a call through: the next ones, then those that were deferred. If none does, one that was not
-    /// asked yet is asked as the last that is left.
-    fn admit(&mut self, now: Moment) -> Result<Attempt<B>, Option<Refused>> {
-        let mut soonest: Option<Refused> = None;
-        let all = || self.targets.iter().enumerate();
+    /// The targets that may be asked, in order: the next ones, then those that were deferred. If none of them lets a call through, one that
+    /// was not asked yet is asked as the last that is left.
+    fn candidates(&self) -> impl Iterator<Item = (&'a B, Candidate)> {
+        let targets = self.targets;
+        let all = move || targets.iter().enumerate();
         let is_retried = |target: usize| target == self.current && self.spent.on_target > 0;
-        let may_follow = |target: usize| is_retried(target) || !self.has_failed(target);
-        let is_deferred = |target: usize| !is_retried(target) && self.deferred.contains(&target);
+        let may_follow = move |target: usize| is_retried(target) || !self.has_failed(target);
+        let is_deferred = move |target: usize| !is_retried(target) && self.deferred.contains(&target);
         let ahead =
-            all().skip(self.current).filter(|(target, _)| may_follow(*target) && !is_deferred(*target));
-        let deferred = all().filter(|(target, _)| may_follow(*target) && is_deferred(*target));
-        let unasked = all().filter(|(target, _)| may_follow(*target));
+            all().skip(self.current).filter(move |(target, _)| may_follow(*target) && !is_deferred(*target));
+        let deferred = all().filter(move |(target, _)| may_follow(*target) && is_deferred(*target));
+        let unasked = all().filter(move |(target, _)| may_follow(*target));
         let ordered = ahead.chain(deferred).map(|found| (found, false));
-        for ((target, breaker), last_target) in ordered.chain(unasked.map(|found| (found, true))) {
-            if self.is_barred(target) {
-                continue;
-            }
-            match Breaker::admit_by(breaker, last_target, now) {
-                Ok(permit) => {
-                    self.turn_to(target);
-                    return Ok(Attempt { target, permit });
-                }
-                Err(refused) => soonest = Some(sooner(soonest, refused)),
-            }
-        }
-        Err(soonest)
+        ordered
+            .chain(unasked.map(|found| (found, true)))
+            .filter(|((target, _), _)| !self.is_barred(*target))
+            .map(|((target, breaker), last_target)| (breaker, Candidate { target, last_target }))
     }
 
     fn turn_to(&mut self, target: usize) {
@@ -432,14 +496,14 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
     }
 
-    fn end(&mut self, refused: Option<Refused>) -> Next<B> {
+    fn end(&mut self, refused: Option<Refused>) -> End {
         self.over = true;
         let failed = std::mem::take(&mut self.failed);
-        Next::Over(match refused {
+        match refused {
             _ if !failed.is_empty() => End::Failed(failed),
             Some(refused) => End::Refused(refused),
             None => End::Nothing,
-        })
+        }
     }
 }
 
@@ -456,7 +520,7 @@ mod tests {
 
     use super::*;
     use crate::backoff::Jitter;
-    use crate::breaker::{BreakerPolicy, Forced, Mode};
+    use crate::breaker::{BreakerPolicy, Forced};
     use crate::budget::SharePolicy;
 
     /// A world with a clock of its own: targets answer by script, pauses move the clock.
@@ -690,6 +754,21 @@ mod tests {
         let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
         (0..3).for_each(|target| call.bar(target));
         assert!(matches!(call.next(at(0)), Next::Over(End::Nothing)));
+    }
+
+    #[test]
+    fn a_choice_takes_nothing_and_a_permit_that_another_call_took_is_refused() {
+        let world = World::new(1).rich();
+        world.open(0);
+        let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+        let mut other = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(4));
+        let Choice::Target(first) = call.choose(at(60)) else { panic!("a target") };
+        let Choice::Target(second) = other.choose(at(60)) else { panic!("both may be asked still") };
+        assert_eq!((first.target(), world.breakers[0].mode()), (0, Mode::Open), "nothing was taken");
+        let probe = call.admit(first, at(60)).unwrap();
+        assert_eq!(other.admit(second, at(60)).unwrap_err().mode, Mode::Probing);
+        assert!(matches!(other.choose(at(60)), Choice::Over(End::Refused(_))), "nobody else is left");
+        probe.succeeded(at(60));
     }
 
     #[test]

@@ -121,7 +121,6 @@ impl Upstream {
             Way::Server(origin, path) => (origin, path),
             Way::Sim { model, stands_in, interface, streams } => {
                 post.sends.begin();
-                // On the heap: every other request would carry the room for it.
                 return Box::pin(self.sim.play(model, stands_in, interface, streams, post.body)).await;
             }
         };

@@ -297,7 +297,6 @@ impl Pool {
         ask.sends.begin();
         let sent = match line {
             Line::Http1(home) => self.send_on_link(home, ask, reused).await,
-            // On the heap: a request on a connection of its own would carry the room for it.
             Line::Http2(line, stream) => Box::pin(send_on_stream(line, stream, ask, reused)).await,
         };
         if matches!(sent, Sent::Unsent) {

@@ -1,8 +1,9 @@
-//! What the client of one stream hears: frames of the upstream as they came, and frames of ours between and after them, in its dialect.
+//! Writes the stream that a client reads: frames of ours between and after those that pass as they came, in its dialect.
 //!
-//! One voice for a request, whoever answers it: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive has opened
-//! the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by which the provider knows
-//! it. Only the numbers of the frames may then repeat, which no client looks at. Where a word of ours about the answer stands in it, all is said anew.
+//! One writer for a request, whichever target answers it: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive
+//! frame has opened the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by
+//! which the provider knows it. Only the numbers of the frames may then repeat, which no client reads. Where an annotation of ours
+//! stands in the answer, all frames are written here.
 
 use std::cell::{RefCell, RefMut};
 use std::time::Duration;
@@ -20,54 +21,55 @@ use tokio::time::sleep;
 
 use crate::shared::story::{RequestId, Story};
 
-/// Long enough for a client on the same continent, too short for a person.
-const APART: Duration = Duration::from_millis(50);
+/// Long enough for a client on the same continent, too short for a person to notice.
+const ERROR_DELAY: Duration = Duration::from_millis(50);
 
-/// The voice of a request, made when it is first heard: a whole answer needs none.
-pub(crate) struct LateVoice<'r> {
+/// The writer of a request, created on first use: unary answers never need one.
+pub(crate) struct LazyStreamWriter<'r> {
     story: &'r Story,
     request: &'r Request<'r>,
     style: KeepAlive,
-    made: RefCell<Option<Box<Voice>>>,
+    writer: RefCell<Option<Box<StreamWriter>>>,
 }
 
-impl<'r> LateVoice<'r> {
-    pub(crate) fn of(story: &'r Story, request: &'r Request<'r>, style: KeepAlive) -> Self {
-        Self { story, request, style, made: RefCell::new(None) }
+impl<'r> LazyStreamWriter<'r> {
+    pub(crate) fn new(story: &'r Story, request: &'r Request<'r>, style: KeepAlive) -> Self {
+        Self { story, request, style, writer: RefCell::new(None) }
     }
 
-    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Voice> {
-        RefMut::map(self.made.borrow_mut(), |made| {
-            &mut **made.get_or_insert_with(|| Box::new(Voice::of(self.story, self.request, self.style)))
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, StreamWriter> {
+        RefMut::map(self.writer.borrow_mut(), |writer| {
+            &mut **writer
+                .get_or_insert_with(|| Box::new(StreamWriter::new(self.story, self.request, self.style)))
         })
     }
 }
 
-/// The voice of one stream.
-pub(crate) struct Voice {
+/// Writes one stream.
+pub(crate) struct StreamWriter {
     /// The answer's names: the first one's id, and the model that really answers.
     pub(crate) names: Head,
     manner: Manner,
     style: KeepAlive,
     writer: Option<Writer>,
-    /// What the request is called, and the model that it asks for: the answer's names if nobody says others.
+    /// The id of the request and the model that it asks for: the answer's names where no target gives others.
     request: RequestId,
-    asked: String,
+    requested_model: String,
     /// Frames of a chat upstream have passed, and its end.
     has_passed: bool,
     has_ended: bool,
-    /// The cost that the frame of its end told.
-    told: Option<Usage>,
-    /// The upstream told it once more, by itself.
-    tells_again: bool,
-    /// A word of ours about the answer stands in it.
-    is_ours: bool,
+    /// The cost in the frame of its end.
+    usage_at_end: Option<Usage>,
+    /// The upstream sent it once more, in a frame of its own.
+    sends_usage: bool,
+    /// All frames are written here.
+    writes_all: bool,
     /// A keep-alive has opened the answer.
     is_opened: bool,
 }
 
-impl Voice {
-    fn of(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
+impl StreamWriter {
+    fn new(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
             keep_seals: true,
@@ -82,12 +84,12 @@ impl Voice {
             style,
             writer: None,
             request: story.id.clone(),
-            asked: request.model().to_owned(),
+            requested_model: request.model().to_owned(),
             has_passed: false,
             has_ended: false,
-            told: None,
-            tells_again: false,
-            is_ours: false,
+            usage_at_end: None,
+            sends_usage: false,
+            writes_all: false,
             is_opened: false,
         }
     }
@@ -98,12 +100,12 @@ impl Voice {
     }
 
     /// Whether frames of an upstream of the client's dialect can pass as they are.
-    pub(crate) fn lets_pass(&self) -> bool {
-        !self.is_ours
+    pub(crate) fn lets_bytes_pass(&self) -> bool {
+        !self.writes_all
     }
 
-    /// An answer begins. Seals go on where its vendor is the client's.
-    pub(crate) fn keep_seals(&mut self, keep: bool) {
+    /// An answer begins. Signatures of thinking go on where its vendor is the client's.
+    pub(crate) fn forward_signatures(&mut self, keep: bool) {
         self.manner.keep_seals = keep;
         if let Some(writer) = &mut self.writer {
             writer.keep_seals(keep);
@@ -112,7 +114,7 @@ impl Voice {
 
     /// Nothing of an answer was seen: the next one has its own names.
     pub(crate) fn begin(&mut self) {
-        if self.is_ours {
+        if self.writes_all {
             return;
         }
         self.names.id.clear();
@@ -121,24 +123,24 @@ impl Voice {
             self.writer = None;
         }
         (self.has_passed, self.has_ended) = (false, false);
-        (self.told, self.tells_again) = (None, false);
+        (self.usage_at_end, self.sends_usage) = (None, false);
     }
 
-    /// From now on only frames of ours go out.
-    pub(crate) fn take_over(&mut self) {
+    /// From now on all frames are written here.
+    pub(crate) fn write_all_frames(&mut self) {
         // Frames of chat completions open nothing.
-        self.is_ours |= self.dialect() != Dialect::Chat;
+        self.writes_all |= self.dialect() != Dialect::Chat;
     }
 
     fn writer(&mut self) -> &mut Writer {
-        let Self { names, request, asked, manner, has_passed, has_ended, .. } = self;
+        let Self { names, request, requested_model, manner, has_passed, has_ended, .. } = self;
         self.writer.get_or_insert_with(|| {
             let mut head = names.clone();
             if head.id.is_empty() {
                 head.id = own_id(manner.dialect, request);
             }
             if head.model.is_empty() {
-                head.model.clone_from(asked);
+                head.model.clone_from(requested_model);
             }
             let mut writer = Writer::new(head, *manner);
             if *has_passed {
@@ -158,21 +160,21 @@ impl Voice {
         self.has_passed = true;
         if step.finish.iter().any(|(choice, _)| *choice == 0) {
             self.has_ended = true;
-            self.told = step.usage;
+            self.usage_at_end = step.usage;
         }
         if let Some(writer) = &mut self.writer {
             writer.passed(step);
         }
     }
 
-    /// Whether the client wants one list: of a frame only its data goes out, as an element of that.
-    pub(crate) fn lists(&self) -> bool {
+    /// Whether the client reads one list: of a frame only its data goes out, as an element of that.
+    pub(crate) fn writes_list(&self) -> bool {
         self.manner.list
     }
 
     /// What of a frame of the upstream goes out, now that it does.
     pub(crate) fn pass_on(&mut self, raw: Bytes, step: &Step<'_>) -> Bytes {
-        if self.lists() {
+        if self.writes_list() {
             // The reader has taken it for text.
             let data = std::str::from_utf8(&raw).unwrap_or_default();
             return self.writer().pass(step, data);
@@ -183,24 +185,24 @@ impl Voice {
         if self.is_opened && opens { Bytes::new() } else { raw }
     }
 
-    /// What stands before content, with a word about the answer as a whole.
-    pub(crate) fn open(&mut self, about: &Value) -> Bytes {
+    /// What stands before content, with an annotation about the answer as a whole.
+    pub(crate) fn open(&mut self, annotation: &Value) -> Bytes {
         if self.dialect() == Dialect::Chat {
             // Frames of an upstream that follow open nothing, and those of ours not again.
             self.has_passed = true;
-            return write::role_chunk(&self.names, Some(about));
+            return write::role_chunk(&self.names, Some(annotation));
         }
-        self.writer().open(Some(about))
+        self.writer().open(Some(annotation))
     }
 
     /// What a step says, in frames of ours.
-    pub(crate) fn say(&mut self, step: &Step<'_>) -> Bytes {
+    pub(crate) fn write(&mut self, step: &Step<'_>) -> Bytes {
         self.writer().say(step)
     }
 
     /// Text in frames of ours.
     pub(crate) fn text(&mut self, text: &str) -> Bytes {
-        self.say(&Step { text: Some(text.into()), ..Step::default() })
+        self.write(&Step { text: Some(text.into()), ..Step::default() })
     }
 
     /// Whole calls of this choice.
@@ -215,14 +217,14 @@ impl Voice {
         self.writer().calls(calls)
     }
 
-    /// The upstream tells the cost once more by itself. That frame is held back, and ours stands for it.
-    pub(crate) fn tells_cost(&mut self) {
-        self.tells_again = true;
+    /// The upstream sends the cost in a frame of its own. That frame does not go out, ours stands for it.
+    pub(crate) fn upstream_sends_usage(&mut self) {
+        self.sends_usage = true;
     }
 
-    /// The end of the answer and the terminal mark, as far as they have not passed. Clients add costs up: what was told is not told again.
+    /// The end of the answer and the terminal mark, as far as they have not passed. Clients add costs up: a cost that went out is not sent again.
     pub(crate) fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
-        let usage = usage.filter(|usage| self.tells_again || self.told.as_ref() != Some(*usage));
+        let usage = usage.filter(|usage| self.sends_usage || self.usage_at_end.as_ref() != Some(*usage));
         self.writer().finish(reason, usage)
     }
 
@@ -231,8 +233,8 @@ impl Voice {
         self.writer().error(failure)
     }
 
-    /// Keeps the silent stream open.
-    pub(crate) fn breath(&mut self) -> Bytes {
+    /// Keeps a silent stream open.
+    pub(crate) fn keep_alive_frame(&mut self) -> Bytes {
         match (self.style, self.dialect()) {
             (KeepAlive::Off, _) => Bytes::new(),
             (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
@@ -241,11 +243,11 @@ impl Voice {
                 // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
                 let is_first = self.writer.is_none();
                 self.is_opened |= is_first && dialect == Dialect::Responses;
-                let breath = self.writer().keep_alive();
+                let frame = self.writer().keep_alive();
                 if is_first && dialect != Dialect::Responses {
                     self.writer = None;
                 }
-                breath
+                frame
             }
         }
     }
@@ -253,9 +255,9 @@ impl Voice {
 
 /// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
 /// was sent before is given the time to be read.
-pub(crate) async fn apart(story: &Story) {
+pub(crate) async fn separate_error(story: &Story) {
     if story.dialect == Dialect::Gemini && !story.list {
-        sleep(APART).await;
+        sleep(ERROR_DELAY).await;
     }
 }
 

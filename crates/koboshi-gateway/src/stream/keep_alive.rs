@@ -1,0 +1,63 @@
+//! Keeping a silent stream open: while there is nothing to send, the client gets the head and keep-alive frames.
+//!
+//! For the first while (`serve.first_byte_hold`) nothing goes out at all, so that every fault stays invisible. Then the head goes out, and keep-alive
+//! frames follow. They do not touch the upstream's timeouts: a frame of ours is no sign that the provider is alive.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::http::flow::Tap;
+use crate::reply::stream_head;
+use crate::stream::run::Run;
+
+/// Sends keep-alive frames in one stream.
+pub(crate) struct KeepAliveTimer<'t> {
+    tap: &'t Tap,
+    every: Duration,
+    next: Instant,
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl<'t> KeepAliveTimer<'t> {
+    /// The first frame goes out after `first`, the others `every` so often.
+    pub(crate) fn new(tap: &'t Tap, first: Duration, every: Duration) -> Self {
+        Self { tap, every, next: Instant::now() + first, alarm: None }
+    }
+
+    /// Something was sent: the time to the next frame begins again.
+    pub(crate) fn restart(&mut self) {
+        self.next = Instant::now() + self.every;
+    }
+
+    /// Runs work that may take long, and keeps the stream of this request open meanwhile. The caller pins the work: a future that is handed over
+    /// is stored twice.
+    pub(crate) async fn during<T>(
+        &mut self,
+        run: &Run<'_>,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> T {
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            loop {
+                let next = self.next;
+                let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(next)));
+                if alarm.deadline() != next {
+                    alarm.as_mut().reset(next);
+                }
+                if alarm.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                self.tap.head(stream_head(run.story, &run.facts()));
+                self.tap.offer_made(|| run.writer.borrow_mut().keep_alive_frame());
+                self.restart();
+            }
+        })
+        .await
+    }
+}

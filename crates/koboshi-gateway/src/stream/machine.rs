@@ -1,0 +1,325 @@
+//! One stream from the first attempt to the last frame: attempts are made until the client has a whole answer, or an error.
+
+use std::sync::Arc;
+
+use koboshi::fault::Fault;
+use koboshi::remedy::Remedy;
+use koboshi_config::gateway::Commit;
+use koboshi_wire::Dialect;
+use koboshi_wire::any::Turn;
+use koboshi_wire::sse::Frame;
+use koboshi_wire::step::Usage;
+use serde_json::{Value, json};
+
+use crate::attempt::journey::{Ended, Journey, Open};
+use crate::http::flow::Tap;
+use crate::http::upstream::mark::SIMULATED;
+use crate::reply::stream_head;
+use crate::route::target::Target;
+use crate::shared::stake::Withdrawn;
+use crate::stream::firewall::{CallsError, broken_call, hopeless};
+use crate::stream::forbidden::turn_after;
+use crate::stream::forward::Outbox;
+use crate::stream::judge::{Answer, AttemptError, too_long};
+use crate::stream::keep_alive::KeepAliveTimer;
+use crate::stream::phase::{AttemptFailure, DeliveredContent, FailureAction, Phase};
+use crate::stream::resume::{Resume, ResumeFrom};
+use crate::stream::run::Run;
+use crate::stream::writer::separate_error;
+
+/// One stream to a client.
+pub(crate) struct Stream<'s, 'r> {
+    pub(super) run: &'s Run<'r>,
+    pub(super) tap: &'s Tap,
+    pub(super) keep_alive: KeepAliveTimer<'s>,
+    pub(super) phase: Phase,
+    pub(super) delivered: DeliveredContent,
+    /// Frames that go out next.
+    pub(super) outbox: Outbox,
+    /// What the target that answers speaks.
+    pub(super) dialect: Dialect,
+    /// Its frames go out as the bytes that they are.
+    pub(super) forwards_bytes: bool,
+    pub(super) cost: TotalCost,
+    /// What the first frame says about the answer as a whole.
+    pub(super) annotation: Option<Value>,
+    /// The answer was text and nothing else, to its own end.
+    pub(super) is_plain_text: bool,
+}
+
+/// What all answers of a stream cost together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TotalCost {
+    sum: Usage,
+    /// An answer has stated its cost.
+    is_stated: bool,
+}
+
+impl TotalCost {
+    /// Adds what an answer cost, and what it stated of that.
+    pub(super) fn add(&mut self, cost: Usage, stated: Option<Usage>) {
+        self.sum = self.sum.plus(cost);
+        self.is_stated |= stated.is_some();
+    }
+
+    /// The sum, if any answer stated its cost.
+    pub(super) fn known(&self) -> Option<Usage> {
+        self.is_stated.then_some(self.sum)
+    }
+}
+
+/// How a stream ended of which the client has seen content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With a whole answer.
+    Whole,
+    /// With an error.
+    Broken,
+}
+
+/// One attempt while its answer is received.
+pub(crate) struct IncomingAnswer<'i, 'j> {
+    pub(super) open: &'i mut Open,
+    pub(super) journey: &'i Journey<'j>,
+    pub(super) answer: &'i mut Answer,
+}
+
+/// Why an attempt brought no whole answer.
+enum Failure {
+    /// It failed with this; another attempt may be made.
+    Attempt(Box<Fault>),
+    /// No more attempts.
+    Request(Ended),
+    /// It is another answer than the one that the client has begun to read. No more attempts.
+    Differs(Ended),
+}
+
+impl<'s, 'r> Stream<'s, 'r> {
+    pub(crate) fn new(run: &'s Run<'r>, tap: &'s Tap) -> Self {
+        let serve = &run.plan.config.serve;
+        Self {
+            run,
+            tap,
+            keep_alive: KeepAliveTimer::new(tap, serve.hold, serve.keep_alive_every),
+            phase: Phase::default(),
+            delivered: DeliveredContent::default(),
+            outbox: Outbox::default(),
+            dialect: run.request.dialect(),
+            forwards_bytes: true,
+            cost: TotalCost::default(),
+            annotation: None,
+            is_plain_text: false,
+        }
+    }
+
+    /// The first frame says this about the answer as a whole.
+    pub(crate) fn annotated(mut self, annotation: Value) -> Self {
+        self.annotation = Some(annotation);
+        self.run.writer.borrow_mut().write_all_frames();
+        self
+    }
+
+    /// The text of the answer, if it was text and nothing else and all of it is known.
+    pub(crate) fn plain_text(&self) -> Option<&str> {
+        (self.is_plain_text && !self.delivered.is_partial).then_some(self.delivered.text.as_str())
+    }
+
+    /// Makes attempts until the client has a whole answer. Gives an error only while the client has seen no content; after that the error went
+    /// out in the stream.
+    pub(crate) async fn serve(&mut self, journey: &mut Journey<'_>) -> Result<Outcome, Ended> {
+        loop {
+            let Err(failure) = self.attempt(journey).await else { return Ok(Outcome::Whole) };
+            let can_retry = matches!(failure, Failure::Attempt(_));
+            let failed = AttemptFailure { can_retry, can_resume: self.delivered.can_resume() };
+            let (phase, action) = std::mem::take(&mut self.phase).on_failure(failed);
+            self.phase = phase;
+            let (ended, recovery) = match failure {
+                Failure::Attempt(_) if action == FailureAction::Retry => continue,
+                Failure::Attempt(fault) => (journey.give_up(fault), "error"),
+                Failure::Request(ended) => (ended, "error"),
+                Failure::Differs(ended) => (ended, "differs"),
+            };
+            if action != FailureAction::ErrorFrame {
+                return Err(ended);
+            }
+            self.send_error(&ended, recovery).await;
+            return Ok(Outcome::Broken);
+        }
+    }
+
+    /// One attempt: a target begins to answer, its frames are received, the whole answer is finished.
+    async fn attempt(&mut self, journey: &mut Journey<'_>) -> Result<(), Failure> {
+        let mut open = self.open(journey).await.map_err(Failure::Request)?;
+        self.begin(&open);
+        match self.receive(&mut open, journey).await {
+            Ok(answer) => match Box::pin(self.finish(journey, open, answer)).await {
+                Ok(()) => Ok(()),
+                Err(error) => Err(self.calls_failed(error)),
+            },
+            Err(AttemptError::BrokenCall) => Err(self.calls_failed(hopeless(journey, open))),
+            Err(AttemptError::Differs(fault)) => {
+                journey.withdraw(open, Withdrawn::Differs, None);
+                Err(Failure::Differs(journey.give_up(fault)))
+            }
+            Err(AttemptError::Fault(fault)) => Err(self.failed(journey, open, fault)),
+        }
+    }
+
+    /// Asks targets until one begins to answer. One that can is given the text that the client has.
+    async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+        let run = self.run;
+        let text = &self.delivered.text;
+        let refused = run.refused.take();
+        let calls = refused.corrected();
+        let resuming = self.phase.is_resuming() && calls.is_empty();
+        let mut make = |target: &Target| {
+            if resuming && target.prefills() {
+                run.write(target, &Turn::Prefill(text))
+            } else {
+                run.write(target, &turn_after(&calls, text))
+            }
+        };
+        let opened = {
+            let mut opening = Box::pin(journey.open_resuming(&run.shape, &mut make, resuming));
+            self.keep_alive.during(run, opening.as_mut()).await
+        };
+        drop(calls);
+        run.refused.replace(refused);
+        if let Ok(open) = &opened {
+            run.served_by(open);
+            run.disclose(|facts| facts.tried(journey));
+            self.annotate_simulated(&open.target);
+        }
+        opened
+    }
+
+    /// Frames that the gateway writes say by themselves that they are made up; those that pass as bytes say it already.
+    fn annotate_simulated(&mut self, target: &Target) {
+        if !self.phase.is_held() || (self.annotation.is_none() && !target.is_simulated()) {
+            return;
+        }
+        let is_written = self.annotation.is_some() || !self.run.is_native(target);
+        let mut annotation = self.annotation.take().unwrap_or_else(|| json!({}));
+        if let Some(fields) = annotation.as_object_mut() {
+            fields.remove(SIMULATED);
+            if target.is_simulated() && is_written {
+                fields.insert(SIMULATED.to_owned(), true.into());
+                self.run.writer.borrow_mut().write_all_frames();
+            }
+        }
+        self.annotation = Some(annotation).filter(|all| all.as_object().is_some_and(|all| !all.is_empty()));
+    }
+
+    /// An answer begins. Nothing of an attempt that the client has not seen counts for it.
+    fn begin(&mut self, open: &Open) {
+        self.dialect = self.run.tongue(&open.target);
+        let mut writer = self.run.writer.borrow_mut();
+        let is_native = self.dialect == writer.dialect();
+        match &mut self.phase {
+            Phase::Held => {
+                writer.begin();
+                self.delivered.beyond_text = false;
+            }
+            Phase::Resuming(resume) => {
+                *resume = match self.delivered.refused_at {
+                    Some(_) => Resume::following(),
+                    None if open.target.prefills() => Resume::new(ResumeFrom::Prefill),
+                    None => Resume::new(ResumeFrom::Start),
+                };
+            }
+            Phase::Committed | Phase::Ended => {}
+        }
+        writer.forward_signatures(is_native);
+        self.forwards_bytes = is_native && writer.lets_bytes_pass();
+    }
+
+    /// Receives an answer to its end; what the client may see goes out.
+    async fn receive(&mut self, open: &mut Open, journey: &Journey<'_>) -> Result<Answer, AttemptError> {
+        let mut answer = Answer::new(self.dialect);
+        let mut incoming = IncomingAnswer { open, journey, answer: &mut answer };
+        let received = self.receive_frames(&mut incoming).await;
+        // What was forwarded before a failure counts as delivered, so it must go out.
+        self.flush().await;
+        received.map(|()| answer)
+    }
+
+    async fn receive_frames(&mut self, incoming: &mut IncomingAnswer<'_, '_>) -> Result<(), AttemptError> {
+        while let Some(block) = self.next_block(incoming).await? {
+            self.outbox.begin_block(&block);
+            incoming.answer.framer.push(block);
+            while let Some(frame) = incoming.answer.framer.next_frame() {
+                self.take_frame(&frame.map_err(|_| too_long())?, incoming)?;
+                if incoming.answer.is_done {
+                    return incoming.answer.check(&self.phase);
+                }
+            }
+            self.flush().await;
+        }
+        if !incoming.answer.has_trailing
+            && let Some(frame) = incoming.answer.framer.finish().map(Frame::closed)
+        {
+            self.take_frame(&frame, incoming)?;
+        }
+        incoming.answer.check(&self.phase)
+    }
+
+    /// What happens to every frame.
+    fn take_frame(
+        &mut self,
+        frame: &Frame,
+        incoming: &mut IncomingAnswer<'_, '_>,
+    ) -> Result<(), AttemptError> {
+        let Some(data) = incoming.answer.data(frame)? else { return Ok(()) };
+        let step = self.decode(frame, &data, incoming)?;
+        let judgement = self.judge(&step, &data, incoming)?;
+        self.forward(judgement, frame, &data, &step, incoming)
+    }
+
+    /// The attempt failed with a fault: whether another may be made.
+    fn failed(&mut self, journey: &mut Journey<'_>, open: Box<Open>, fault: Box<Fault>) -> Failure {
+        let target = Arc::clone(&open.target);
+        let remedy = journey.after(open, fault.clone());
+        let can_retry = self.phase.is_held() && journey.trim(&target, remedy)
+            || matches!(remedy, Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere);
+        if can_retry { Failure::Attempt(fault) } else { Failure::Request(journey.give_up(fault)) }
+    }
+
+    /// The answer's tool calls cannot go out: whether another attempt may be made.
+    fn calls_failed(&mut self, error: CallsError) -> Failure {
+        match error {
+            CallsError::Ended(ended) => Failure::Request(ended),
+            CallsError::Elsewhere => Failure::Attempt(broken_call()),
+            CallsError::Refused => {
+                self.delivered.refused_at = Some(self.delivered.text.len());
+                Failure::Attempt(broken_call())
+            }
+        }
+    }
+
+    /// Ends the stream with an error, in the client's dialect. `recovery` is the name that counts it.
+    async fn send_error(&mut self, ended: &Ended, recovery: &'static str) {
+        let run = self.run;
+        let meters = &run.core.world.meters;
+        meters.recovery(recovery);
+        let told = crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, ended, &run.facts());
+        meters.answer("broken");
+        let frame = run.writer.borrow_mut().error(&told.failure());
+        separate_error(run.story).await;
+        self.tap.send(frame).await;
+    }
+
+    /// The client sees content from here on: the head goes out, then the annotation.
+    pub(super) fn commit(&mut self, journey: &Journey<'_>) {
+        let run = self.run;
+        run.disclose(|facts| facts.tried(journey));
+        self.tap.head(stream_head(run.story, &run.facts.borrow()));
+        if let Some(annotation) = self.annotation.take() {
+            self.outbox.push(run.writer.borrow_mut().open(&annotation));
+        }
+    }
+
+    /// Whether content goes out as it comes.
+    pub(super) fn forwards_at_once(&self) -> bool {
+        self.run.commit == Commit::First
+    }
+}

@@ -1,0 +1,73 @@
+//! What comes after an answer that the client has whole: its cost, which only the gateway asked for, and the end of the connection's body.
+//!
+//! Mostly both come within milliseconds. Where they do not, a task waits for them: the client has its end, the gate and the meters get the cost, and
+//! the connection may be used again. None of it reaches the client.
+
+use std::time::Duration;
+
+use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::chat::chunk;
+use koboshi_wire::sse::Framer;
+use tokio::time::{Instant, timeout_at};
+
+use crate::http::upstream::Body;
+use crate::shared::stake::Stake;
+use crate::stream::decode::AFTER_THE_END;
+
+/// How long the request itself waits, which is cheaper than a task.
+const SHORT_WAIT: Duration = Duration::from_millis(5);
+
+/// The part of an answer that follows its end.
+pub(crate) struct TrailingUsage {
+    framer: Framer,
+    body: Body,
+    /// Settled when this is dropped, also where nothing came.
+    stake: Stake,
+}
+
+impl TrailingUsage {
+    pub(crate) fn new(framer: Framer, (body, stake): (Body, Stake)) -> Self {
+        Self { framer, body, stake }
+    }
+
+    /// Receives it: for a short time here, and then in a task.
+    pub(crate) async fn receive(mut self) {
+        let start = Instant::now();
+        if timeout_at(start + SHORT_WAIT, self.read_to_end()).await.is_ok() {
+            return self.settle();
+        }
+        tokio::task::spawn_local(async move {
+            let _ = timeout_at(start + AFTER_THE_END, self.read_to_end()).await;
+            self.settle();
+        });
+    }
+
+    async fn read_to_end(&mut self) {
+        loop {
+            while let Some(Ok(frame)) = self.framer.next_frame() {
+                let Ok(Some(data)) = frame.data() else { continue };
+                let Ok(step) = chunk::read(&data) else { continue };
+                if let Some(usage) = step.usage {
+                    self.stake.told(usage);
+                }
+                if step.done {
+                    return drain(&mut self.body).await;
+                }
+            }
+            let Some(Ok(block)) = self.body.next().await else { return };
+            self.framer.push(block);
+        }
+    }
+
+    fn settle(self) {
+        let Self { stake, body, .. } = self;
+        stake.told_all(SystemClock.moment());
+        drop(body);
+    }
+}
+
+/// Reads the end of a body, which is often there already: the connection can be used again only after that.
+pub(crate) async fn drain(body: &mut Body) {
+    let soon = Instant::now() + SHORT_WAIT;
+    while let Ok(Some(Ok(_))) = timeout_at(soon, body.next()).await {}
+}
