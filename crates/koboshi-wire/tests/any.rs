@@ -10,7 +10,7 @@ use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Mending, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::form::{Choice, Form, Part, Role};
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::writer::WholeCall;
 use serde_json::json;
 
 use common::{facts, thinking};

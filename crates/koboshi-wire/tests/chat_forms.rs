@@ -8,7 +8,8 @@ mod common;
 
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::ChatRequest;
-use koboshi_wire::chat::body::{Flavor, write};
+use koboshi_wire::chat::body::write;
+use koboshi_wire::chat::model::Flavor;
 use koboshi_wire::form::{
     Call, Effort, Form, Image, Left, Outcome, Part, Role, Seal, Thinking, Thought, Turn,
 };

@@ -11,11 +11,12 @@ use koboshi::fault::Kind;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::form::{Form, Left};
 use koboshi_wire::gemini::event::{self, Events};
-use koboshi_wire::gemini::write::{Shape, Writer, whole};
+use koboshi_wire::gemini::write_answer::write as whole;
+use koboshi_wire::gemini::writer::{Shape, Writer};
 use koboshi_wire::gemini::{GeminiRequest, answer, array, body, error, models};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::json;
 
 fn recorded(name: &str) -> Vec<u8> {

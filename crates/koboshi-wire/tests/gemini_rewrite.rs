@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use koboshi_wire::chat::Corrected;
 use koboshi_wire::gemini::{GeminiRequest, Rewrite};
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::writer::WholeCall;
 use serde_json::{Value, json};
 
 /// The body after these wishes.

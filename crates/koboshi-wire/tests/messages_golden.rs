@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use koboshi_wire::form::{Form, Left};
 use koboshi_wire::messages::event::Events;
-use koboshi_wire::messages::write::{Head, WholeCall, Writer};
+use koboshi_wire::messages::writer::{Head, WholeCall, Writer};
 use koboshi_wire::messages::{MessagesRequest, body};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};

@@ -13,7 +13,7 @@ use koboshi_wire::form::{
     Call, Choice, Effort, Form, Image, Left, Media, Outcome, Output, Part, Role, Sampling, Seal, Thinking,
     Thought, Tool, ToolInput, Turn,
 };
-use koboshi_wire::messages::write::WholeCall;
+use koboshi_wire::messages::writer::WholeCall;
 use koboshi_wire::messages::{MessagesRequest, Rewrite, body};
 use proptest::collection::vec;
 use proptest::option;

@@ -10,8 +10,9 @@ use koboshi_wire::dialect::Dialect;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::form::{Seal, Thought};
 use koboshi_wire::messages::event::Events;
-use koboshi_wire::messages::write::{Head, WholeCall, Writer, whole};
-use koboshi_wire::messages::{answer, error, models};
+use koboshi_wire::messages::write_answer::write as whole;
+use koboshi_wire::messages::writer::{Head, WholeCall, Writer};
+use koboshi_wire::messages::{answer, count, error, models};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Block, Step, Usage};
 use koboshi_wire::whole::{Call, Choice, Whole};
@@ -431,5 +432,5 @@ fn lists_and_counts_are_as_the_clients_expect() {
     let none: Value = serde_json::from_slice(&models::list([])).unwrap();
     assert_eq!(none, json!({"data": [], "has_more": false, "first_id": null, "last_id": null}));
     assert_eq!(serde_json::from_slice::<Value>(&models::one("a")).unwrap(), model("a"));
-    assert_eq!(models::counted(14), br#"{"input_tokens":14}"#);
+    assert_eq!(count::answer(14), br#"{"input_tokens":14}"#);
 }

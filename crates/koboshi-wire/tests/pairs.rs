@@ -12,7 +12,7 @@ use koboshi_wire::any::{Edits, Events, Manner, Request, To, Writer};
 use koboshi_wire::form::Left;
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::{Value, json};
 
 use common::golden;

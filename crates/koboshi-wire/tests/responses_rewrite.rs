@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use bytes::Bytes;
-use koboshi_wire::responses::write::WholeCall;
+use koboshi_wire::responses::writer::WholeCall;
 use koboshi_wire::responses::{Corrected, ResponsesRequest, Rewrite};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use bytes::Bytes;
-use koboshi_wire::chat::write::WholeCall;
+use koboshi_wire::chat::frames::WholeCall;
 use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite};
 use serde_json::{Value, json};
 

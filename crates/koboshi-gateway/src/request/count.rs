@@ -54,8 +54,8 @@ fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeE
     let request = Request::parse(dialect, body, None)?;
     let tokens = request.needs().input_tokens;
     Ok(match dialect {
-        Dialect::Responses => responses::counted(tokens),
-        _ => messages::models::counted(tokens).into(),
+        Dialect::Responses => responses::count::answer(tokens),
+        _ => messages::count::answer(tokens).into(),
     })
 }
 

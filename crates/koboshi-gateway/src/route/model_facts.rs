@@ -13,7 +13,7 @@ use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
 use koboshi_wire::chat::Corrected;
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::writer::WholeCall;
 use serde_json::{Value, json};
 
 use crate::route::capability::facts_of;

@@ -17,8 +17,8 @@ use koboshi_wire::chat::Corrected;
 use koboshi_wire::form::{Tool, ToolInput, free_text};
 use koboshi_wire::responses::flat_name;
 use koboshi_wire::step::{CallPiece, Usage};
-use koboshi_wire::voice::WholeCall;
 use koboshi_wire::whole;
+use koboshi_wire::writer::WholeCall;
 use serde::de::IgnoredAny;
 use serde_json::json;
 

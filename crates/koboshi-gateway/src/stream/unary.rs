@@ -13,8 +13,8 @@ use koboshi_wire::any::answer;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
-use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
+use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Manner, Request, Writer};
-use koboshi_wire::chat::write;
+use koboshi_wire::chat::frames as write;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::Value;
 use tokio::time::sleep;
 

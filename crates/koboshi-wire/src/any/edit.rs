@@ -173,7 +173,7 @@ impl Request<'_> {
         }
         let mut left = std::mem::take(&mut form.left);
         let flavor =
-            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, to.facts) };
+            chat::model::Flavor { mistral: to.mistral, ..chat::model::Flavor::of(to.openai, to.facts) };
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
             Dialect::Messages => messages::body::write_within(&form, to.facts, self.room(to)),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::step::{Step, Usage};
-use crate::voice::{Head, WholeCall};
+use crate::writer::{Head, WholeCall};
 use crate::{chat, gemini, messages, responses};
 
 /// How a client wants its stream.
@@ -30,13 +30,13 @@ pub struct Manner {
 #[derive(Debug)]
 pub enum Writer {
     /// Chat completions.
-    Chat(chat::voice::Writer),
+    Chat(chat::writer::Writer),
     /// Messages.
-    Messages(Box<messages::write::Writer>),
+    Messages(Box<messages::writer::Writer>),
     /// Responses.
     Responses(Box<responses::Writer>),
     /// Gemini.
-    Gemini(Box<gemini::write::Writer>),
+    Gemini(Box<gemini::writer::Writer>),
 }
 
 macro_rules! each {
@@ -57,18 +57,18 @@ impl Writer {
         let Manner { dialect, keep_seals, include_usage, legacy, frames_only, list } = manner;
         match dialect {
             Dialect::Chat => Self::Chat(
-                chat::voice::Writer::new(head, keep_seals)
+                chat::writer::Writer::new(head, keep_seals)
                     .include_usage(include_usage)
                     .legacy(legacy)
                     .frames_only(frames_only),
             ),
-            Dialect::Messages => Self::Messages(Box::new(messages::write::Writer::new(head, keep_seals))),
+            Dialect::Messages => Self::Messages(Box::new(messages::writer::Writer::new(head, keep_seals))),
             Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(head, keep_seals))),
             Dialect::Gemini => {
-                let shape = if list { gemini::write::Shape::List } else { gemini::write::Shape::Events };
+                let shape = if list { gemini::writer::Shape::List } else { gemini::writer::Shape::Events };
                 let alive =
-                    if frames_only { gemini::write::Alive::Chunk } else { gemini::write::Alive::Line };
-                let writer = gemini::write::Writer::new(head, keep_seals).shaped(shape).alive(alive);
+                    if frames_only { gemini::writer::Alive::Chunk } else { gemini::writer::Alive::Line };
+                let writer = gemini::writer::Writer::new(head, keep_seals).shaped(shape).alive(alive);
                 Self::Gemini(Box::new(writer))
             }
         }

@@ -9,8 +9,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde::de::MapAccess;
 
-use super::said::{Said, Spent};
-use super::write::usage_json;
+use super::frames::usage_json;
+use super::output::{Said, Spent};
 use crate::Malformed;
 use crate::amend;
 use crate::form::Thought;

@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::content;
+use super::output::{Called, Function};
 use super::request::{ChatRequest, GuardCall, Message, Role};
-use super::said::{Called, Function};
 use crate::form::MOST_READ;
 use crate::lenient::{List, Object};
 use crate::step::join;

@@ -9,8 +9,8 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::frames::WholeCall;
 use super::request::{ChatRequest, Message};
-use super::write::WholeCall;
 use crate::raw::is_object;
 use crate::splice::{Splices, place, quoted};
 

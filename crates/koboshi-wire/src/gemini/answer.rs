@@ -9,9 +9,9 @@ use bytes::Bytes;
 use serde::de::MapAccess;
 
 use super::event::only;
-use super::out;
-use super::said::{Candidate, Feedback, Spent, finish_of};
-use super::write::usage_json;
+use super::frames::usage_json;
+use super::output::{Candidate, Feedback, Spent, finish_of};
+use super::write_parts;
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::finish;
@@ -78,7 +78,7 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
 /// The answer with other arguments: each object in place of the value at its span. What is no object is put into one.
 #[must_use]
 pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
-    amend::with_arguments(body, changes, |text| out::object(text, false).get().to_owned())
+    amend::with_arguments(body, changes, |text| write_parts::object(text, false).get().to_owned())
 }
 
 /// The answer with another cost: what all attempts together cost.

@@ -9,22 +9,18 @@
 //!
 //! What is known of the model decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
 
-mod contents;
-mod generation;
-mod model;
-
 use std::borrow::Cow;
 
 use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::out::Part;
+use super::model::Model;
+use super::write_parts::Part;
+use super::write_settings::Generation;
+use super::write_turns::{Builder, Content};
 use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
 use crate::json;
-use contents::Builder;
-use generation::Generation;
-use model::Model;
 
 /// The form as the body of `:generateContent` or `:streamGenerateContent`, for a model of which this is known. Model and stream stand in the
 /// path.
@@ -103,7 +99,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A name of the conversation as Gemini takes it. By one rule for calls and results, so that they still find each other.
-fn fitted(name: &str) -> Cow<'_, str> {
+pub(super) fn fitted(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return Cow::Borrowed(name);
     }
@@ -115,7 +111,7 @@ fn fitted(name: &str) -> Cow<'_, str> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
-    contents: Vec<contents::Content<'a>>,
+    contents: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<System<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -15,7 +15,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::said::{Candidate, Feedback, Spent, finish_of};
+use super::output::{Candidate, Feedback, Spent, finish_of};
 use crate::Malformed;
 use crate::dialect::finish;
 use crate::lenient::{Fields, Fill, List, Object, Text, Truth, filled, otherwise, skip, without_halves};

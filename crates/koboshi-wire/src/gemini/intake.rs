@@ -10,10 +10,10 @@ use memchr::memchr;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::part::Content;
-use super::reading::{Node, full, is_named};
-use super::settings::Generation;
-use super::turns::Reader;
+use super::message::Content;
+use super::proto_json::{Node, full, is_named};
+use super::read_settings::Generation;
+use super::read_turns::Reader;
 use crate::form::Left;
 use crate::intake::{Body, Expected, IntakeError, MAX_DEPTH, after_spaces, is_text_deeper, twice};
 use crate::lenient::{Fill, Key, add, filled, otherwise, text_of};

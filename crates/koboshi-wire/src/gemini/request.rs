@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::intake::{Top, is_read};
-use super::reading::{Node, Pairs, at, camel, first, is_named};
-use super::settings::{self, Generation};
-use super::turns::Reader;
+use super::proto_json::{Node, Pairs, at, camel, first, is_named};
+use super::read_settings::{self, Generation};
+use super::read_turns::Reader;
 use crate::form::{Form, Left, Part, Role};
 use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::is_full;
@@ -152,10 +152,10 @@ fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) 
     }
     let is_given = |raw: &&RawValue| raw.get() != "null";
     if let Some(raw) = tools.filter(is_given) {
-        settings::tools(raw, form);
+        read_settings::tools(raw, form);
     }
     if let Some(raw) = choice.filter(is_given) {
-        settings::choice(raw, form);
+        read_settings::choice(raw, form);
     }
     generation.put_into(form);
     form.left.append(&mut left);

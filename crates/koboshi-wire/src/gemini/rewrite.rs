@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::out;
-use super::reading::{Node, many};
+use super::proto_json::{Node, many};
+use super::read_turns::STAND_IN;
 use super::request::GeminiRequest;
-use super::turns::STAND_IN;
+use super::write_parts;
 use crate::chat::Corrected;
 use crate::intake::after_spaces;
 use crate::lenient::text_of;
@@ -153,7 +153,7 @@ impl<'a> Rewrite<'a> {
         }
         let mut results: Vec<Value> = Vec::new();
         for (index, Corrected { call, correction }) in broken.iter().enumerate() {
-            let args = out::object(call.arguments, call.free_text);
+            let args = write_parts::object(call.arguments, call.free_text);
             let stand_in = (index == 0).then_some(STAND_IN);
             let seal = call.seal.or(stand_in).map(|seal| format!(r#","thoughtSignature":{}"#, quoted(seal)));
             let (name, args) = (quoted(call.name), args.get());

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde::de::MapAccess;
 
 use super::event::{Begun, StopDetails};
-use super::usage::{Counts, Spent};
-use super::{arguments, stop};
+use super::output::{Counts, Spent};
+use super::{arguments, output};
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::Dialect;
@@ -37,7 +37,7 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
     let mut choice = Choice {
         refusal: answer.explanation.is_some(),
         refused: answer.explanation,
-        finish: answer.stop.map(stop::read),
+        finish: answer.stop.map(output::finish_of),
         ..Choice::default()
     };
     let is_answer = answer.content.is_some();

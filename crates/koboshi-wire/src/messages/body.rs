@@ -9,12 +9,12 @@ use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::block::{Block, Message, Role};
-use super::fit;
 use super::ids;
 use super::model::Model;
-use super::thinking::{Thinking, Thought};
-use super::turns;
+use super::write_parts::{Block, Message, Role};
+use super::write_schema;
+use super::write_settings::{Thinking, Thought};
+use super::write_turns;
 use crate::form::{self, ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
 use crate::{inputs, json};
 
@@ -116,7 +116,7 @@ struct ToolChoice<'a> {
 impl<'a> Body<'a> {
     fn of(form: &'a Form<'_>, facts: Facts, room: Option<u64>, left: &mut Vec<Left>) -> Self {
         let (model, output_limit) = (Model(facts), facts.max_output_tokens);
-        let mut messages = turns::messages(&form.turns, left);
+        let mut messages = write_turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
         for said in form.system.iter().filter(|said| !said.trim().is_empty()) {
             system.push(Block::Text { text: said.as_ref().into() });
@@ -219,7 +219,7 @@ fn output<'a>(
             (None, Some(ASKS_FOR_JSON.to_owned()))
         }
         Output::Schema { schema, .. } if model.follows_schemas() => {
-            let fitted = fit::answer(schema);
+            let fitted = write_schema::answer(schema);
             if matches!(fitted, Cow::Owned(_)) {
                 left.push(Left::dropped("fit_schema", "output"));
             }

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::stop;
-use super::usage::Spent;
+use super::output;
+use super::output::Spent;
 use crate::Malformed;
 use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, is_full, skip, without_halves};
 use crate::step::{Block, CallPiece, Step};
@@ -100,7 +100,7 @@ impl Events {
                 if let Some(reason) = frame.delta.stop {
                     step.refused = frame.delta.explanation;
                     step.refusal = step.refused.is_some();
-                    step.finish.push((0, stop::read(reason)));
+                    step.finish.push((0, output::finish_of(reason)));
                 }
                 self.spend(frame.spent, &mut step);
             }

@@ -1,4 +1,4 @@
-//! The list of models, as `GET /v1/models` gives it to clients of this dialect, and the answer to a request to count tokens.
+//! The list of models, as `GET /v1/models` gives it to clients of this dialect.
 
 use serde::Serialize;
 
@@ -41,10 +41,4 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
 #[must_use]
 pub fn one(name: &str) -> Vec<u8> {
     serde_json::to_vec(&Model::of(name)).unwrap_or_default()
-}
-
-/// The answer of `POST /v1/messages/count_tokens`.
-#[must_use]
-pub fn counted(tokens: u64) -> Vec<u8> {
-    format!(r#"{{"input_tokens":{tokens}}}"#).into_bytes()
 }

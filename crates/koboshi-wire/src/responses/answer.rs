@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use super::said::{Output, Response, add};
-use super::whole::usage_json;
+use super::frames::usage_json;
+use super::output::{Output, Response, add};
 use crate::Malformed;
 use crate::amend;
 use crate::lenient::{List, Object, filled};

@@ -12,13 +12,10 @@ use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::content::{Item, Piece, items};
-use crate::chat::body::Flavor;
-use crate::chat::sampling::{least, nearest};
-use crate::form::{
-    ASKS_FOR_JSON, Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written,
-    names_json,
-};
+use super::write_settings::{Reasoning, Text, drawn, effort, format, not_carried};
+use super::write_turns::{Item, Piece, items};
+use crate::chat::model::Flavor;
+use crate::form::{ASKS_FOR_JSON, Choice, Form, Left, Output, Tool, ToolInput, Turn, Written, names_json};
 use crate::inputs::{self, Input};
 use crate::json;
 
@@ -199,91 +196,6 @@ fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
     }
 }
 
-#[derive(Serialize)]
-struct Text<'a> {
-    format: Format<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Format<'a> {
-    JsonObject,
-    JsonSchema {
-        name: &'a str,
-        schema: &'a RawValue,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        strict: Option<bool>,
-    },
-}
-
-fn format<'a>(output: &'a Output<'_>) -> Option<Format<'a>> {
-    match output {
-        Output::Text => None,
-        Output::Json => Some(Format::JsonObject),
-        Output::Schema { name, schema, strict } => {
-            // A name must be there.
-            let name = name.as_deref().unwrap_or("answer");
-            Some(Format::JsonSchema { name, schema, strict: *strict })
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Reasoning {
-    effort: &'static str,
-}
-
-/// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
-fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
-    let (word, is_exact) = match form.thinking {
-        Thinking::Unsaid | Thinking::Adaptive => return None,
-        Thinking::Off if flavor.reasoning => least(flavor),
-        Thinking::Off => {
-            left.push(Left::dropped("drop_thinking_off", "thinking"));
-            return None;
-        }
-        Thinking::Effort(effort) => nearest(flavor, effort),
-        Thinking::Budget(tokens) => {
-            left.push(Left::dropped("budget_as_effort", "thinking"));
-            nearest(
-                flavor,
-                match tokens {
-                    0..4096 => Effort::Low,
-                    4096..16384 => Effort::Medium,
-                    _ => Effort::High,
-                },
-            )
-        }
-    };
-    if !is_exact {
-        left.push(Left::dropped("nearest_effort", "thinking"));
-    }
-    Some(word)
-}
-
-/// Temperature and nucleus, which the vendor's reasoning models refuse.
-fn drawn(sampling: &Sampling<'_>, flavor: Flavor, left: &mut Vec<Left>) -> (Option<f64>, Option<f64>) {
-    let Sampling { temperature, top_p, .. } = *sampling;
-    if flavor.refuses_sampling() {
-        if temperature.or(top_p).is_some() {
-            left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
-        }
-        return (None, None);
-    }
-    let temperature = clamped(temperature, 2.0, "clamp_temperature", left);
-    (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
-}
-
-fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {
-    let number = number.filter(|number| number.is_finite())?;
-    let fit = number.clamp(0.0, most);
-    if (fit - number).abs() > f64::EPSILON {
-        left.push(Left::dropped(rule, "sampling"));
-        return Some(fit);
-    }
-    Some(number)
-}
-
 fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<&'a str> {
     let user = form.user.as_deref()?;
     if user.chars().nth(LONGEST_USER).is_some() {
@@ -291,22 +203,4 @@ fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<&'a str> {
         return None;
     }
     Some(user)
-}
-
-/// What the dialect has no field for. Without the texts that end it an answer is another one; so is one where several were asked for.
-fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
-    let dropped = [
-        (sampling.top_k.is_some(), "drop_top_k"),
-        (sampling.frequency_penalty.is_some(), "drop_frequency_penalty"),
-        (sampling.presence_penalty.is_some(), "drop_presence_penalty"),
-        (sampling.seed.is_some(), "drop_seed"),
-    ];
-    let dropped = dropped.into_iter().filter(|(is_there, _)| *is_there);
-    left.extend(dropped.map(|(_, rule)| Left::dropped(rule, "sampling")));
-    if !sampling.stop.is_empty() {
-        left.push(Left::needed("needs_stop", "stop"));
-    }
-    if sampling.answers.is_some_and(|answers| answers > 1) {
-        left.push(Left::needed("needs_answers", "answers"));
-    }
 }

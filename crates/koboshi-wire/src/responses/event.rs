@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::said::{BETWEEN_THOUGHTS, Output, Part, Response, add};
+use super::output::{BETWEEN_THOUGHTS, Output, Part, Response, add};
 use crate::Malformed;
 use crate::lenient::{
     Fields, List, Maybe, Number, Object, Text, Truth, arguments_of, filled, skip, text_of, without_halves,

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::object::{Item, Part};
+use super::frames::{Item, Part};
 use crate::step::{CallPiece, ItemKind, ItemMark, Step};
 
 /// So far back an item is looked for that closes.

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::reading::{Node, camel, count, is_named, many, number, whole, written};
-use super::schema::json_schema;
+use super::proto_json::{Node, camel, count, is_named, many, number, whole, written};
+use super::read_schema::json_schema;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Fields, is_full, text_of};
 use crate::numbers;

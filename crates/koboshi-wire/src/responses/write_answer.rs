@@ -3,18 +3,17 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::frames::{End, Response};
 use super::memory::{Memory, Parts, What};
-use super::object::{End, Response, Spent};
-use super::write::{OWN_THOUGHT, item_id};
+use super::writer::{OWN_THOUGHT, item_id};
 use crate::dialect::{Dialect, finish};
 use crate::json;
-use crate::step::Usage;
-use crate::voice::Head;
 use crate::whole::Whole;
+use crate::writer::Head;
 
 /// An answer that is no stream: the first choice of one in any dialect. Seals are written if they are this vendor's.
 #[must_use]
-pub fn whole(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
+pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
     let choice = answer.choices.first().cloned().unwrap_or_default();
     let mut said = Memory::default();
     for thought in &choice.thoughts {
@@ -62,9 +61,4 @@ pub fn whole(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
     }
     let response = Response::of(head, koboshi).ended(said.output(), end, answer.usage.as_ref());
     json::bytes(&response)
-}
-
-/// A cost as it stands in an answer.
-pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    json::bytes(&Spent::of(usage))
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::value::RawValue;
 
-use super::block::{Block, Message, Role, Source};
+use super::write_parts::{Block, Message, Role, Source};
 use super::{arguments, ids};
 use crate::dialect::Dialect;
 use crate::form::{self, Call, Image, Left, Media, Outcome, Part, Thought, Turn};

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::said::{Said, Spent};
+use super::output::{Said, Spent};
 use crate::Malformed;
 use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, otherwise, skip, without_halves};
 use crate::step::{CallPiece, Step};
@@ -17,9 +17,9 @@ use crate::step::{CallPiece, Step};
 /// What this data says.
 ///
 /// ```
-/// let step = koboshi_wire::chat::chunk::read(r#"{"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#).unwrap();
+/// let step = koboshi_wire::chat::event::read(r#"{"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#).unwrap();
 /// assert_eq!(step.text.as_deref(), Some("Hi"));
-/// assert!(koboshi_wire::chat::chunk::read("[DONE]").unwrap().done);
+/// assert!(koboshi_wire::chat::event::read("[DONE]").unwrap().done);
 /// ```
 ///
 /// # Errors

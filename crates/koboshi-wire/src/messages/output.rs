@@ -1,11 +1,14 @@
-//! What an answer cost, in the counts of this dialect.
+//! What streams and whole answers have in common: why an answer ended, and what it cost in the counts of this dialect.
 //!
 //! Here `input_tokens` leaves out what was read from or written to a cache; [`Usage::input`] is all that was sent. So the three are added
 //! when read and taken apart when written. Counts of a stream are totals and only grow: a later one that is smaller was left out.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::MapAccess;
 
+use crate::dialect::finish;
 use crate::lenient::{Fields, Number, Object, skip};
 use crate::step::Usage;
 
@@ -98,5 +101,33 @@ impl Counts {
             output_tokens_details: (usage.reasoning > 0)
                 .then_some(ThinkingTokens { thinking_tokens: usage.reasoning }),
         }
+    }
+}
+
+/// A stop reason in our words; one that has none here stays as it is.
+pub(super) fn finish_of(reason: Cow<'_, str>) -> Cow<'_, str> {
+    match reason.as_ref() {
+        // A pause comes only with tools that the provider runs, and those never leave their dialect: its client sees the frame itself.
+        "end_turn" | "stop_sequence" | "pause_turn" => Cow::Borrowed(finish::STOP),
+        "max_tokens" | "model_context_window_exceeded" => Cow::Borrowed(finish::LENGTH),
+        "tool_use" => Cow::Borrowed(finish::TOOL_CALLS),
+        "refusal" => Cow::Borrowed(finish::CONTENT_FILTER),
+        _ => reason,
+    }
+}
+
+/// A reason in the words of this dialect. What nobody here knows is an answer that was cut: to call it ended would be a lie.
+pub(super) fn finish_word(reason: &str) -> &str {
+    match reason {
+        finish::STOP => "end_turn",
+        finish::TOOL_CALLS | finish::FUNCTION_CALL => "tool_use",
+        finish::CONTENT_FILTER => "refusal",
+        "end_turn"
+        | "stop_sequence"
+        | "pause_turn"
+        | "tool_use"
+        | "refusal"
+        | "model_context_window_exceeded" => reason,
+        _ => "max_tokens",
     }
 }

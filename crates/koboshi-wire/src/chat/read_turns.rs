@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use super::message::{Message, Role as Said};
-use super::parts;
+use super::read_parts;
 use crate::form::{Call, Left, Outcome, Part, Role, Thought, Turn};
 use crate::lenient::{is_full, text_of};
 use crate::raw::{Raw, list};
@@ -63,7 +63,7 @@ impl<'a> Talk<'a> {
 
     fn content(&mut self, message: &Message<'a>, index: usize) -> Vec<Part<'a>> {
         let at = format!("messages[{index}].content");
-        message.content.map_or_else(Vec::new, |content| parts::read(content, &at, &mut self.left))
+        message.content.map_or_else(Vec::new, |content| read_parts::read(content, &at, &mut self.left))
     }
 
     fn program(&mut self, message: &Message<'a>, index: usize) {

@@ -7,7 +7,7 @@
 
 use serde_json::value::RawValue;
 
-use super::reading::{is_named, many};
+use super::proto_json::{is_named, many};
 use crate::intake::fields;
 use crate::lenient::text_of;
 use crate::splice::quoted;

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::body::{Flavor, Notes, fit_id};
+use super::body::{Notes, fit_id};
+use super::model::Flavor;
 use crate::form::{
     ASKS_FOR_JSON, Call, Form, Image, Left, Media, Outcome, Output, Part, Role, Turn, free_text, names_json,
 };

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::block::{Block, Message, Role};
 use super::body::MOST_TOKENS;
 use super::model::{self, Model};
+use super::write_parts::{Block, Message, Role};
 use crate::form::{self, Choice, Form, Left};
 use koboshi::models::Thinking as Way;
 

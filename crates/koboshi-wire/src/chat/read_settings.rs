@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
+use super::read_turns::Talk;
 use super::request::{ChatRequest, NUMBERS};
-use super::turns::Talk;
 use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Number, is_full, text_of};
 use crate::numbers;

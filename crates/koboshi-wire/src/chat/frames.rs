@@ -10,10 +10,11 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::dialect::finish;
 use crate::json;
 use crate::step::Usage;
 
-pub use crate::voice::{Head, WholeCall};
+pub use crate::writer::{Head, WholeCall};
 
 /// The end of a stream. Never after an error: a client would take the cut text for a whole answer.
 pub const DONE: &[u8] = b"data: [DONE]\n\n";
@@ -330,4 +331,22 @@ impl<'a> Wrapped<'a> {
         let ErrorBody { message, kind, code, param, koboshi } = *error;
         Self { error: Said { message, r#type: kind, param, code, koboshi } }
     }
+}
+
+/// A reason in the words of this dialect. One that it does not know says that something is missing: never that all is well.
+pub(super) fn finish_word(reason: &str, in_old_form: bool) -> &str {
+    match reason {
+        finish::TOOL_CALLS | finish::FUNCTION_CALL if in_old_form => finish::FUNCTION_CALL,
+        finish::FUNCTION_CALL => finish::TOOL_CALLS,
+        finish::STOP | finish::LENGTH | finish::TOOL_CALLS | finish::CONTENT_FILTER => reason,
+        _ => nearest(reason),
+    }
+}
+
+/// Words of other dialects that the decoders hand on as they are: what a filter stopped is named so, the rest was cut.
+fn nearest(reason: &str) -> &'static str {
+    const FILTERS: &[&str] =
+        &["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED", "SPII", "REFUSAL", "FILTER", "GUARDRAIL"];
+    let reason = reason.to_ascii_uppercase();
+    if FILTERS.iter().any(|word| reason.contains(word)) { finish::CONTENT_FILTER } else { finish::LENGTH }
 }

@@ -10,15 +10,13 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 
 use super::error;
-use super::write::{
-    COMMENT, Call, Choice, DONE, Function, Message, calls_chunk_from, empty_chunk, finish_chunk,
-    function_chunk, role_chunk, said_chunk, usage_chunk, whole_of,
+use super::frames::{
+    COMMENT, DONE, calls_chunk_from, empty_chunk, finish_chunk, finish_word, function_chunk, role_chunk,
+    said_chunk, usage_chunk,
 };
-use crate::dialect::finish;
 use crate::failure::Failure;
 use crate::step::{Step, Usage};
-use crate::voice::{Head, WholeCall};
-use crate::whole::{self, Whole};
+use crate::writer::{Head, WholeCall};
 
 /// Writes the frames of one stream.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +116,7 @@ impl Writer {
     pub fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
         let mut frames = BytesMut::from(&self.open(None)[..]);
         if !std::mem::replace(&mut self.has_ended, true) {
-            let word = word(reason, self.called_in_old_form);
+            let word = finish_word(reason, self.called_in_old_form);
             frames.extend_from_slice(&finish_chunk(&self.head, word));
         }
         if let Some(usage) = usage.filter(|_| self.include_usage && !self.has_usage) {
@@ -147,76 +145,4 @@ impl Writer {
         frames.extend_from_slice(frame);
         frames.freeze()
     }
-}
-
-/// An answer that is no stream.
-#[must_use]
-pub fn whole(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
-    written(head, answer, koboshi, false)
-}
-
-/// The same for a client that offered `functions`: a call in the old form, which has room for one.
-#[must_use]
-pub fn whole_legacy(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
-    written(head, answer, koboshi, true)
-}
-
-fn written(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>, legacy: bool) -> Bytes {
-    let choices = answer.choices.iter().map(|choice| {
-        let (message, in_old_form) = message(choice, legacy);
-        let usual = if choice.calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS };
-        let reason = choice.finish.as_deref().unwrap_or(usual);
-        Choice::of(choice.index, message, word(reason, in_old_form))
-    });
-    whole_of(head, &choices.collect::<Vec<_>>(), answer.usage.as_ref(), koboshi)
-}
-
-fn message<'a>(choice: &'a whole::Choice<'_>, legacy: bool) -> (Message<'a>, bool) {
-    let mut thoughts =
-        choice.thoughts.iter().map(|thought| thought.text.as_ref()).filter(|text| !text.is_empty());
-    let mut message = Message {
-        content: choice.text.as_deref(),
-        reasoning_content: thoughts
-            .next()
-            .map(|first| thoughts.fold(first.into(), |all, text| all + "\n\n" + text)),
-        refusal: choice.refused.as_deref(),
-        ..Message::default()
-    };
-    let calls = choice.calls.iter().map(|call| WholeCall {
-        id: call.id.as_deref().unwrap_or_default(),
-        name: call.name.as_deref().unwrap_or_default(),
-        arguments: if call.arguments.is_empty() && !call.free_text { "{}" } else { &call.arguments },
-        free_text: call.free_text,
-        ..WholeCall::default()
-    });
-    let calls: Vec<WholeCall<'a>> = calls.collect();
-    match calls.as_slice() {
-        [] => (message, false),
-        [only] if legacy && !only.free_text => {
-            message.function_call = Some(Function { name: only.name, arguments: only.arguments });
-            (message, true)
-        }
-        _ => {
-            message.tool_calls = Some(calls.iter().map(|call| Call::of(None, call)).collect());
-            (message, false)
-        }
-    }
-}
-
-/// A reason in the words of this dialect. One that it does not know says that something is missing: never that all is well.
-fn word(reason: &str, in_old_form: bool) -> &str {
-    match reason {
-        finish::TOOL_CALLS | finish::FUNCTION_CALL if in_old_form => finish::FUNCTION_CALL,
-        finish::FUNCTION_CALL => finish::TOOL_CALLS,
-        finish::STOP | finish::LENGTH | finish::TOOL_CALLS | finish::CONTENT_FILTER => reason,
-        _ => nearest(reason),
-    }
-}
-
-/// Words of other dialects that the decoders hand on as they are: what a filter stopped is named so, the rest was cut.
-fn nearest(reason: &str) -> &'static str {
-    const FILTERS: &[&str] =
-        &["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED", "SPII", "REFUSAL", "FILTER", "GUARDRAIL"];
-    let reason = reason.to_ascii_uppercase();
-    if FILTERS.iter().any(|word| reason.contains(word)) { finish::CONTENT_FILTER } else { finish::LENGTH }
 }

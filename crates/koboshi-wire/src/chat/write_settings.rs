@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use koboshi::models;
 use serde::Serialize;
 
-use super::body::{Flavor, Notes};
+use super::body::Notes;
+use super::model::Flavor;
 use crate::form::{Effort, Form, Left, Thinking};
 
 /// Budgets below these are little and usual thinking; above, it is much.

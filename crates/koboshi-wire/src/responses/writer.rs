@@ -8,13 +8,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::error::in_stream;
+use super::frames::{End, Part, Response, Said, Whole as Wrapped, frame};
 use super::memory::{Memory, Parts, Said as Known, Spoken, What};
-use super::object::{End, Part, Response, Said, Whole as Wrapped, frame};
 use crate::failure::Failure;
 use crate::step::{ItemKind, ItemMark, Step, Usage};
 
-pub use super::whole::whole;
-pub use crate::voice::{Head, WholeCall};
+pub use crate::writer::{Head, WholeCall};
 
 /// Ids of the vendor have at most 64 characters; this much of an answer's own id goes into those of its items.
 const LONGEST_STEM: usize = 40;

@@ -6,13 +6,14 @@ mod common;
 
 use bytes::Bytes;
 use koboshi::fault::Kind;
-use koboshi_wire::chat::voice::{Writer, whole, whole_legacy};
-use koboshi_wire::chat::{answer, chunk, error};
+use koboshi_wire::chat::write_answer::{write as whole, write_legacy as whole_legacy};
+use koboshi_wire::chat::writer::Writer;
+use koboshi_wire::chat::{answer, error, event};
 use koboshi_wire::failure::Failure;
 use koboshi_wire::form::Thought;
 use koboshi_wire::step::{CallPiece, Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
 use koboshi_wire::whole::{Call, Choice, Whole};
+use koboshi_wire::writer::{Head, WholeCall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ fn steps(frames: &[Bytes]) -> Vec<Step<'static>> {
     let text: String = frames.iter().map(|frame| std::str::from_utf8(frame).unwrap()).collect();
     assert!(text.is_empty() || text.ends_with("\n\n"));
     let data = text.split_terminator("\n\n").filter(|frame| !frame.starts_with(':'));
-    data.map(|frame| chunk::read(frame.strip_prefix("data: ").unwrap()).unwrap().into_owned()).collect()
+    data.map(|frame| event::read(frame.strip_prefix("data: ").unwrap()).unwrap().into_owned()).collect()
 }
 
 fn failure(kind: Kind, status: u16) -> Failure<'static> {

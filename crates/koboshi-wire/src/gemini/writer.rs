@@ -8,16 +8,14 @@
 //! for older libraries an empty chunk. And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
 
 use bytes::Bytes;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::out::{self, Part, Spent};
-use crate::dialect::{Dialect, finish};
+use super::frames::{Answer, Candidate, finish_word};
+use super::write_parts::{self, Part};
 use crate::failure::Failure;
 use crate::json;
 use crate::step::{Step, Usage};
-use crate::voice::{Head, WholeCall};
-use crate::whole::{Choice, Whole};
+use crate::writer::{Head, WholeCall};
 
 /// How a stream goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,8 +40,8 @@ pub enum Alive {
 /// Writes the chunks of one answer.
 ///
 /// ```
-/// use koboshi_wire::gemini::write::Writer;
-/// use koboshi_wire::voice::Head;
+/// use koboshi_wire::gemini::writer::Writer;
+/// use koboshi_wire::writer::Head;
 ///
 /// let head = Head { id: "r1".into(), model: "gemini-2.5-pro".into(), ..Head::default() };
 /// let mut writer = Writer::new(head, false);
@@ -158,10 +156,10 @@ impl Writer {
         let keep_seals = self.keep_seals;
         let parts = calls.iter().map(|call| Part {
             thought_signature: call.seal.filter(|_| keep_seals),
-            function_call: Some(out::Call {
+            function_call: Some(write_parts::Call {
                 id: Some(call.id).filter(|id| !id.is_empty()),
                 name: call.name.into(),
-                args: out::object(call.arguments, call.free_text),
+                args: write_parts::object(call.arguments, call.free_text),
             }),
             ..Part::default()
         });
@@ -176,7 +174,7 @@ impl Writer {
         }
         let last = match self.ended {
             true => Bytes::new(),
-            false => self.chunk(&[Part::text("")], Some(word_of(reason)), usage),
+            false => self.chunk(&[Part::text("")], Some(finish_word(reason)), usage),
         };
         self.closed(&last)
     }
@@ -229,136 +227,4 @@ impl Writer {
         self.begun = true;
         [before, json, after].concat().into()
     }
-}
-
-/// An answer that is no stream.
-#[must_use]
-pub fn whole(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
-    let parts: Vec<Vec<Part<'_>>> = whole.choices.iter().map(parts_of).collect();
-    let candidates = whole
-        .choices
-        .iter()
-        .zip(&parts)
-        .map(|(choice, parts)| Candidate::of(choice.index, parts, choice.finish.as_deref().map(word_of)));
-    let candidates: Vec<Candidate<'_>> = candidates.collect();
-    json::bytes(&Answer::of(head, &candidates, whole.usage.as_ref(), koboshi))
-}
-
-fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
-    let own = |seal: &'a crate::form::Seal<'_>| (seal.of == Dialect::Gemini).then_some(&*seal.data);
-    let mut parts = Vec::new();
-    // A seal without words belongs to the text, which comes after all thoughts.
-    let mut of_text = None;
-    for thought in &choice.thoughts {
-        let seal = thought.seal.as_ref().and_then(own);
-        if thought.text.is_empty() {
-            of_text = seal.or(of_text);
-        } else {
-            parts.push(Part { thought: true, thought_signature: seal, ..Part::text(&*thought.text) });
-        }
-    }
-    let texts = [choice.text.as_deref(), choice.refused.as_deref()];
-    let before = parts.len();
-    parts.extend(texts.into_iter().flatten().map(Part::text));
-    if of_text.is_some() || (parts.len() == before && choice.calls.is_empty()) {
-        if parts.len() == before {
-            parts.push(Part::text(""));
-        }
-        if let Some(last) = parts.last_mut() {
-            last.thought_signature = of_text;
-        }
-    }
-    parts.extend(choice.calls.iter().map(|call| Part {
-        thought_signature: call.seal.as_ref().and_then(own),
-        function_call: Some(out::Call {
-            id: call.id.as_deref(),
-            name: call.name.as_deref().unwrap_or_default().into(),
-            args: out::object(&call.arguments, call.free_text),
-        }),
-        ..Part::default()
-    }));
-    parts
-}
-
-/// A finish in the words of this dialect. What none of them fits is `OTHER`, never `STOP`.
-fn word_of(reason: &str) -> &str {
-    match reason {
-        finish::STOP | finish::TOOL_CALLS => "STOP",
-        finish::LENGTH | "model_context_window_exceeded" => "MAX_TOKENS",
-        finish::CONTENT_FILTER | "refusal" => "SAFETY",
-        "MAX_TOKENS"
-        | "SAFETY"
-        | "RECITATION"
-        | "LANGUAGE"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "MALFORMED_FUNCTION_CALL"
-        | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS"
-        | "MALFORMED_RESPONSE"
-        | "CONTINUATION"
-        | "MODEL_ARMOR"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION"
-        | "IMAGE_OTHER"
-        | "NO_IMAGE" => reason,
-        _ => "OTHER",
-    }
-}
-
-/// A cost as it stands in an answer.
-pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    json::bytes(&Spent::of(usage))
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    candidates: &'a [Candidate<'a>],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage_metadata: Option<Spent>,
-    model_version: &'a str,
-    response_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    koboshi: Option<&'a Value>,
-}
-
-impl<'a> Answer<'a> {
-    fn of(
-        head: &'a Head,
-        candidates: &'a [Candidate<'a>],
-        usage: Option<&Usage>,
-        koboshi: Option<&'a Value>,
-    ) -> Self {
-        Self {
-            candidates,
-            usage_metadata: usage.map(Spent::of),
-            model_version: &head.model,
-            response_id: &head.id,
-            koboshi,
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Candidate<'a> {
-    content: Content<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    finish_reason: Option<&'a str>,
-    index: u32,
-}
-
-impl<'a> Candidate<'a> {
-    fn of(index: u32, parts: &'a [Part<'a>], finish_reason: Option<&'a str>) -> Self {
-        Self { content: Content { parts, role: "model" }, finish_reason, index }
-    }
-}
-
-#[derive(Serialize)]
-struct Content<'a> {
-    parts: &'a [Part<'a>],
-    role: &'static str,
 }

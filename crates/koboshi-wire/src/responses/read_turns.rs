@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::said::{BETWEEN_THOUGHTS, joined};
+use super::output::{BETWEEN_THOUGHTS, joined};
 use super::tools::flat_name;
 use crate::dialect::Dialect;
 use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};

@@ -9,21 +9,17 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::frame::{self, Block, Delta, End, Event, Message};
-use super::{arguments, error, ids, stop};
-use crate::dialect::Dialect;
+use super::frames::{self, Block, Delta, End, Event, Message};
+use super::{arguments, error, ids, output};
 use crate::failure::Failure;
-use crate::form::Thought;
-use crate::json;
 use crate::step::{Step, Usage};
-use crate::whole::Whole;
 
-pub use crate::voice::{Head, WholeCall};
+pub use crate::writer::{Head, WholeCall};
 
 /// Writes the frames of one stream.
 ///
 /// ```
-/// use koboshi_wire::messages::write::{Head, Writer};
+/// use koboshi_wire::messages::writer::{Head, Writer};
 /// use koboshi_wire::step::Step;
 ///
 /// let mut writer = Writer::new(Head { id: "msg_1".into(), model: "m".into(), ..Head::default() }, false);
@@ -158,12 +154,12 @@ impl Writer {
         if self.state < State::Ended {
             self.close(&mut stream);
             self.begin(&mut stream, None);
-            let delta = End { stop_reason: stop::write(reason), stop_sequence: () };
-            let usage = super::usage::Counts::of(usage.unwrap_or(&Usage::default()));
-            frame::push(&mut stream, &Event::MessageDelta { delta, usage });
+            let delta = End { stop_reason: output::finish_word(reason), stop_sequence: () };
+            let usage = super::output::Counts::of(usage.unwrap_or(&Usage::default()));
+            frames::push(&mut stream, &Event::MessageDelta { delta, usage });
         }
         if self.state != State::Over {
-            frame::push(&mut stream, &Event::MessageStop {});
+            frames::push(&mut stream, &Event::MessageStop {});
         }
         self.state = State::Over;
         stream.into()
@@ -185,7 +181,7 @@ impl Writer {
     pub fn keep_alive(&mut self) -> Bytes {
         let mut stream = Vec::new();
         if self.state != State::Over {
-            frame::push(&mut stream, &Event::Ping {});
+            frames::push(&mut stream, &Event::Ping {});
         }
         stream.into()
     }
@@ -194,7 +190,7 @@ impl Writer {
         if self.state == State::Fresh {
             // What was sent is not known yet; the end says it.
             let message = Message::of(&self.head.id, &self.head.model, &Usage::default(), koboshi);
-            frame::push(stream, &Event::MessageStart { message });
+            frames::push(stream, &Event::MessageStart { message });
             self.state = State::Begun;
         }
     }
@@ -211,7 +207,7 @@ impl Writer {
             Block::Thinking { .. } => Kind::Thought,
             Block::RedactedThinking { .. } | Block::ToolUse { .. } => Kind::Other,
         };
-        frame::push(stream, &Event::ContentBlockStart { index: self.next, content_block });
+        frames::push(stream, &Event::ContentBlockStart { index: self.next, content_block });
         self.open = Some(Open { index: self.next, kind });
         self.next = self.next.saturating_add(1);
     }
@@ -229,12 +225,12 @@ impl Writer {
         if seals {
             open.kind = Kind::Sealed;
         }
-        frame::push(stream, &Event::ContentBlockDelta { index: open.index, delta });
+        frames::push(stream, &Event::ContentBlockDelta { index: open.index, delta });
     }
 
     fn close(&mut self, stream: &mut Vec<u8>) {
         if let Some(open) = self.open.take().filter(|_| self.state == State::Begun) {
-            frame::push(stream, &Event::ContentBlockStop { index: open.index });
+            frames::push(stream, &Event::ContentBlockStop { index: open.index });
         }
     }
 }
@@ -245,35 +241,5 @@ fn written<'a>(call: &WholeCall<'a>) -> std::borrow::Cow<'a, str> {
         arguments::object(call.arguments, call.free_text)
     } else {
         call.arguments.into()
-    }
-}
-
-/// An answer that is no stream. The dialect has room for one choice: the first.
-#[must_use]
-pub fn whole(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
-    let usage = whole.usage.unwrap_or_default();
-    let mut message = Message::of(&head.id, &head.model, &usage, koboshi);
-    if let Some(choice) = whole.choices.first() {
-        message.content.extend(choice.thoughts.iter().filter_map(thought));
-        let texts = [&choice.text, &choice.refused].into_iter().flatten();
-        message.content.extend(texts.map(|text| Block::Text { text }));
-        message.content.extend(choice.calls.iter().map(|call| Block::ToolUse {
-            id: ids::fitted(call.id.as_deref().unwrap_or_default()),
-            name: call.name.as_deref().unwrap_or_default(),
-            input: arguments::value(&call.arguments, call.free_text),
-        }));
-        let usual = if choice.calls.is_empty() { "stop" } else { "tool_calls" };
-        message.stop_reason = Some(stop::write(choice.finish.as_deref().unwrap_or(usual)));
-    }
-    json::bytes(&message)
-}
-
-/// A thought as a block. Only this vendor's own seals are written; a hidden thought of another vendor says nothing here.
-fn thought<'a>(thought: &'a Thought<'_>) -> Option<Block<'a>> {
-    let seal = thought.seal.as_ref().filter(|seal| seal.of == Dialect::Messages);
-    match seal {
-        Some(seal) if thought.hidden => Some(Block::RedactedThinking { data: &seal.data }),
-        None if thought.text.is_empty() => None,
-        _ => Some(Block::Thinking { thinking: &thought.text, signature: seal.map_or("", |seal| &seal.data) }),
     }
 }

@@ -6,12 +6,12 @@ use std::collections::{HashMap, VecDeque};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::fitted;
+use super::body::fitted;
 use super::model::Model;
+use super::read_turns::{STAND_IN, is_opened};
+use super::write_parts::{self, Blob, File, Response};
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
-use crate::gemini::out::{self, Blob, File, Response};
-use crate::gemini::turns::{STAND_IN, is_opened};
 
 /// What the user's side says where the model spoke first, or nobody did.
 const OPENING: &str = "(The conversation begins.)";
@@ -22,7 +22,7 @@ const MISSING: &str = "The tool returned no result.";
 #[derive(Debug, Serialize)]
 pub(super) struct Content<'a> {
     role: &'static str,
-    parts: Vec<out::Part<'a>>,
+    parts: Vec<write_parts::Part<'a>>,
 }
 
 /// Puts a conversation in order.
@@ -33,7 +33,7 @@ pub(super) struct Builder<'a> {
     calls: Vec<&'a Call<'a>>,
     /// What the user's side said since the model spoke.
     outcomes: Vec<(&'a Outcome<'a>, String)>,
-    said: Vec<out::Part<'a>>,
+    said: Vec<write_parts::Part<'a>>,
     pub(super) left: Vec<Left>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Builder<'a> {
         self.answer();
         if self.contents.first().is_none_or(|first| first.role != "user") {
             self.left.push(Left::dropped("open_with_user", "turns"));
-            let parts = vec![out::Part::text(OPENING)];
+            let parts = vec![write_parts::Part::text(OPENING)];
             self.contents.insert(0, Content { role: "user", parts });
         }
         self.seal_first_calls();
@@ -72,7 +72,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds to the last content, or begins one.
-    fn push(&mut self, role: &'static str, parts: Vec<out::Part<'a>>) {
+    fn push(&mut self, role: &'static str, parts: Vec<write_parts::Part<'a>>) {
         match self.contents.last_mut().filter(|last| last.role == role) {
             _ if parts.is_empty() => {}
             Some(last) => last.parts.extend(parts),
@@ -95,12 +95,15 @@ impl<'a> Builder<'a> {
                     if matches!(name, Cow::Owned(_)) {
                         self.left.push(Left::dropped("fit_tool_name", at()));
                     }
-                    let function_call =
-                        out::Call { id: None, name, args: out::object(&call.arguments, call.free_text) };
-                    parts.push(out::Part {
+                    let function_call = write_parts::Call {
+                        id: None,
+                        name,
+                        args: write_parts::object(&call.arguments, call.free_text),
+                    };
+                    parts.push(write_parts::Part {
                         function_call: Some(function_call),
                         thought_signature: seal,
-                        ..out::Part::default()
+                        ..write_parts::Part::default()
                     });
                 }
                 Part::Thought(thought) => parts.extend(self.thought(thought, at)),
@@ -138,24 +141,28 @@ impl<'a> Builder<'a> {
     }
 
     /// A thought goes back to whom it came from: only one that Gemini has sealed is its own.
-    fn thought(&mut self, thought: &'a Thought<'a>, at: impl Fn() -> String) -> Option<out::Part<'a>> {
+    fn thought(
+        &mut self,
+        thought: &'a Thought<'a>,
+        at: impl Fn() -> String,
+    ) -> Option<write_parts::Part<'a>> {
         let Some(seal) = self.own(thought.seal.as_ref(), &at) else {
             self.left.push(Left::dropped("drop_foreign_thought", at()));
             return None;
         };
         let is_thought = !thought.text.is_empty();
-        Some(out::Part {
+        Some(write_parts::Part {
             thought: is_thought,
             thought_signature: Some(seal),
-            ..out::Part::text(&*thought.text)
+            ..write_parts::Part::text(&*thought.text)
         })
     }
 
     /// Text, pictures, data.
-    fn plain(&mut self, part: &'a Part<'a>, at: impl Fn() -> String) -> Option<out::Part<'a>> {
+    fn plain(&mut self, part: &'a Part<'a>, at: impl Fn() -> String) -> Option<write_parts::Part<'a>> {
         match part {
             Part::Text(text) | Part::Refusal(text) => {
-                Some(text).filter(|text| !text.is_empty()).map(|text| out::Part::text(&**text))
+                Some(text).filter(|text| !text.is_empty()).map(|text| write_parts::Part::text(&**text))
             }
             Part::Image(Image::Data { media_type, data }) => Some(inline(media_type, data)),
             Part::Media(Media { media_type, data, name }) => {
@@ -171,7 +178,7 @@ impl<'a> Builder<'a> {
                     return None;
                 };
                 let file = File { mime_type, file_uri: url };
-                Some(out::Part { file_data: Some(file), ..out::Part::default() })
+                Some(write_parts::Part { file_data: Some(file), ..write_parts::Part::default() })
             }
             Part::Call(_) | Part::Outcome(_) | Part::Thought(_) => None,
         }
@@ -197,11 +204,15 @@ impl<'a> Builder<'a> {
                 None => {
                     self.left
                         .push(Left::dropped("fill_missing_result", format!("call {}", bounded(&call.id))));
-                    let response = Cow::Owned(out::raw(serde_json::json!({"error": MISSING}).to_string()));
+                    let response =
+                        Cow::Owned(write_parts::raw(serde_json::json!({"error": MISSING}).to_string()));
                     Response { name: fitted(&call.name), response, parts: Vec::new() }
                 }
             };
-            parts.push(out::Part { function_response: Some(response), ..out::Part::default() });
+            parts.push(write_parts::Part {
+                function_response: Some(response),
+                ..write_parts::Part::default()
+            });
         }
         for (place, (outcome, at)) in outcomes.iter().enumerate() {
             if is_used.get(place) == Some(&false) {
@@ -219,7 +230,7 @@ impl<'a> Builder<'a> {
         name: &'a str,
         outcome: &'a Outcome<'a>,
         at: &str,
-        beside: &mut Vec<out::Part<'a>>,
+        beside: &mut Vec<write_parts::Part<'a>>,
     ) -> Response<'a> {
         let response = object_of(&text_of(outcome), outcome.failed == Some(true));
         let mut inside = Vec::new();
@@ -239,9 +250,9 @@ impl<'a> Builder<'a> {
     }
 
     /// A result without its call, for reading.
-    fn orphan(&mut self, outcome: &'a Outcome<'a>, at: &str, parts: &mut Vec<out::Part<'a>>) {
+    fn orphan(&mut self, outcome: &'a Outcome<'a>, at: &str, parts: &mut Vec<write_parts::Part<'a>>) {
         let name = outcome.name.as_deref().unwrap_or("a tool");
-        parts.push(out::Part::text(format!("Result of {name}: {}", text_of(outcome))));
+        parts.push(write_parts::Part::text(format!("Result of {name}: {}", text_of(outcome))));
         for part in outcome.parts.iter().filter(|part| matches!(part, Part::Image(_) | Part::Media(_))) {
             parts.extend(self.plain(part, || at.to_owned()));
         }
@@ -256,8 +267,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn inline<'a>(mime_type: &'a str, data: &'a str) -> out::Part<'a> {
-    out::Part { inline_data: Some(Blob { mime_type, data }), ..out::Part::default() }
+fn inline<'a>(mime_type: &'a str, data: &'a str) -> write_parts::Part<'a> {
+    write_parts::Part { inline_data: Some(Blob { mime_type, data }), ..write_parts::Part::default() }
 }
 
 /// The type of a picture, by the end of its address: Vertex does not look for itself.
@@ -291,13 +302,13 @@ fn text_of<'a>(outcome: &'a Outcome<'_>) -> Cow<'a, str> {
 /// A result as the object that it must be. What is an object already is given as it is, unless its reader would take it for ours.
 fn object_of(text: &str, failed: bool) -> Box<RawValue> {
     if failed {
-        return out::raw(serde_json::json!({"error": text}).to_string());
+        return write_parts::raw(serde_json::json!({"error": text}).to_string());
     }
     let object = serde_json::from_str::<&RawValue>(text).ok().filter(|_| text.starts_with('{'));
     if let Some(object) = object.filter(|raw| !is_opened(raw)) {
         return object.to_owned();
     }
-    out::raw(serde_json::json!({"output": text}).to_string())
+    write_parts::raw(serde_json::json!({"output": text}).to_string())
 }
 
 /// The beginning of an id, for the journal.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::usage::Counts;
+use super::output::Counts;
 use crate::json;
 use crate::step::Usage;
 

@@ -3,13 +3,14 @@
 //! Everything is written by serde, so it is JSON whatever the texts hold, and on one line. The response object has every field that the
 //! official types require; what only the request knows (tools, sampling) is written as its default, because no client reads it back.
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::Told;
 use crate::json;
 use crate::step::Usage;
-use crate::voice::Head;
+use crate::writer::Head;
 
 /// A response object.
 #[derive(Serialize)]
@@ -265,4 +266,9 @@ struct Cached {
 #[derive(Serialize)]
 struct Thought {
     reasoning_tokens: u64,
+}
+
+/// A cost as it stands in an answer.
+pub(super) fn usage_json(usage: &Usage) -> Bytes {
+    json::bytes(&Spent::of(usage))
 }

@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::value::RawValue;
 
-use super::part::{Blob, Called, Content, Part as Found, Response};
-use super::reading::{Node, base64, full};
+use super::message::{Blob, Called, Content, Part as Found, Response};
+use super::proto_json::{Node, base64, full};
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
 use crate::lenient::{add, arguments_of, text_of};
