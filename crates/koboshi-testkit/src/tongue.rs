@@ -107,7 +107,7 @@ pub fn told_by(dialect: Dialect, is_stream: bool, body: &[u8]) -> Told {
     if is_stream {
         return stream(dialect, body);
     }
-    if dialect == Dialect::Gemini && body.starts_with(b"[") {
+    if dialect.has_list_streams() && body.starts_with(b"[") {
         return list(body);
     }
     let mut told = Told::default();
@@ -144,7 +144,7 @@ fn stream(dialect: Dialect, body: &[u8]) -> Told {
     }
     // A bare error has no blank line behind it.
     frames
-        .extend(framer.finish().filter(|frame| dialect == Dialect::Gemini && frame.raw().starts_with(b"{")));
+        .extend(framer.finish().filter(|frame| dialect.has_list_streams() && frame.raw().starts_with(b"{")));
     for frame in frames {
         let mut read = || -> Result<(), Malformed> {
             if let Some(data) = events.data(&frame)? {

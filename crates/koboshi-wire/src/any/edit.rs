@@ -153,9 +153,7 @@ impl Request<'_> {
             form = trimmed.form;
         }
         let mut store = Some(false);
-        if let Self::Responses(request) = self
-            && to.dialect == Dialect::Responses
-        {
+        if let (Self::Responses(request), Some(_)) = (self, &kept) {
             without_groups(&mut form, request);
             // Said where it is no other than usual.
             store = request.store().filter(|store| !store);
@@ -236,8 +234,8 @@ impl Request<'_> {
     }
 
     fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
-        // In chat, models that call one tool at a time refuse to be told so.
-        let tells_parallel = to.dialect != Dialect::Chat || to.facts.parallel_tool_calls != Some(false);
+        let tells_parallel =
+            !to.dialect.refuses_idle_parallel_switch() || to.facts.parallel_tool_calls != Some(false);
         macro_rules! changed {
             ($rewrite:ident, $prefill:ident, $redo:expr) => {{
                 $rewrite.model(edits.model);

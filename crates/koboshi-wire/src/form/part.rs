@@ -103,6 +103,11 @@ pub struct Seal<'a> {
 }
 
 impl Seal<'_> {
+    /// Whether the vendor of this dialect made it.
+    pub(crate) fn is_of(&self, dialect: Dialect) -> bool {
+        self.of == dialect
+    }
+
     /// The same, borrowing nothing.
     #[must_use]
     pub fn into_owned(self) -> Seal<'static> {

@@ -24,7 +24,7 @@ pub fn write(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
 }
 
 fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
-    let own = |seal: &'a Seal<'_>| (seal.of == Dialect::Gemini).then_some(&*seal.data);
+    let own = |seal: &'a Seal<'_>| seal.is_of(Dialect::Gemini).then_some(&*seal.data);
     let mut parts = Vec::new();
     // A seal without words belongs to the text, which comes after all thoughts.
     let mut of_text = None;

@@ -133,7 +133,7 @@ impl<'a> Builder<'a> {
     /// A seal, if it is Gemini's.
     fn own(&mut self, seal: Option<&'a Seal<'a>>, at: impl Fn() -> String) -> Option<&'a str> {
         let seal = seal?;
-        if seal.of != Dialect::Gemini {
+        if !seal.is_of(Dialect::Gemini) {
             self.left.push(Left::dropped("drop_foreign_seal", at()));
             return None;
         }

@@ -33,7 +33,7 @@ pub fn write(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
 
 /// A thought as a block. Only this vendor's own seals are written; a hidden thought of another vendor says nothing here.
 fn thought<'a>(thought: &'a Thought<'_>) -> Option<Block<'a>> {
-    let seal = thought.seal.as_ref().filter(|seal| seal.of == Dialect::Messages);
+    let seal = thought.seal.as_ref().filter(|seal| seal.is_of(Dialect::Messages));
     match seal {
         Some(seal) if thought.hidden => Some(Block::RedactedThinking { data: &seal.data }),
         None if thought.text.is_empty() => None,

@@ -93,7 +93,7 @@ impl<'f> Joined<'f, '_> {
 
     fn thought(&mut self, role: Role, thought: &'f Thought<'_>, at: impl Fn() -> String) {
         match thought.seal.as_ref() {
-            Some(seal) if seal.of == Dialect::Messages && role == Role::Assistant => {
+            Some(seal) if seal.is_of(Dialect::Messages) && role == Role::Assistant => {
                 let block = if thought.hidden {
                     Block::RedactedThinking { data: &seal.data }
                 } else {

@@ -17,7 +17,7 @@ pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
     let choice = answer.choices.first().cloned().unwrap_or_default();
     let mut said = Memory::default();
     for thought in &choice.thoughts {
-        let seal = thought.seal.as_ref().filter(|seal| seal.of == Dialect::Responses);
+        let seal = thought.seal.as_ref().filter(|seal| seal.is_of(Dialect::Responses));
         if thought.text.is_empty() && seal.is_none() {
             continue;
         }

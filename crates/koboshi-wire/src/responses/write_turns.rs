@@ -153,7 +153,7 @@ fn outcome_item<'a>(outcome: &'a Outcome<'_>, place: &dyn Fn() -> String, left: 
 /// A thought that this vendor sealed; others it does not take.
 fn thought_item<'a>(thought: &'a Thought<'_>) -> Result<Item<'a>, &'static str> {
     let seal = thought.seal.as_ref().ok_or("drop_foreign_thought")?;
-    if seal.of != Dialect::Responses {
+    if !seal.is_of(Dialect::Responses) {
         return Err("drop_foreign_seal");
     }
     let summary = (!thought.text.is_empty()).then_some(Summary::SummaryText { text: &thought.text });
