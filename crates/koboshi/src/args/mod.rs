@@ -1,4 +1,30 @@
 //! The arguments of a tool call: valid, repaired where exactly one reading exists, or refused with the reason.
+//!
+//! The files, in the order in which they run:
+//!
+//! ```text
+//!   policy      limits, and how the model's answer ended
+//!   strict      scans the text as RFC 8259 has it; keys notices one that comes twice
+//!   schema      compiles the tool's schema once and asks it: dialect translates Gemini's and OpenAPI's schemas,
+//!               demand says what it wants at one place. A strict object that satisfies it is valid: done
+//!   find        looks for the object in what else the model wrote
+//!     outside     text beside the object that may be a member of it
+//!     markup      arguments written as tags
+//!   reader      reads one object in other notations than JSON's, token by token
+//!     lexis       blanks, comments, quotation marks, brackets, separators
+//!     member      the key and the mark before its value
+//!     strings     a string: where it ends; body reads its inside, choice decides between several ends
+//!     bare        a value without quotation marks; number reads numbers in other notations
+//!     ending      a text that ends before its object does
+//!   tape        what the reader read, as a flat list
+//!   settle      from the tape to arguments: keys that come twice, then the schema
+//!     wrap        takes off an encoded string, a list of one, an envelope
+//!     coerce      other types where the schema leaves one choice
+//!   verdict     valid, repaired with the changes, or refused with the defect and its place
+//!
+//!   feed        the same for arguments that arrive in pieces
+//!   hint        the schema as one line for the model, after a refusal
+//! ```
 #![doc = include_str!("../docs/args.md")]
 
 mod bare;
