@@ -9,7 +9,7 @@ use koboshi_wire::Dialect;
 use koboshi_wire::chat::body::write;
 use koboshi_wire::chat::frames::WholeCall;
 use koboshi_wire::chat::model::Flavor;
-use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, embeddings, event};
+use koboshi_wire::chat::{ChatRequest, Correction, Rewrite, answer, embeddings, event};
 use koboshi_wire::form::Form;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::trim::trim;
@@ -240,7 +240,7 @@ fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
     let mut rewrite = Rewrite::of(request, body);
     rewrite.model("a \"model\"").stream(!request.stream()).include_usage().tool_choice_none().parallel_off();
     rewrite.append_to_last_tool_result("note\n\u{1f}").prefill("so \"far");
-    rewrite.append_exchange("", &[Corrected { call, correction: "no JSON" }]);
+    rewrite.append_exchange("", &[Correction { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = ChatRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!(again.model(), "a \"model\"");
@@ -364,7 +364,7 @@ pub(crate) fn responses_request(data: &[u8]) {
     let mut rewrite = responses::Rewrite::of(&request, &body);
     rewrite.model("a \"model\"").stream(!request.stream()).tool_choice_none().parallel_off().max_output(99);
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far").drop_own_thoughts();
-    rewrite.corrected("said", &[Corrected { call, correction: "no JSON" }]);
+    rewrite.corrected("said", &[Correction { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = ResponsesRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));
@@ -454,7 +454,7 @@ fn gemini_chunk(text: &str) {
                 let json = said.strip_prefix(b"data: ").expect("an event");
                 let again = std::str::from_utf8(json).expect("text");
                 let again = gemini::event::Events::default().read(None, again).expect("a chunk");
-                assert_eq!(again.seal, step.seal);
+                assert_eq!(again.signature, step.signature);
                 assert_eq!(again.thought, step.thought);
                 assert_eq!(again.text, step.text);
             }
@@ -491,7 +491,7 @@ pub(crate) fn gemini_request(data: &[u8]) {
     let mut rewrite = gemini::Rewrite::of(&request, &body);
     rewrite.tool_choice_none().max_output(7).whole_calls().without_ids();
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far");
-    rewrite.corrected("x", &[Corrected { call, correction: "no JSON" }]).append_assistant("end");
+    rewrite.corrected("x", &[Correction { call, correction: "no JSON" }]).append_assistant("end");
     let changed = rewrite.finish();
     let again =
         GeminiRequest::parse("gemini-2.5-flash", false, &changed).expect("a changed request is a request");

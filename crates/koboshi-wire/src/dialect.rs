@@ -6,7 +6,7 @@
 /// How a client or a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Dialect {
-    /// OpenAI chat completions, and everybody who copies them.
+    /// OpenAI chat completions, and the servers that copy them.
     #[default]
     Chat,
     /// OpenAI responses.

@@ -27,5 +27,5 @@ pub struct WholeCall<'a> {
     /// The tool takes free text: the arguments are that text, and no JSON.
     pub free_text: bool,
     /// The provider's proof of this call.
-    pub seal: Option<&'a str>,
+    pub signature: Option<&'a str>,
 }

@@ -11,19 +11,19 @@ use koboshi_wire::chat::ChatRequest;
 use koboshi_wire::chat::body::write;
 use koboshi_wire::chat::model::Flavor;
 use koboshi_wire::form::{
-    Call, Effort, Form, Image, Left, Outcome, Part, Role, Seal, Thinking, Thought, Turn,
+    Call, Effort, Form, Image, Omission, Outcome, Part, Role, Signature, Thinking, Thought, Turn,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use common::facts;
 
-fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Left>) {
+fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Omission>) {
     let written = write(form, flavor);
     (serde_json::from_slice(&written.body).unwrap(), written.left)
 }
 
-fn rules(left: &[Left]) -> Vec<&'static str> {
+fn rules(left: &[Omission]) -> Vec<&'static str> {
     left.iter().map(|left| left.rule).collect()
 }
 
@@ -105,7 +105,13 @@ fn turn<'a>(role: Role, parts: Vec<Part<'a>>) -> Turn<'a> {
 
 fn call<'a>(id: &'a str, free_text: bool) -> Part<'a> {
     let arguments = if free_text { "patch \"it\"" } else { "{\"a\":1}" };
-    Part::Call(Call { id: id.into(), name: "f".into(), arguments: arguments.into(), free_text, seal: None })
+    Part::Call(Call {
+        id: id.into(),
+        name: "f".into(),
+        arguments: arguments.into(),
+        free_text,
+        signature: None,
+    })
 }
 
 #[test]
@@ -228,16 +234,16 @@ fn effort_is_said_in_words_that_the_model_knows() {
 
 #[test]
 fn thoughts_and_seals_of_others_are_dropped_once_by_name() {
-    let seal = || Some(Seal { of: Dialect::Messages, id: None, data: "sig".into() });
-    let thought = || Part::Thought(Thought { text: "hm".into(), seal: seal(), hidden: false });
-    let sealed = Part::Call(Call {
+    let signature = || Some(Signature { of: Dialect::Messages, id: None, data: "sig".into() });
+    let thought = || Part::Thought(Thought { text: "hm".into(), signature: signature(), hidden: false });
+    let signed = Part::Call(Call {
         id: "1".into(),
         name: "f".into(),
         arguments: "{}".into(),
         free_text: false,
-        seal: seal(),
+        signature: signature(),
     });
-    let turns = vec![turn(Role::Assistant, vec![thought(), sealed]), turn(Role::Assistant, vec![thought()])];
+    let turns = vec![turn(Role::Assistant, vec![thought(), signed]), turn(Role::Assistant, vec![thought()])];
     let (body, left) = written(&Form { model: "m".into(), turns, ..Form::default() }, Flavor::default());
     assert_eq!(rules(&left), ["drop_foreign_thought", "drop_foreign_seal"]);
     assert_eq!(left[0].at, "turns[0]");
@@ -271,7 +277,7 @@ fn names_and_ids_fit_openai() {
         .into_iter()
         .filter(|left| !left.droppable)
         .collect();
-    assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
+    assert_eq!(needed, [Omission::needed("needs_tool_name", "tools[1].name")]);
     assert!(written(&form, Flavor::default()).1.is_empty());
 }
 
@@ -290,7 +296,7 @@ fn an_id_of_a_user_that_is_too_long_is_not_sent() {
 /// `DeepSeek` and Kimi refuse calls in the history without the thought before them; Groq refuses the field.
 #[test]
 fn who_demands_thoughts_before_calls_gets_them_back() {
-    let thought = Part::Thought(Thought { text: "hm".into(), seal: None, hidden: false });
+    let thought = Part::Thought(Thought { text: "hm".into(), signature: None, hidden: false });
     let turns = vec![
         turn(Role::Assistant, vec![thought.clone(), call("1", false)]),
         turn(Role::Assistant, vec![call("2", false)]),

@@ -343,7 +343,7 @@ async fn give_text(
     let frames = {
         let mut voice = voice.borrow_mut();
         voice.begin();
-        voice.keep_seals(false);
+        voice.forward_signatures(false);
         voice.names = head;
         [voice.open(source), voice.text(text), voice.finish("stop", Some(&Usage::default()))]
     };

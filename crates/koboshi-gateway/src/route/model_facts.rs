@@ -11,8 +11,8 @@ use koboshi::models::{Facts, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::any::{Edits, Request, RetriedCalls, To, Turn};
+use koboshi_wire::chat::Correction;
 use koboshi_wire::writer::WholeCall;
 use serde_json::{Value, json};
 
@@ -189,9 +189,9 @@ fn openai(model: &str) -> String {
         .unwrap();
     }
     let call =
-        WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, seal: None };
-    let broken = [Corrected { call, correction: "no" }];
-    let turn = Turn::Redo(Redone { broken: &broken, tool: "f" });
+        WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, signature: None };
+    let broken = [Correction { call, correction: "no" }];
+    let turn = Turn::Redo(RetriedCalls { broken: &broken, tool: "f" });
     let body = Bytes::from(asks(Dialect::Chat, &json!({"tools": tool()})).to_string());
     let request = Request::parse(Dialect::Chat, &body, None).unwrap();
     let edits = Edits { turn, ..Edits::plain(model) };

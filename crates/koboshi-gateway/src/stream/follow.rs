@@ -189,7 +189,7 @@ impl Stream<'_, '_> {
             voice.begin();
             self.beyond_text = false;
         }
-        voice.keep_seals(is_native);
+        voice.forward_signatures(is_native);
         self.is_raw = is_native && voice.lets_pass();
     }
 

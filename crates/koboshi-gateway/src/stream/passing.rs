@@ -96,6 +96,6 @@ pub(crate) fn is_heard(step: &Step<'_>) -> bool {
 
 /// What is needed to say a step later; none if there is nothing to say. Its calls are kept elsewhere, and their pieces are many.
 pub(crate) fn for_later(step: &Step<'_>) -> Option<Pass> {
-    let says = is_heard(step) || step.seal.is_some() || step.block.is_some() || step.item.is_some();
+    let says = is_heard(step) || step.signature.is_some() || step.block.is_some() || step.item.is_some();
     says.then(|| Pass::Said(Box::new(Step { calls: Vec::new(), ..step.clone() }.into_owned())))
 }

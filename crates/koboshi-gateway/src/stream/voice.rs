@@ -70,7 +70,7 @@ impl Voice {
     fn of(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
-            keep_seals: true,
+            forward_signatures: true,
             include_usage: request.include_usage(),
             legacy: request.is_legacy(),
             frames_only: style == KeepAlive::Frame,
@@ -102,11 +102,11 @@ impl Voice {
         !self.is_ours
     }
 
-    /// An answer begins. Seals go on where its vendor is the client's.
-    pub(crate) fn keep_seals(&mut self, keep: bool) {
-        self.manner.keep_seals = keep;
+    /// An answer begins. Signatures go on where its vendor is the client's.
+    pub(crate) fn forward_signatures(&mut self, keep: bool) {
+        self.manner.forward_signatures = keep;
         if let Some(writer) = &mut self.writer {
-            writer.keep_seals(keep);
+            writer.forward_signatures(keep);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Settings that a request keeps when it is written anew in its own dialect, to be mended or made shorter.
+//! Settings that a request keeps when it is written again in its own dialect, to be mended or made shorter.
 //!
 //! The form has no place for them, but this vendor knows them, and some the next request depends on: without its `include` Codex gets no encrypted thoughts, and
 //! without those its next request is refused. They go back as they were written.
@@ -23,9 +23,9 @@ const fn made_anew(dialect: Dialect) -> &'static [&'static str] {
 }
 
 /// Whole fields of the top level, as they were written.
-pub(super) struct Kept<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct KeptFields<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Kept<'a> {
+impl<'a> KeptFields<'a> {
     /// What a form does not say of its request but its own vendor can be told. It is not left out then.
     pub(super) fn of(request: &Request<'a>, form: &mut Form<'_>) -> Self {
         let mut kept = Vec::new();

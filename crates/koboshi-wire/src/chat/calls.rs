@@ -14,7 +14,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::content;
-use super::output::{Called, Function};
+use super::output::{CallFields, Function};
 use super::request::{ChatRequest, GuardCall, Message, Role};
 use crate::form::MOST_READ;
 use crate::lenient::{List, Object};
@@ -123,16 +123,17 @@ fn counted<'a>(asked: &[Message<'a>], results: &[Message<'a>], blank: &GuardCall
 }
 
 /// The calls of a message, in both forms.
-fn calls_of<'a>(message: &Message<'a>) -> Vec<Called<'a>> {
+fn calls_of<'a>(message: &Message<'a>) -> Vec<CallFields<'a>> {
     let list = message.tool_calls.map(RawValue::get);
-    let List(calls) =
-        list.and_then(|text| serde_json::from_str::<List<Object<Called<'a>>>>(text).ok()).unwrap_or_default();
-    let mut calls: Vec<Called<'a>> = calls.into_iter().map(|Object(call)| call).collect();
+    let List(calls) = list
+        .and_then(|text| serde_json::from_str::<List<Object<CallFields<'a>>>>(text).ok())
+        .unwrap_or_default();
+    let mut calls: Vec<CallFields<'a>> = calls.into_iter().map(|Object(call)| call).collect();
     let old = message.function_call.map(RawValue::get);
     if let Some(Object(function)) =
         old.and_then(|text| serde_json::from_str::<Object<Function<'a>>>(text).ok())
     {
-        calls.push(Called { function, ..Called::default() });
+        calls.push(CallFields { function, ..CallFields::default() });
     }
     calls
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::output::{Said, Spent};
+use super::output::{MessageFields, UsageFields};
 use crate::Malformed;
 use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, otherwise, skip, without_halves};
 use crate::step::{CallPiece, Step};
@@ -52,7 +52,7 @@ impl<'a> Fields<'a> for Chunk<'a> {
             "id" => step.id = map.next_value::<Text<'a>>()?.full(),
             "model" => step.model = map.next_value::<Text<'a>>()?.full(),
             "choices" => map.next_value_seed(Choices(step))?,
-            "usage" => step.usage = map.next_value::<Object<Spent>>()?.0.usage().or(step.usage),
+            "usage" => step.usage = map.next_value::<Object<UsageFields>>()?.0.usage().or(step.usage),
             "x_groq" => {
                 let Object(groq) = map.next_value::<Object<Groq>>()?;
                 step.usage = step.usage.or(groq.spent.usage());
@@ -70,14 +70,14 @@ impl<'a> Fields<'a> for Chunk<'a> {
 /// Groq's own part of the last chunk.
 #[derive(Default)]
 struct Groq {
-    spent: Spent,
+    spent: UsageFields,
     error: bool,
 }
 
 impl<'a> Fields<'a> for Groq {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "error" => self.error = map.next_value::<Truth>()?.0,
             _ => skip(map)?,
         }
@@ -123,9 +123,9 @@ impl<'a> Visitor<'a> for Choices<'_, 'a> {
 #[derive(Default)]
 struct Choice<'a> {
     index: Option<u32>,
-    said: Said<'a>,
+    said: MessageFields<'a>,
     finish: Option<Cow<'a, str>>,
-    spent: Spent,
+    spent: UsageFields,
     error: bool,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Fields<'a> for Choice<'a> {
             // Some relays send an empty reason in every chunk.
             "finish_reason" => self.finish = map.next_value::<Text<'a>>()?.full(),
             // Moonshot.
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "error" => self.error = map.next_value::<Truth>()?.0,
             _ => skip(map)?,
         }

@@ -81,7 +81,7 @@ pub fn finish_chunk(head: &Head, reason: &str) -> Bytes {
 /// The usage, after the last choice has ended.
 #[must_use]
 pub fn usage_chunk(head: &Head, usage: &Usage) -> Bytes {
-    frame(&Chunk { usage: Some(Spent::of(usage)), ..Chunk::of(head, &[]) })
+    frame(&Chunk { usage: Some(UsageJson::of(usage)), ..Chunk::of(head, &[]) })
 }
 
 /// A chunk that says nothing: keeps a stream open for clients that cannot read comments.
@@ -93,13 +93,13 @@ pub fn empty_chunk(head: &Head) -> Bytes {
 /// An error inside a stream. The stream ends with it.
 #[must_use]
 pub fn error_frame(error: &ErrorBody<'_>) -> Bytes {
-    frame(&Wrapped::of(error))
+    frame(&ErrorEnvelope::of(error))
 }
 
 /// An error as the body of an answer.
 #[must_use]
 pub fn error_body(error: &ErrorBody<'_>) -> Bytes {
-    json::bytes(&Wrapped::of(error))
+    json::bytes(&ErrorEnvelope::of(error))
 }
 
 /// A whole answer.
@@ -109,14 +109,17 @@ pub(super) fn whole_of(
     usage: Option<&Usage>,
     koboshi: Option<&Value>,
 ) -> Bytes {
-    let answer =
-        Answer { usage: usage.map(Spent::of), koboshi, ..Answer::named("chat.completion", head, choices) };
+    let answer = Answer {
+        usage: usage.map(UsageJson::of),
+        koboshi,
+        ..Answer::named("chat.completion", head, choices)
+    };
     json::bytes(&answer)
 }
 
 /// A cost as it stands in an answer.
 pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    json::bytes(&Spent::of(usage))
+    json::bytes(&UsageJson::of(usage))
 }
 
 /// One event of a stream.
@@ -138,7 +141,7 @@ struct Answer<'a, C> {
     system_fingerprint: Option<&'a str>,
     choices: &'a [C],
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Spent>,
+    usage: Option<UsageJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     koboshi: Option<&'a Value>,
 }
@@ -271,7 +274,7 @@ impl Default for Message<'_> {
 }
 
 #[derive(Serialize)]
-struct Spent {
+struct UsageJson {
     prompt_tokens: u64,
     completion_tokens: u64,
     total_tokens: u64,
@@ -279,7 +282,7 @@ struct Spent {
     completion_tokens_details: ReasoningTokens,
 }
 
-impl Spent {
+impl UsageJson {
     fn of(usage: &Usage) -> Self {
         Self {
             prompt_tokens: usage.input,
@@ -312,12 +315,12 @@ struct ReasoningTokens {
 }
 
 #[derive(Serialize)]
-struct Wrapped<'a> {
-    error: Said<'a>,
+struct ErrorEnvelope<'a> {
+    error: ErrorJson<'a>,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ErrorJson<'a> {
     message: &'a str,
     r#type: &'a str,
     param: Option<&'a str>,
@@ -326,10 +329,10 @@ struct Said<'a> {
     koboshi: Option<&'a Value>,
 }
 
-impl<'a> Wrapped<'a> {
+impl<'a> ErrorEnvelope<'a> {
     fn of(error: &ErrorBody<'a>) -> Self {
         let ErrorBody { message, kind, code, param, koboshi } = *error;
-        Self { error: Said { message, r#type: kind, param, code, koboshi } }
+        Self { error: ErrorJson { message, r#type: kind, param, code, koboshi } }
     }
 }
 

@@ -27,4 +27,4 @@ pub mod writer;
 
 pub use intake::IntakeError;
 pub use request::{ChatRequest, GuardCall, JsonNeed, Needs};
-pub use rewrite::{Corrected, Rewrite};
+pub use rewrite::{Correction, Rewrite};

@@ -9,25 +9,25 @@ use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, is
 use crate::step::Usage;
 use crate::tally::{Details, Tally};
 
-use super::content::Spoken;
+use super::content::ContentText;
 
 /// A `message` or a `delta`.
 #[derive(Debug, Default)]
-pub(crate) struct Said<'a> {
+pub(crate) struct MessageFields<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
     pub(crate) reasoning: bool,
     pub(crate) thought: Option<Cow<'a, str>>,
     pub(crate) refusal: bool,
     pub(crate) refused: Option<Cow<'a, str>>,
     pub(crate) audio: bool,
-    pub(crate) calls: Vec<Called<'a>>,
+    pub(crate) calls: Vec<CallFields<'a>>,
 }
 
-impl<'a> Fields<'a> for Said<'a> {
+impl<'a> Fields<'a> for MessageFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "content" => {
-                let spoken = map.next_value::<Spoken<'a>>()?;
+                let spoken = map.next_value::<ContentText<'a>>()?;
                 self.text = spoken.text.or(self.text.take());
                 self.reasoning |= spoken.thinking;
             }
@@ -46,13 +46,13 @@ impl<'a> Fields<'a> for Said<'a> {
             }
             "audio" => self.audio = map.next_value::<Truth>()?.0,
             "tool_calls" => {
-                let List(calls) = map.next_value::<List<Object<Called<'a>>>>()?;
+                let List(calls) = map.next_value::<List<Object<CallFields<'a>>>>()?;
                 self.calls.extend(calls.into_iter().map(|Object(call)| call));
             }
             "function_call" => {
                 let Object(function) = map.next_value::<Object<Function<'a>>>()?;
                 if function.name.is_some() || function.arguments.is_some() {
-                    self.calls.push(Called { function, ..Called::default() });
+                    self.calls.push(CallFields { function, ..CallFields::default() });
                 }
             }
             _ => skip(map)?,
@@ -63,14 +63,14 @@ impl<'a> Fields<'a> for Said<'a> {
 
 /// A tool call or a piece of one.
 #[derive(Debug, Default)]
-pub(crate) struct Called<'a> {
+pub(crate) struct CallFields<'a> {
     pub(crate) index: Option<u32>,
     pub(crate) id: Option<Cow<'a, str>>,
     pub(crate) function: Function<'a>,
     pub(crate) free_text: bool,
 }
 
-impl<'a> Fields<'a> for Called<'a> {
+impl<'a> Fields<'a> for CallFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "index" => self.index = map.next_value::<Number>()?.small(),
@@ -114,16 +114,16 @@ impl<'a> Fields<'a> for Function<'a> {
 
 /// The cost of an answer, in the names of several vendors.
 #[derive(Debug, Default)]
-pub(crate) struct Spent(Tally);
+pub(crate) struct UsageFields(Tally);
 
-impl Spent {
+impl UsageFields {
     /// The cost, if any was told.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.0.usage()
     }
 }
 
-impl<'a> Fields<'a> for Spent {
+impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let Self(told) = self;
         match name {

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::form::{Image, Left, Media, Part, Thought};
+use crate::form::{Image, Media, Omission, Part, Thought};
 use crate::lenient::text_of;
 use crate::raw::{Raw, list};
 
 /// The parts of a content: a text, or a list.
-pub(super) fn read<'a>(content: &'a RawValue, at: &str, left: &mut Vec<Left>) -> Vec<Part<'a>> {
+pub(super) fn read<'a>(content: &'a RawValue, at: &str, left: &mut Vec<Omission>) -> Vec<Part<'a>> {
     if let Some(text) = text_of(content) {
         return vec![Part::Text(text)];
     }
@@ -24,7 +24,7 @@ pub(super) fn read<'a>(content: &'a RawValue, at: &str, left: &mut Vec<Left>) ->
     each.filter_map(|(index, raw)| part(raw, || format!("{at}[{index}]"), left)).collect()
 }
 
-fn part<'a>(raw: &'a RawValue, at: impl Fn() -> String, left: &mut Vec<Left>) -> Option<Part<'a>> {
+fn part<'a>(raw: &'a RawValue, at: impl Fn() -> String, left: &mut Vec<Omission>) -> Option<Part<'a>> {
     if let Some(text) = text_of(raw) {
         return Some(Part::Text(text));
     }
@@ -41,20 +41,20 @@ fn part<'a>(raw: &'a RawValue, at: impl Fn() -> String, left: &mut Vec<Left>) ->
         _ => None,
     };
     if known.is_none() {
-        left.push(Left::needed("needs_part", at()));
+        left.push(Omission::needed("needs_part", at()));
     }
     known
 }
 
-fn image<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Left>) -> Option<Part<'a>> {
+fn image<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Omission>) -> Option<Part<'a>> {
     let inside = found.object("image_url");
     let url = inside.as_ref().map_or_else(|| found.full("image_url"), |inside| inside.full("url"));
     let detail = inside.as_ref().unwrap_or(found).full("detail");
     if detail.is_some_and(|detail| detail != "auto") {
-        left.push(Left::dropped("drop_image_detail", at()));
+        left.push(Omission::dropped("drop_image_detail", at()));
     }
     let url = url.or_else(|| {
-        left.push(Left::needed("needs_part", at()));
+        left.push(Omission::needed("needs_part", at()));
         None
     })?;
     if !is_data(&url) {
@@ -63,7 +63,7 @@ fn image<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Left>) -> 
     match data_url(&url) {
         Some((media_type, data)) => Some(Part::Image(Image::Data { media_type, data })),
         None => {
-            left.push(Left::needed("needs_data_url", at()));
+            left.push(Omission::needed("needs_data_url", at()));
             None
         }
     }
@@ -78,13 +78,13 @@ fn sound<'a>(found: &Raw<'a>) -> Option<Media<'a>> {
     Some(Media { media_type, data: sound.text("data")?, name: None })
 }
 
-fn file<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Left>) -> Option<Part<'a>> {
+fn file<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Omission>) -> Option<Part<'a>> {
     let inside = found.object("file");
     let file = inside.as_ref().unwrap_or(found);
     let Some(data) = file.full("file_data") else {
         // Only its provider has the file.
         let rule = if file.get("file_id").is_some() { "needs_stored_file" } else { "needs_part" };
-        left.push(Left::needed(rule, at()));
+        left.push(Omission::needed(rule, at()));
         return None;
     };
     let name = file.full("filename");
@@ -97,7 +97,7 @@ fn file<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Left>) -> O
         Some(Media { media_type: media_type.into(), data, name: name.clone() })
     };
     if media.is_none() {
-        left.push(Left::needed("needs_data_url", at()));
+        left.push(Omission::needed("needs_data_url", at()));
     }
     media.map(Part::Media)
 }

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use super::read_turns::Talk;
+use super::read_turns::Reader;
 use super::request::{ChatRequest, NUMBERS};
-use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
+use crate::form::{Choice, Effort, Form, Omission, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Number, is_full, text_of};
 use crate::numbers;
 use crate::raw::{Raw, flag, list, number};
@@ -48,7 +48,7 @@ impl<'a> ChatRequest<'a> {
     /// The request in the internal form.
     #[must_use]
     pub fn form(&self) -> Form<'a> {
-        let Talk { system, turns, mut left, .. } = Talk::of(&self.messages);
+        let Reader { system, turns, mut left, .. } = Reader::of(&self.messages);
         let mut tools = self.form_tools(&mut left);
         let choice = self.form_choice(&mut tools, &mut left);
         let form = Form {
@@ -71,7 +71,7 @@ impl<'a> ChatRequest<'a> {
     }
 
     /// Names the fields that have no place.
-    fn name_the_rest(&self, left: &mut Vec<Left>) {
+    fn name_the_rest(&self, left: &mut Vec<Omission>) {
         let rule_in = |table: &[(&str, &'static str)], name: &str| {
             table.iter().find(|(known, _)| *known == name).map(|(_, rule)| *rule)
         };
@@ -82,29 +82,29 @@ impl<'a> ChatRequest<'a> {
             if name == "modalities" || name == "audio" {
                 self.name_sound(name, raw, left);
             } else if let Some(rule) = rule_in(DROPPED, name) {
-                left.push(Left::dropped(rule, name));
+                left.push(Omission::dropped(rule, name));
             } else if let Some(rule) = rule_in(NEEDED, name) {
                 if raw.get() != "false" && raw.get() != "0" {
-                    left.push(Left::needed(rule, name));
+                    left.push(Omission::needed(rule, name));
                 }
             } else {
                 let name: String = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
-                left.push(Left::dropped("drop_unknown_field", name));
+                left.push(Omission::dropped("drop_unknown_field", name));
             }
         }
     }
 
     /// Sound is wanted if the modalities say so; the voice alone asks for nothing.
-    fn name_sound(&self, name: &str, raw: &'a RawValue, left: &mut Vec<Left>) {
+    fn name_sound(&self, name: &str, raw: &'a RawValue, left: &mut Vec<Omission>) {
         let all = if name == "modalities" { list(raw).unwrap_or_default() } else { Vec::new() };
         if all.into_iter().filter_map(text_of).any(|kind| kind != "text") {
-            left.push(Left::needed("needs_audio_output", name));
+            left.push(Omission::needed("needs_audio_output", name));
         } else if name == "audio" {
-            left.push(Left::dropped("drop_audio", name));
+            left.push(Omission::dropped("drop_audio", name));
         }
     }
 
-    fn form_tools(&self, left: &mut Vec<Left>) -> Vec<Tool<'a>> {
+    fn form_tools(&self, left: &mut Vec<Omission>) -> Vec<Tool<'a>> {
         let mut tools = Vec::new();
         let of = |name| self.raw(name).and_then(list).unwrap_or_default();
         for (index, raw) in of("tools").into_iter().enumerate() {
@@ -115,7 +115,7 @@ impl<'a> ChatRequest<'a> {
                 (None, Some(custom)) => {
                     let format = custom.object("format").and_then(|format| format.full("type"));
                     if format.is_some_and(|kind| kind != "text") {
-                        left.push(Left::dropped("drop_tool_grammar", at()));
+                        left.push(Omission::dropped("drop_tool_grammar", at()));
                     }
                     free_tool(&custom)
                 }
@@ -123,14 +123,14 @@ impl<'a> ChatRequest<'a> {
             };
             match found {
                 Some(tool) => tools.push(tool),
-                None => left.push(Left::needed("needs_hosted_tool", at())),
+                None => left.push(Omission::needed("needs_hosted_tool", at())),
             }
         }
         tools.extend(of("functions").into_iter().filter_map(|raw| function_tool(&Raw::of(raw)?)));
         tools
     }
 
-    fn form_choice(&self, tools: &mut Vec<Tool<'a>>, left: &mut Vec<Left>) -> Choice<'a> {
+    fn form_choice(&self, tools: &mut Vec<Tool<'a>>, left: &mut Vec<Omission>) -> Choice<'a> {
         let (at, raw) = match (self.raw("tool_choice"), self.raw("function_call")) {
             (Some(raw), _) => ("tool_choice", raw),
             (None, Some(raw)) => ("function_call", raw),
@@ -148,12 +148,12 @@ impl<'a> ChatRequest<'a> {
             }
         };
         chosen.unwrap_or_else(|| {
-            left.push(Left::needed("needs_tool_choice", at));
+            left.push(Omission::needed("needs_tool_choice", at));
             Choice::Unsaid
         })
     }
 
-    fn form_output(&self, left: &mut Vec<Left>) -> Output<'a> {
+    fn form_output(&self, left: &mut Vec<Omission>) -> Output<'a> {
         let Some(format) = self.response_format().and_then(Raw::of) else { return Output::Text };
         match format.text("type").as_deref() {
             None | Some("text") => Output::Text,
@@ -161,20 +161,20 @@ impl<'a> ChatRequest<'a> {
             Some("json_schema") => {
                 let inside = format.object("json_schema").unwrap_or_default();
                 if inside.full("description").is_some() {
-                    left.push(Left::dropped("drop_schema_description", "response_format.json_schema"));
+                    left.push(Omission::dropped("drop_schema_description", "response_format.json_schema"));
                 }
                 let Some(schema) = inside.raw_object("schema") else { return Output::Json };
                 let strict = inside.flag("strict");
                 Output::Schema { name: inside.full("name"), schema: Cow::Borrowed(schema), strict }
             }
             Some(_) => {
-                left.push(Left::needed("needs_response_format", "response_format"));
+                left.push(Omission::needed("needs_response_format", "response_format"));
                 Output::Text
             }
         }
     }
 
-    fn form_sampling(&self, left: &mut Vec<Left>) -> Sampling<'a> {
+    fn form_sampling(&self, left: &mut Vec<Omission>) -> Sampling<'a> {
         let float = |name| self.raw(name).and_then(number::<f64>);
         let stop = self.raw("stop").map_or_else(Vec::new, |raw| match text_of(raw) {
             Some(text) => vec![text],
@@ -185,7 +185,7 @@ impl<'a> ChatRequest<'a> {
         }
         let answers = Some(self.n()).filter(|count| *count > 1);
         if answers.is_some() {
-            left.push(Left::needed("needs_answers", "n"));
+            left.push(Omission::needed("needs_answers", "n"));
         }
         Sampling {
             temperature: float("temperature"),
@@ -200,7 +200,7 @@ impl<'a> ChatRequest<'a> {
     }
 
     /// `reasoning_effort`, or OpenRouter's `reasoning`.
-    fn form_thinking(&self, left: &mut Vec<Left>) -> Thinking {
+    fn form_thinking(&self, left: &mut Vec<Omission>) -> Thinking {
         let (at, word) = match (self.raw("reasoning_effort"), self.raw("reasoning")) {
             (Some(raw), _) => ("reasoning_effort", text_of(raw)),
             (None, Some(raw)) => {
@@ -226,7 +226,7 @@ impl<'a> ChatRequest<'a> {
             Some("high") => Thinking::Effort(Effort::High),
             Some("xhigh" | "max") => Thinking::Effort(Effort::Max),
             _ => {
-                left.push(Left::dropped("drop_reasoning_effort", at));
+                left.push(Omission::dropped("drop_reasoning_effort", at));
                 Thinking::Unsaid
             }
         }
@@ -259,7 +259,11 @@ fn mode<'a>(word: &str) -> Option<Choice<'a>> {
 
 /// Only some of the tools may be called: then only these are offered. The others stay out of sight, which is what was asked, though a prompt
 /// cache will notice.
-fn narrowed<'a>(allowed: &Raw<'a>, tools: &mut Vec<Tool<'a>>, left: &mut Vec<Left>) -> Option<Choice<'a>> {
+fn narrowed<'a>(
+    allowed: &Raw<'a>,
+    tools: &mut Vec<Tool<'a>>,
+    left: &mut Vec<Omission>,
+) -> Option<Choice<'a>> {
     let named = |raw: &'a RawValue| {
         let tool = Raw::of(raw)?;
         let inside = tool.object("function").or_else(|| tool.object("custom"));
@@ -268,6 +272,6 @@ fn narrowed<'a>(allowed: &Raw<'a>, tools: &mut Vec<Tool<'a>>, left: &mut Vec<Lef
     let names: HashSet<_> = list(allowed.get("tools")?)?.into_iter().filter_map(named).collect();
     let chosen = mode(&allowed.text("mode")?)?;
     tools.retain(|tool| names.contains(&tool.name));
-    left.push(Left::dropped("narrow_tools", "tool_choice.allowed_tools"));
+    left.push(Omission::dropped("narrow_tools", "tool_choice.allowed_tools"));
     Some(chosen)
 }

@@ -7,18 +7,18 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use super::message::{Message, Role as Said};
+use super::message::{Message, Role as MessageRole};
 use super::read_parts;
-use crate::form::{Call, Left, Outcome, Part, Role, Thought, Turn};
+use crate::form::{Call, Omission, Outcome, Part, Role, Thought, Turn};
 use crate::lenient::{is_full, text_of};
 use crate::raw::{Raw, list};
 
 /// A conversation.
 #[derive(Debug, Default)]
-pub(super) struct Talk<'a> {
+pub(super) struct Reader<'a> {
     pub(super) system: Vec<Cow<'a, str>>,
     pub(super) turns: Vec<Turn<'a>>,
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Omission>,
     /// How many calls there were.
     made: usize,
     /// Name of the tool, and whether it takes free text, by id of the call.
@@ -28,7 +28,7 @@ pub(super) struct Talk<'a> {
     in_results: bool,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Reader<'a> {
     pub(super) fn of(messages: &[Message<'a>]) -> Self {
         let mut talk = Self::default();
         for (index, message) in messages.iter().enumerate() {
@@ -40,16 +40,17 @@ impl<'a> Talk<'a> {
     fn take(&mut self, message: &Message<'a>, index: usize) {
         let in_results = std::mem::replace(&mut self.in_results, false);
         match message.role {
-            Said::System => self.program(message, index),
-            Said::User => {
+            MessageRole::System => self.program(message, index),
+            MessageRole::User => {
                 if message.name.is_some() {
-                    self.left.push(Left::dropped("drop_participant_name", format!("messages[{index}].name")));
+                    self.left
+                        .push(Omission::dropped("drop_participant_name", format!("messages[{index}].name")));
                 }
                 let parts = self.content(message, index);
                 self.turns.push(Turn { role: Role::User, parts });
             }
-            Said::Assistant => self.answer(message, index),
-            Said::Tool | Said::Function => {
+            MessageRole::Assistant => self.answer(message, index),
+            MessageRole::Tool | MessageRole::Function => {
                 let outcome = Part::Outcome(self.outcome(message, index));
                 match self.turns.last_mut().filter(|_| in_results) {
                     Some(turn) => turn.parts.push(outcome),
@@ -57,7 +58,9 @@ impl<'a> Talk<'a> {
                 }
                 self.in_results = true;
             }
-            Said::Other => self.left.push(Left::needed("needs_role", format!("messages[{index}].role"))),
+            MessageRole::Other => {
+                self.left.push(Omission::needed("needs_role", format!("messages[{index}].role")));
+            }
         }
     }
 
@@ -71,7 +74,9 @@ impl<'a> Talk<'a> {
         for part in self.content(message, index) {
             match part {
                 Part::Text(text) => texts.push(text),
-                _ => self.left.push(Left::needed("needs_system_part", format!("messages[{index}].content"))),
+                _ => self
+                    .left
+                    .push(Omission::needed("needs_system_part", format!("messages[{index}].content"))),
             }
         }
         if self.turns.is_empty() {
@@ -90,11 +95,11 @@ impl<'a> Talk<'a> {
         let refusal = message.refusal.and_then(text_of).filter(|text| !text.is_empty());
         parts.extend(refusal.map(Part::Refusal));
         if message.has_details {
-            self.left.push(Left::dropped("drop_reasoning_details", format!("messages[{index}]")));
+            self.left.push(Omission::dropped("drop_reasoning_details", format!("messages[{index}]")));
         }
         // An earlier answer's sound: only its provider still has it.
         if message.audio.is_some_and(is_full) {
-            self.left.push(Left::needed("needs_audio", format!("messages[{index}].audio")));
+            self.left.push(Omission::needed("needs_audio", format!("messages[{index}].audio")));
         }
         let calls = message.tool_calls.and_then(list).unwrap_or_default();
         for (place, raw) in calls.into_iter().enumerate() {
@@ -103,7 +108,7 @@ impl<'a> Talk<'a> {
                 Some(call) => parts.push(Part::Call(call)),
                 None => {
                     let at = format!("messages[{index}].tool_calls[{place}]");
-                    self.left.push(Left::dropped("drop_nameless_call", at));
+                    self.left.push(Omission::dropped("drop_nameless_call", at));
                 }
             }
         }
@@ -144,7 +149,7 @@ impl<'a> Talk<'a> {
             id
         });
         self.known.insert(id.clone(), (name.clone(), free_text));
-        Some(Call { id, name, arguments, free_text, seal: None })
+        Some(Call { id, name, arguments, free_text, signature: None })
     }
 
     fn outcome(&mut self, message: &Message<'a>, index: usize) -> Outcome<'a> {

@@ -1,6 +1,6 @@
 //! A whole answer as the stream that was asked for: some compatible servers do not know `stream`, and answer well all the same.
 //!
-//! The frames say what the answer says and in its own words: every field of a message becomes a field of a delta, whoever invented it.
+//! The frames say what the answer says and in its own words: every field of a message becomes a field of a delta, also one that only this vendor has.
 //! What the frames mean is then judged like that of any other stream. A body that was read to its end is whole, so a choice that does not
 //! say why it ended has ended.
 //!

@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use super::body::Notes;
 use super::model::Flavor;
-use crate::form::{Effort, Form, Left, Thinking};
+use crate::form::{Effort, Form, Omission, Thinking};
 
 /// Budgets below these are little and usual thinking; above, it is much.
 const LITTLE: u64 = 4_096;
 const USUAL: u64 = 16_384;
-/// So many stop sequences OpenAI takes.
+/// The most stop sequences that OpenAI takes.
 const MOST_STOPS: usize = 4;
 
 /// The fields of a body that say it.
 #[derive(Serialize, Debug, Default)]
-pub(super) struct Drawn<'f> {
+pub(super) struct SamplingJson<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,11 +41,11 @@ pub(super) struct Drawn<'f> {
     reasoning_effort: Option<&'static str>,
 }
 
-impl<'f> Drawn<'f> {
+impl<'f> SamplingJson<'f> {
     pub(super) fn of(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Self {
         let sampling = &form.sampling;
         if sampling.top_k.is_some() {
-            notes.add(Left::dropped("drop_top_k", "top_k"));
+            notes.add(Omission::dropped("drop_top_k", "top_k"));
         }
         let mut drawn = Self {
             temperature: within(sampling.temperature, 0.0, 2.0, "clamp_temperature", notes),
@@ -59,7 +59,7 @@ impl<'f> Drawn<'f> {
             reasoning_effort: effort(form, flavor, notes),
         };
         if flavor.openai && drawn.stop.len() > MOST_STOPS {
-            notes.add(Left::needed("needs_stops", "stop"));
+            notes.add(Omission::needed("needs_stops", "stop"));
         }
         if flavor.refuses_sampling() {
             drawn.without_what_thinkers_refuse(notes);
@@ -72,12 +72,12 @@ impl<'f> Drawn<'f> {
             [&mut self.temperature, &mut self.top_p, &mut self.frequency_penalty, &mut self.presence_penalty];
         for number in numbers {
             if number.take().is_some() {
-                notes.add(Left::dropped("drop_sampling_of_reasoning", "sampling"));
+                notes.add(Omission::dropped("drop_sampling_of_reasoning", "sampling"));
             }
         }
         if !self.stop.is_empty() {
             // The client looks for its text to end there.
-            notes.add(Left::needed("needs_stops", "stop"));
+            notes.add(Omission::needed("needs_stops", "stop"));
         }
     }
 }
@@ -87,7 +87,7 @@ fn random_seed(seed: Option<i64>, flavor: Flavor, notes: &mut Notes) -> Option<u
     let seed = seed.filter(|_| flavor.mistral)?;
     let fitting = u64::try_from(seed).ok();
     if fitting.is_none() {
-        notes.add(Left::dropped("drop_seed", "sampling"));
+        notes.add(Omission::dropped("drop_seed", "sampling"));
     }
     fitting
 }
@@ -96,7 +96,7 @@ fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes:
     let number = number.filter(|number| number.is_finite())?;
     let fitted = number.clamp(least, most);
     if !(least..=most).contains(&number) {
-        notes.add(Left::dropped(rule, "sampling"));
+        notes.add(Omission::dropped(rule, "sampling"));
     }
     Some(fitted)
 }
@@ -105,13 +105,13 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
     if flavor.thinks_or_calls() && !form.tools.is_empty() {
         // Where nothing is said they think, and refuse the tools for it.
         if !matches!(form.thinking, Thinking::Off | Thinking::Budget(0)) {
-            notes.add(Left::dropped("drop_effort_beside_tools", "thinking"));
+            notes.add(Omission::dropped("drop_effort_beside_tools", "thinking"));
         }
         return Some("none");
     }
     let wanted = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
-        // Nothing is lost where nobody thinks.
+        // Nothing is lost where the model does not think.
         Thinking::Off | Thinking::Budget(0) => {
             return flavor.reasoning.then(|| noted(least(flavor), notes));
         }
@@ -121,7 +121,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
         Thinking::Budget(_) => Effort::High,
     };
     if !flavor.reasoning {
-        notes.add(Left::dropped("drop_thinking", "thinking"));
+        notes.add(Omission::dropped("drop_thinking", "thinking"));
         return None;
     }
     Some(noted(nearest(flavor, wanted), notes))
@@ -130,7 +130,7 @@ fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static
 /// A word, and the note where it is only the nearest one.
 fn noted((word, is_exact): (&'static str, bool), notes: &mut Notes) -> &'static str {
     if !is_exact {
-        notes.add(Left::dropped("nearest_effort", "thinking"));
+        notes.add(Omission::dropped("nearest_effort", "thinking"));
     }
     word
 }

@@ -11,7 +11,8 @@ use serde::Serialize;
 use super::body::{Notes, fit_id};
 use super::model::Flavor;
 use crate::form::{
-    ASKS_FOR_JSON, Call, Form, Image, Left, Media, Outcome, Output, Part, Role, Turn, free_text, names_json,
+    ASKS_FOR_JSON, Call, Form, Image, Media, Omission, Outcome, Output, Part, Role, Turn, free_text,
+    names_json,
 };
 
 /// What stands in a result in place of a picture.
@@ -30,7 +31,7 @@ pub(super) struct Message<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<Cow<'f, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Called<'f>>,
+    tool_calls: Vec<CallJson<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<Cow<'f, str>>,
 }
@@ -71,7 +72,7 @@ struct File<'f> {
 }
 
 #[derive(Serialize, Debug)]
-struct Called<'f> {
+struct CallJson<'f> {
     id: Cow<'f, str>,
     #[serde(flatten)]
     kind: Kind<'f>,
@@ -143,12 +144,12 @@ impl<'f> History<'f, '_> {
         if !matches!(form.output, Output::Json) || is_named() {
             return None;
         }
-        self.notes.add(Left::dropped("name_json", "output"));
+        self.notes.add(Omission::dropped("name_json", "output"));
         Some(ASKS_FOR_JSON)
     }
 
     fn note(&mut self, rule: &'static str) {
-        self.notes.add(Left::dropped(rule, self.at.clone()));
+        self.notes.add(Omission::dropped(rule, self.at.clone()));
     }
 
     fn turn(&mut self, turn: &'f Turn<'_>) {
@@ -244,8 +245,8 @@ impl<'f> History<'f, '_> {
         thought
     }
 
-    fn call(&mut self, call: &'f Call<'_>) -> Called<'f> {
-        if call.seal.is_some() {
+    fn call(&mut self, call: &'f Call<'_>) -> CallJson<'f> {
+        if call.signature.is_some() {
             self.note("drop_foreign_seal");
         }
         let name = call.name.as_ref();
@@ -257,7 +258,7 @@ impl<'f> History<'f, '_> {
             let arguments = Cow::Owned(free_text::wrapped(&call.arguments));
             Kind::Function { function: Function { name, arguments } }
         };
-        Called { id: fit_id(&call.id, self.flavor), kind }
+        CallJson { id: fit_id(&call.id, self.flavor), kind }
     }
 
     fn outcome(&mut self, outcome: &'f Outcome<'_>) {
@@ -313,7 +314,7 @@ impl<'f> History<'f, '_> {
             return Some(Piece::InputAudio { input_audio: Sound { data: &media.data, format } });
         }
         if media.media_type.starts_with("audio/") || media.media_type.starts_with("video/") {
-            self.notes.add(Left::needed("needs_media", self.at.clone()));
+            self.notes.add(Omission::needed("needs_media", self.at.clone()));
             return None;
         }
         let pdf = media.media_type == "application/pdf";

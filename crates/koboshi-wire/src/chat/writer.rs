@@ -2,7 +2,7 @@
 //!
 //! Frames of the upstream that pass as they are and frames of ours make one stream, so the writer also hears what has passed: calls go on in
 //! their numbers, and nothing is opened or ended twice. Thinking is written as `reasoning_content`, the name that most compatible
-//! servers and clients have for it; the dialect has no place for seals.
+//! servers and clients have for it; the dialect has no place for signatures.
 //!
 //! *Not here*: choices beyond the first. Only an upstream of the same dialect has them, and then frames pass.
 
@@ -38,9 +38,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A stream with these names. The dialect has no seals to keep.
+    /// A stream with these names. The dialect has no signatures to keep.
     #[must_use]
-    pub fn new(head: Head, _keep_seals: bool) -> Self {
+    pub fn new(head: Head, _forward_signatures: bool) -> Self {
         Self { head, ..Self::default() }
     }
 

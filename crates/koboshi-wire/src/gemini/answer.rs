@@ -10,7 +10,7 @@ use serde::de::MapAccess;
 
 use super::event::only;
 use super::frames::usage_json;
-use super::output::{Candidate, Feedback, Spent, finish_of};
+use super::output::{Candidate, Feedback, UsageFields, finish_of};
 use super::write_parts;
 use crate::Malformed;
 use crate::amend;
@@ -60,7 +60,7 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         name: call.name,
         namespace: None,
         free_text: false,
-        seal: call.seal,
+        signature: call.signature,
     });
     Choice {
         index: found.index.unwrap_or(index),
@@ -92,7 +92,7 @@ struct Answer<'a> {
     id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
     candidates: Vec<Object<Candidate<'a>>>,
-    spent: Spent,
+    spent: UsageFields,
     blocked: bool,
     error: bool,
 }
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "responseId" | "response_id" => self.id = map.next_value::<Text<'a>>()?.full(),
             "modelVersion" | "model_version" => self.model = map.next_value::<Text<'a>>()?.full(),
             "candidates" => self.candidates = map.next_value::<List<_>>()?.0,
-            "usageMetadata" | "usage_metadata" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usageMetadata" | "usage_metadata" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "promptFeedback" | "prompt_feedback" => {
                 self.blocked = map.next_value::<Object<Feedback>>()?.0.blocked;
             }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::write_parts::{Part, Spent};
+use super::write_parts::{Part, UsageJson};
 use crate::dialect::finish;
 use crate::json;
 use crate::step::Usage;
@@ -40,7 +40,7 @@ pub(super) fn finish_word(reason: &str) -> &str {
 
 /// A cost as it stands in an answer.
 pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    json::bytes(&Spent::of(usage))
+    json::bytes(&UsageJson::of(usage))
 }
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ pub(super) fn usage_json(usage: &Usage) -> Bytes {
 pub(super) struct Answer<'a> {
     candidates: &'a [Candidate<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
-    usage_metadata: Option<Spent>,
+    usage_metadata: Option<UsageJson>,
     model_version: &'a str,
     response_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ impl<'a> Answer<'a> {
     ) -> Self {
         Self {
             candidates,
-            usage_metadata: usage.map(Spent::of),
+            usage_metadata: usage.map(UsageJson::of),
             model_version: &head.model,
             response_id: &head.id,
             koboshi,

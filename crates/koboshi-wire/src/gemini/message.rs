@@ -11,9 +11,9 @@ use crate::lenient::{Fields, Fill, Maybe, Truth, add, otherwise, skip};
 
 /// Reads a list into what is there, in place of what it held; one object is a list of one, anything else an empty one. What is no object in the
 /// list is none.
-pub(super) struct Listed<'s, T>(pub(super) &'s mut Vec<Option<T>>);
+pub(super) struct ListInto<'s, T>(pub(super) &'s mut Vec<Option<T>>);
 
-impl<'a, T: Fields<'a>> Visitor<'a> for Listed<'_, T> {
+impl<'a, T: Fields<'a>> Visitor<'a> for ListInto<'_, T> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +40,7 @@ impl<'a, T: Fields<'a>> Visitor<'a> for Listed<'_, T> {
     otherwise!(texts, numbers, flags, null);
 }
 
-impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Listed<'_, T> {
+impl<'a, T: Fields<'a>> DeserializeSeed<'a> for ListInto<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -60,7 +60,7 @@ impl<'a> Fields<'a> for Content<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "role" => self.role = Some(map.next_value()?),
-            "parts" => map.next_value_seed(Listed(&mut self.parts))?,
+            "parts" => map.next_value_seed(ListInto(&mut self.parts))?,
             _ => skip(map)?,
         }
         Ok(())
@@ -72,10 +72,10 @@ impl<'a> Fields<'a> for Content<'a> {
 pub(super) struct Part<'a> {
     pub(super) text: Option<&'a RawValue>,
     pub(super) is_thought: bool,
-    pub(super) seal: Option<&'a RawValue>,
+    pub(super) signature: Option<&'a RawValue>,
     pub(super) inline: Option<Box<Blob<'a>>>,
     pub(super) file: Option<Box<Blob<'a>>>,
-    pub(super) call: Option<Box<Called<'a>>>,
+    pub(super) call: Option<Box<CallFields<'a>>>,
     pub(super) response: Option<Box<Response<'a>>>,
     /// What another vendor cannot do: the rule that says so.
     pub(super) needed: Option<&'static str>,
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> for Part<'a> {
         match name {
             "text" => self.text = Some(map.next_value()?),
             "thought" => self.is_thought = map.next_value::<Truth>()?.0,
-            "thoughtSignature" | "thought_signature" => self.seal = Some(map.next_value()?),
+            "thoughtSignature" | "thought_signature" => self.signature = Some(map.next_value()?),
             "inlineData" | "inline_data" => self.inline = boxed(map)?,
             "fileData" | "file_data" => self.file = boxed(map)?,
             "functionCall" | "function_call" => self.call = boxed(map)?,
@@ -143,13 +143,13 @@ impl<'a> Fields<'a> for Blob<'a> {
 
 /// A call.
 #[derive(Debug, Default)]
-pub(super) struct Called<'a> {
+pub(super) struct CallFields<'a> {
     pub(super) id: Option<&'a RawValue>,
     pub(super) name: Option<&'a RawValue>,
     pub(super) args: Option<&'a RawValue>,
 }
 
-impl<'a> Fields<'a> for Called<'a> {
+impl<'a> Fields<'a> for CallFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let place = match name {
             "id" => &mut self.id,
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> for Response<'a> {
             "id" => self.id = Some(map.next_value()?),
             "name" => self.name = Some(map.next_value()?),
             "response" => self.response = Some(map.next_value()?),
-            "parts" => map.next_value_seed(Listed(&mut self.parts))?,
+            "parts" => map.next_value_seed(ListInto(&mut self.parts))?,
             _ => skip(map)?,
         }
         Ok(())

@@ -24,7 +24,7 @@ impl Model {
         self.0.thinking != Some(Thinking::None)
     }
 
-    /// Whether it is told so hard, and not so many tokens.
+    /// Whether the request names a level of thinking, and not a number of tokens.
     pub(super) fn has_levels(self) -> bool {
         self.0.thinking != Some(Thinking::Budget)
     }

@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
-use crate::form::{Seal, Thought};
+use crate::form::{Signature, Thought};
 use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, arguments_of, otherwise, skip};
 use crate::step::{Usage, join};
 
@@ -17,7 +17,7 @@ use crate::step::{Usage, join};
 #[derive(Debug, Default)]
 pub(super) struct Candidate<'a> {
     pub(super) index: Option<u32>,
-    pub(super) said: Spoken<'a>,
+    pub(super) said: ContentFields<'a>,
     /// Why it ended, in the vendor's word.
     pub(super) finish: Option<Cow<'a, str>>,
 }
@@ -42,17 +42,17 @@ impl<'a> Fields<'a> for Candidate<'a> {
 
 /// The content of a candidate.
 #[derive(Debug, Default)]
-pub(super) struct Spoken<'a> {
+pub(super) struct ContentFields<'a> {
     /// The visible text, its parts joined.
     pub(super) text: Option<Cow<'a, str>>,
-    /// Thoughts, and the seals that stand on other parts than calls: those have no text.
+    /// Thoughts, and the signatures that stand on other parts than calls: those have no text.
     pub(super) thoughts: Vec<Thought<'a>>,
-    pub(super) calls: Vec<Called<'a>>,
+    pub(super) calls: Vec<CallFields<'a>>,
     /// Sound, pictures, code that ran at the provider: content that only this dialect carries.
     pub(super) other: bool,
 }
 
-impl<'a> Fields<'a> for Spoken<'a> {
+impl<'a> Fields<'a> for ContentFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "parts" => {
@@ -64,23 +64,23 @@ impl<'a> Fields<'a> for Spoken<'a> {
     }
 }
 
-impl<'a> Spoken<'a> {
+impl<'a> ContentFields<'a> {
     fn take(&mut self, part: Part<'a>) {
-        let seal = part.seal.map(|data| Seal { of: Dialect::Gemini, id: None, data });
+        let signature = part.signature.map(|data| Signature { of: Dialect::Gemini, id: None, data });
         if let Some(call) = part.call {
-            self.calls.push(Called { seal, ..call });
+            self.calls.push(CallFields { signature, ..call });
             return;
         }
         self.other |= part.other;
         if part.is_thought {
-            self.thoughts.push(Thought { text: part.text.unwrap_or_default(), seal, hidden: false });
+            self.thoughts.push(Thought { text: part.text.unwrap_or_default(), signature, hidden: false });
             return;
         }
         if let Some(text) = part.text {
             join(&mut self.text, text, "");
         }
-        if seal.is_some() {
-            self.thoughts.push(Thought { seal, ..Thought::default() });
+        if signature.is_some() {
+            self.thoughts.push(Thought { signature, ..Thought::default() });
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Spoken<'a> {
 }
 
 /// Reads parts one after the other, without a list of them. A single part may stand in place of the list.
-struct Parts<'s, 'a>(&'s mut Spoken<'a>);
+struct Parts<'s, 'a>(&'s mut ContentFields<'a>);
 
 impl<'a> DeserializeSeed<'a> for Parts<'_, 'a> {
     type Value = ();
@@ -132,8 +132,8 @@ impl<'a> Visitor<'a> for Parts<'_, 'a> {
 struct Part<'a> {
     text: Option<Cow<'a, str>>,
     is_thought: bool,
-    seal: Option<Cow<'a, str>>,
-    call: Option<Called<'a>>,
+    signature: Option<Cow<'a, str>>,
+    call: Option<CallFields<'a>>,
     other: bool,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Fields<'a> for Part<'a> {
         match name {
             "text" => self.text = map.next_value::<Text<'a>>()?.full(),
             "thought" => self.is_thought = map.next_value::<Truth>()?.0,
-            "thoughtSignature" | "thought_signature" => self.seal = map.next_value::<Text<'a>>()?.full(),
+            "thoughtSignature" | "thought_signature" => self.signature = map.next_value::<Text<'a>>()?.full(),
             "functionCall" | "function_call" => self.call = Some(map.next_value::<Object<_>>()?.0),
             "inlineData"
             | "inline_data"
@@ -164,21 +164,21 @@ impl<'a> Fields<'a> for Part<'a> {
 
 /// A call.
 #[derive(Debug, Default)]
-pub(super) struct Called<'a> {
+pub(super) struct CallFields<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) name: Option<Cow<'a, str>>,
     pub(super) args: Option<&'a RawValue>,
-    pub(super) seal: Option<Seal<'a>>,
+    pub(super) signature: Option<Signature<'a>>,
 }
 
-impl<'a> Called<'a> {
+impl<'a> CallFields<'a> {
     /// The arguments as JSON text, as the model wrote them.
     pub(super) fn arguments(&self) -> Option<Cow<'a, str>> {
         arguments_of(self.args?)
     }
 }
 
-impl<'a> Fields<'a> for Called<'a> {
+impl<'a> Fields<'a> for CallFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "id" => self.id = map.next_value::<Text<'a>>()?.full(),
@@ -231,7 +231,7 @@ impl<'a> Fields<'a> for Feedback {
 
 /// The cost of an answer so far: every chunk tells it, each from the beginning.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct UsageFields {
     prompt: Option<u64>,
     tools: Option<u64>,
     candidates: Option<u64>,
@@ -240,7 +240,7 @@ pub(super) struct Spent {
     total: Option<u64>,
 }
 
-impl Spent {
+impl UsageFields {
     /// The cost, if any was told.
     pub(super) fn usage(&self) -> Option<Usage> {
         if self.prompt.is_none() && self.candidates.is_none() && self.total.is_none() {
@@ -259,7 +259,7 @@ impl Spent {
     }
 }
 
-impl<'a> Fields<'a> for Spent {
+impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let place = match name {
             "promptTokenCount" | "prompt_token_count" => &mut self.prompt,

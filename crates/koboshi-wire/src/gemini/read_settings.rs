@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::proto_json::{Node, camel, count, is_named, many, number, whole, written};
 use super::read_schema::json_schema;
-use crate::form::{Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput};
+use crate::form::{Choice, Effort, Form, Omission, Output, Sampling, Thinking, Tool, ToolInput};
 use crate::lenient::{Fields, is_full, text_of};
 use crate::numbers;
 
@@ -25,7 +25,7 @@ pub(super) fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
                     tool(&Node::of(declared), &at, form);
                 }
             } else if value.get() != "null" {
-                form.left.push(Left::needed("needs_hosted_tool", format!("tools[{index}].{name}")));
+                form.left.push(Omission::needed("needs_hosted_tool", format!("tools[{index}].{name}")));
             }
         }
     }
@@ -33,11 +33,11 @@ pub(super) fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
 
 fn tool<'a>(declared: &Node<'a>, at: &str, form: &mut Form<'a>) {
     let Some(name) = declared.text("name").filter(|name| !name.is_empty()) else {
-        return form.left.push(Left::needed("needs_tool_name", at));
+        return form.left.push(Omission::needed("needs_tool_name", at));
     };
     for field in ["response", "responseJsonSchema", "behavior"] {
         if declared.get(field).is_some() {
-            form.left.push(Left::dropped("drop_tool_detail", format!("{at}.{field}")));
+            form.left.push(Omission::dropped("drop_tool_detail", format!("{at}.{field}")));
         }
     }
     form.tools.push(Tool {
@@ -59,12 +59,12 @@ fn schema<'a>(json: Option<&'a RawValue>, openapi: Option<&'a RawValue>) -> Opti
 pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     let config = Node::of(raw);
     for (name, _) in config.0.iter().filter(|(name, _)| !is_named(name, "functionCallingConfig")) {
-        form.left.push(Left::dropped("drop_tool_config", format!("toolConfig.{name}")));
+        form.left.push(Omission::dropped("drop_tool_config", format!("toolConfig.{name}")));
     }
     let Some(calling) = config.get("functionCallingConfig").map(Node::of) else { return };
     let at = |name: &str| format!("toolConfig.functionCallingConfig.{name}");
     if calling.flag("streamFunctionCallArguments") {
-        form.left.push(Left::dropped("drop_streamed_arguments", at("streamFunctionCallArguments")));
+        form.left.push(Omission::dropped("drop_streamed_arguments", at("streamFunctionCallArguments")));
     }
     let mode = calling.text("mode").unwrap_or_default().to_ascii_uppercase();
     let allowed: Vec<Cow<'a, str>> = calling
@@ -79,7 +79,7 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         _ => Choice::Unsaid,
     };
     if mode == "VALIDATED" {
-        form.left.push(Left::dropped("drop_validated_calls", at("mode")));
+        form.left.push(Omission::dropped("drop_validated_calls", at("mode")));
     }
     // Other dialects cannot allow some of the tools: then only those are offered.
     let is_narrow = match mode.as_str() {
@@ -92,7 +92,7 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         let allowed: HashSet<&str> = allowed.iter().map(AsRef::as_ref).collect();
         form.tools.retain(|tool| allowed.contains(tool.name.as_ref()));
         if form.tools.len() != before {
-            form.left.push(Left::dropped("narrow_tools", at("allowedFunctionNames")));
+            form.left.push(Omission::dropped("narrow_tools", at("allowedFunctionNames")));
         }
     }
 }
@@ -104,7 +104,7 @@ pub(super) struct Generation<'a> {
     max_output: Option<u64>,
     shape: Shape<'a>,
     thinking: Option<&'a RawValue>,
-    left: Vec<Left>,
+    left: Vec<Omission>,
 }
 
 impl<'a> Generation<'a> {
@@ -177,7 +177,7 @@ fn number_named(camel: &str) -> Option<&'static str> {
 }
 
 /// What has no place.
-fn rest(camel: &str, name: &str, value: &RawValue) -> Option<Left> {
+fn rest(camel: &str, name: &str, value: &RawValue) -> Option<Omission> {
     let at = format!("generationConfig.{name}");
     Some(match camel {
         "responseModalities" => {
@@ -186,11 +186,11 @@ fn rest(camel: &str, name: &str, value: &RawValue) -> Option<Left> {
             if many(value).into_iter().all(is_text) {
                 return None;
             }
-            Left::needed("needs_media_output", at)
+            Omission::needed("needs_media_output", at)
         }
-        "logprobs" | "responseLogprobs" => Left::dropped("drop_logprobs", at),
-        "mediaResolution" => Left::dropped("drop_media_view", at),
-        _ => Left::dropped("drop_unknown_field", at),
+        "logprobs" | "responseLogprobs" => Omission::dropped("drop_logprobs", at),
+        "mediaResolution" => Omission::dropped("drop_media_view", at),
+        _ => Omission::dropped("drop_unknown_field", at),
     })
 }
 
@@ -207,7 +207,7 @@ fn output<'a>(shape: &Shape<'a>, form: &mut Form<'a>) {
                 schema = schema.or_else(|| text.get("schema").map(Cow::Borrowed));
             } else {
                 let at = format!("generationConfig.responseFormat[{place}].{name}");
-                form.left.push(Left::needed("needs_media_output", at));
+                form.left.push(Omission::needed("needs_media_output", at));
             }
         }
     }
@@ -217,7 +217,7 @@ fn output<'a>(shape: &Shape<'a>, form: &mut Form<'a>) {
         None => Output::Text,
     };
     if !matches!(given.as_ref(), "" | "application/json" | "text/plain") {
-        form.left.push(Left::needed("needs_mime_type", "generationConfig.responseMimeType"));
+        form.left.push(Omission::needed("needs_mime_type", "generationConfig.responseMimeType"));
     }
 }
 
@@ -236,9 +236,9 @@ fn thinking(config: &Node<'_>, form: &mut Form<'_>) {
         (None, Some(budget)) => u64::try_from(budget).map_or(Thinking::Adaptive, Thinking::Budget),
         (None, None) => Thinking::Unsaid,
     };
-    // Whoever is told how hard to think shows it where the client can read it; alone it is a wish to see, no more.
+    // A model that is told how hard to think shows it where the client can read it; alone it is a wish to see, no more.
     if form.thinking == Thinking::Unsaid && config.flag("includeThoughts") {
         let at = "generationConfig.thinkingConfig.includeThoughts";
-        form.left.push(Left::dropped("drop_include_thoughts", at));
+        form.left.push(Omission::dropped("drop_include_thoughts", at));
     }
 }

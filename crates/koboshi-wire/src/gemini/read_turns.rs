@@ -9,13 +9,13 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::value::RawValue;
 
-use super::message::{Blob, Called, Content, Part as Found, Response};
+use super::message::{Blob, CallFields, Content, Part as Found, Response};
 use super::proto_json::{Node, base64, full};
 use crate::dialect::Dialect;
-use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
+use crate::form::{Call, Image, Media, Omission, Outcome, Part, Role, Signature, Thought, Turn};
 use crate::lenient::{add, arguments_of, text_of};
 
-/// What Google's own clients write in place of a seal that is not there. It proves nothing, so it is none.
+/// What Google's own clients write in place of a signature that is not there. It proves nothing, so it is none.
 pub(super) const STAND_IN: &str = "skip_thought_signature_validator";
 
 /// Reads a conversation, content after content.
@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
     /// One turn for each content.
     pub(super) turns: Vec<Turn<'a>>,
     /// What found no place.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Omission>,
     /// Calls so far.
     calls: usize,
     /// Results without a call so far.
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
     }
 
     fn needs(&mut self, rule: &'static str) {
-        self.left.push(Left::needed(rule, self.place()));
+        self.left.push(Omission::needed(rule, self.place()));
     }
 
     fn place(&self) -> String {
@@ -103,15 +103,15 @@ impl<'a> Reader<'a> {
             return self.needs(rule);
         }
         if found.has_view {
-            self.left.push(Left::dropped("drop_media_view", self.place()));
+            self.left.push(Omission::dropped("drop_media_view", self.place()));
         }
-        let seal = full(found.seal).filter(|data| data != STAND_IN).map(|data| Seal {
+        let signature = full(found.signature).filter(|data| data != STAND_IN).map(|data| Signature {
             of: Dialect::Gemini,
             id: None,
             data,
         });
         if let Some(call) = found.call {
-            return parts.push(Part::Call(self.call(&call, seal)));
+            return parts.push(Part::Call(self.call(&call, signature)));
         }
         if let Some(response) = found.response {
             let outcome = self.outcome(*response);
@@ -123,22 +123,22 @@ impl<'a> Reader<'a> {
         let text = found.text.and_then(text_of);
         if found.is_thought {
             let text = text.unwrap_or_default();
-            return parts.push(Part::Thought(Thought { text, seal, hidden: false }));
+            return parts.push(Part::Thought(Thought { text, signature, hidden: false }));
         }
         parts.extend(text.filter(|text| !text.is_empty()).map(Part::Text));
-        if seal.is_some() && role == Role::Assistant {
-            parts.push(Part::Thought(Thought { seal, ..Thought::default() }));
+        if signature.is_some() && role == Role::Assistant {
+            parts.push(Part::Thought(Thought { signature, ..Thought::default() }));
         }
     }
 
-    fn call(&mut self, called: &Called<'a>, seal: Option<Seal<'a>>) -> Call<'a> {
+    fn call(&mut self, called: &CallFields<'a>, signature: Option<Signature<'a>>) -> Call<'a> {
         let id = full(called.id).unwrap_or_else(|| Cow::Owned(format!("call_{}", self.calls)));
         self.calls += 1;
         let name = full(called.name).unwrap_or_default();
         self.open.get_or_insert_default().add(id.clone(), name.clone());
         let arguments = called.args.and_then(arguments_of).filter(|text| !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed("{}"));
-        Call { id, name, arguments, free_text: false, seal }
+        Call { id, name, arguments, free_text: false, signature }
     }
 
     fn outcome(&mut self, response: Response<'a>) -> Outcome<'a> {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether anybody can fetch it: what was uploaded to Google is an https address too.
+/// Whether any server can fetch it: what was uploaded to Google is an https address too.
 fn is_public(uri: &str) -> bool {
     let Some(rest) = uri.strip_prefix("https://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::frames::{Answer, Candidate, finish_word};
 use super::write_parts::{self, Part};
 use crate::dialect::Dialect;
-use crate::form::Seal;
+use crate::form::Signature;
 use crate::json;
 use crate::whole::{Choice, Whole};
 use crate::writer::Head;
@@ -24,16 +24,16 @@ pub fn write(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
 }
 
 fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
-    let own = |seal: &'a Seal<'_>| seal.is_of(Dialect::Gemini).then_some(&*seal.data);
+    let own = |signature: &'a Signature<'_>| signature.is_of(Dialect::Gemini).then_some(&*signature.data);
     let mut parts = Vec::new();
-    // A seal without words belongs to the text, which comes after all thoughts.
+    // A signature without words belongs to the text, which comes after all thoughts.
     let mut of_text = None;
     for thought in &choice.thoughts {
-        let seal = thought.seal.as_ref().and_then(own);
+        let signature = thought.signature.as_ref().and_then(own);
         if thought.text.is_empty() {
-            of_text = seal.or(of_text);
+            of_text = signature.or(of_text);
         } else {
-            parts.push(Part { thought: true, thought_signature: seal, ..Part::text(&*thought.text) });
+            parts.push(Part { thought: true, thought_signature: signature, ..Part::text(&*thought.text) });
         }
     }
     let texts = [choice.text.as_deref(), choice.refused.as_deref()];
@@ -48,7 +48,7 @@ fn parts_of<'a>(choice: &'a Choice<'_>) -> Vec<Part<'a>> {
         }
     }
     parts.extend(choice.calls.iter().map(|call| Part {
-        thought_signature: call.seal.as_ref().and_then(own),
+        thought_signature: call.signature.as_ref().and_then(own),
         function_call: Some(write_parts::Call {
             id: call.id.as_deref(),
             name: call.name.as_deref().unwrap_or_default().into(),

@@ -98,7 +98,7 @@ pub(super) fn raw(json: String) -> Box<RawValue> {
 /// The cost of an answer.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Spent {
+pub(super) struct UsageJson {
     prompt_token_count: u64,
     candidates_token_count: u64,
     total_token_count: u64,
@@ -113,7 +113,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Spent {
+impl UsageJson {
     pub(super) fn of(usage: &Usage) -> Self {
         Self {
             prompt_token_count: usage.input,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::model::Model;
-use crate::form::{Effort, Form, Left, Output, Thinking};
+use crate::form::{Effort, Form, Omission, Output, Thinking};
 
 /// More texts that end an answer are not taken.
 const MOST_STOPS: usize = 5;
@@ -63,21 +63,21 @@ struct ThinkingConfig {
 }
 
 impl<'a> Generation<'a> {
-    pub(super) fn of(form: &'a Form<'_>, model: Model, left: &mut Vec<Left>) -> Self {
+    pub(super) fn of(form: &'a Form<'_>, model: Model, left: &mut Vec<Omission>) -> Self {
         let sampling = &form.sampling;
         let stops: Vec<&str> =
             sampling.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.is_empty()).collect();
         if stops.len() > MOST_STOPS {
-            left.push(Left::dropped("cut_stop_sequences", "stop"));
+            left.push(Omission::dropped("cut_stop_sequences", "stop"));
         }
         let seed = sampling.seed.filter(|seed| i32::try_from(*seed).is_ok());
         if seed != sampling.seed {
-            left.push(Left::dropped("drop_seed", "seed"));
+            left.push(Omission::dropped("drop_seed", "seed"));
         }
         let mut clamped = |given: Option<f64>, low: f64, high: f64, rule: &'static str, at: &str| {
             let fitted = given.map(|number| number.clamp(low, high));
             if fitted != given {
-                left.push(Left::dropped(rule, at));
+                left.push(Omission::dropped(rule, at));
             }
             fitted
         };
@@ -109,34 +109,34 @@ impl<'a> Generation<'a> {
     }
 }
 
-fn answers(given: Option<u32>, left: &mut Vec<Left>) -> Option<u32> {
+fn answers(given: Option<u32>, left: &mut Vec<Omission>) -> Option<u32> {
     if given.is_some_and(|count| count > MOST_ANSWERS) {
-        left.push(Left::needed("needs_many_answers", "answers"));
+        left.push(Omission::needed("needs_many_answers", "answers"));
     }
     given.filter(|count| *count > 1)
 }
 
-fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Left>) -> (Option<&'static str>, Option<Json<'a>>) {
+fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Omission>) -> (Option<&'static str>, Option<Json<'a>>) {
     match output {
         Output::Text => (None, None),
         Output::Json => (Some("application/json"), None),
         Output::Schema { name, schema, .. } => {
             // Schemas are always followed here, so that `strict` says nothing new.
             if name.is_some() {
-                left.push(Left::dropped("drop_schema_name", "output.name"));
+                left.push(Omission::dropped("drop_schema_name", "output.name"));
             }
             (Some("application/json"), Some(Json(schema)))
         }
     }
 }
 
-fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Left>) -> Option<ThinkingConfig> {
+fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Omission>) -> Option<ThinkingConfig> {
     if thinking == Thinking::Unsaid {
         return None;
     }
     if !model.thinks() {
         if thinking != Thinking::Off {
-            left.push(Left::dropped("drop_thinking", "thinking"));
+            left.push(Omission::dropped("drop_thinking", "thinking"));
         }
         return None;
     }
@@ -146,7 +146,7 @@ fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Left>) -> Option<Th
         Thinking::Unsaid => return None,
         Thinking::Off => {
             if fewest > 0 {
-                left.push(Left::dropped("least_thinking", "thinking"));
+                left.push(Omission::dropped("least_thinking", "thinking"));
             }
             if model.has_levels() {
                 let level = model.level(Effort::Minimal.into());
@@ -164,7 +164,7 @@ fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Left>) -> Option<Th
         Thinking::Budget(budget) => {
             let fitted = budget.clamp(fewest, most);
             if fitted != budget {
-                left.push(Left::dropped("clamp_thinking_budget", "thinking"));
+                left.push(Omission::dropped("clamp_thinking_budget", "thinking"));
             }
             ThinkingConfig { thinking_budget: i64::try_from(fitted).ok(), ..shown }
         }

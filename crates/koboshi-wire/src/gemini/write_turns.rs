@@ -11,9 +11,9 @@ use super::model::Model;
 use super::read_turns::{STAND_IN, is_opened};
 use super::write_parts::{self, Blob, File, Response};
 use crate::dialect::Dialect;
-use crate::form::{Call, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
+use crate::form::{Call, Image, Media, Omission, Outcome, Part, Role, Signature, Thought, Turn};
 
-/// What the user's side says where the model spoke first, or nobody did.
+/// What the user's side says where the model spoke first, or the conversation is empty.
 const OPENING: &str = "(The conversation begins.)";
 /// What a result says that never came.
 const MISSING: &str = "The tool returned no result.";
@@ -34,7 +34,7 @@ pub(super) struct Builder<'a> {
     /// What the user's side said since the model spoke.
     outcomes: Vec<(&'a Outcome<'a>, String)>,
     said: Vec<write_parts::Part<'a>>,
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Omission>,
 }
 
 impl<'a> Builder<'a> {
@@ -55,7 +55,7 @@ impl<'a> Builder<'a> {
             match turn.role {
                 Role::Assistant => self.model(index, turn),
                 Role::System => {
-                    self.left.push(Left::dropped("system_turn_as_user", format!("turns[{index}]")));
+                    self.left.push(Omission::dropped("system_turn_as_user", format!("turns[{index}]")));
                     self.user(index, turn);
                 }
                 Role::User => self.user(index, turn),
@@ -63,7 +63,7 @@ impl<'a> Builder<'a> {
         }
         self.answer();
         if self.contents.first().is_none_or(|first| first.role != "user") {
-            self.left.push(Left::dropped("open_with_user", "turns"));
+            self.left.push(Omission::dropped("open_with_user", "turns"));
             let parts = vec![write_parts::Part::text(OPENING)];
             self.contents.insert(0, Content { role: "user", parts });
         }
@@ -89,11 +89,11 @@ impl<'a> Builder<'a> {
             let at = || format!("turns[{index}].parts[{place}]");
             match part {
                 Part::Call(call) => {
-                    let seal = self.own(call.seal.as_ref(), at);
+                    let signature = self.own(call.signature.as_ref(), at);
                     self.calls.push(call);
                     let name = fitted(&call.name);
                     if matches!(name, Cow::Owned(_)) {
-                        self.left.push(Left::dropped("fit_tool_name", at()));
+                        self.left.push(Omission::dropped("fit_tool_name", at()));
                     }
                     let function_call = write_parts::Call {
                         id: None,
@@ -102,7 +102,7 @@ impl<'a> Builder<'a> {
                     };
                     parts.push(write_parts::Part {
                         function_call: Some(function_call),
-                        thought_signature: seal,
+                        thought_signature: signature,
                         ..write_parts::Part::default()
                     });
                 }
@@ -120,8 +120,8 @@ impl<'a> Builder<'a> {
             let at = || format!("turns[{index}].parts[{place}]");
             match part {
                 Part::Outcome(outcome) => self.outcomes.push((outcome, at())),
-                Part::Call(_) => self.left.push(Left::dropped("drop_misplaced_call", at())),
-                Part::Thought(_) => self.left.push(Left::dropped("drop_foreign_thought", at())),
+                Part::Call(_) => self.left.push(Omission::dropped("drop_misplaced_call", at())),
+                Part::Thought(_) => self.left.push(Omission::dropped("drop_foreign_thought", at())),
                 other => {
                     let part = self.plain(other, at);
                     self.said.extend(part);
@@ -130,30 +130,30 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A seal, if it is Gemini's.
-    fn own(&mut self, seal: Option<&'a Seal<'a>>, at: impl Fn() -> String) -> Option<&'a str> {
-        let seal = seal?;
-        if !seal.is_of(Dialect::Gemini) {
-            self.left.push(Left::dropped("drop_foreign_seal", at()));
+    /// A signature, if it is Gemini's.
+    fn own(&mut self, signature: Option<&'a Signature<'a>>, at: impl Fn() -> String) -> Option<&'a str> {
+        let signature = signature?;
+        if !signature.is_of(Dialect::Gemini) {
+            self.left.push(Omission::dropped("drop_foreign_seal", at()));
             return None;
         }
-        Some(&seal.data)
+        Some(&signature.data)
     }
 
-    /// A thought goes back to whom it came from: only one that Gemini has sealed is its own.
+    /// A thought goes back to whom it came from: only one that Gemini has signed is its own.
     fn thought(
         &mut self,
         thought: &'a Thought<'a>,
         at: impl Fn() -> String,
     ) -> Option<write_parts::Part<'a>> {
-        let Some(seal) = self.own(thought.seal.as_ref(), &at) else {
-            self.left.push(Left::dropped("drop_foreign_thought", at()));
+        let Some(signature) = self.own(thought.signature.as_ref(), &at) else {
+            self.left.push(Omission::dropped("drop_foreign_thought", at()));
             return None;
         };
         let is_thought = !thought.text.is_empty();
         Some(write_parts::Part {
             thought: is_thought,
-            thought_signature: Some(seal),
+            thought_signature: Some(signature),
             ..write_parts::Part::text(&*thought.text)
         })
     }
@@ -168,13 +168,13 @@ impl<'a> Builder<'a> {
             Part::Media(Media { media_type, data, name }) => {
                 // AI Studio refuses the field that Vertex has for it.
                 if name.is_some() {
-                    self.left.push(Left::dropped("drop_file_name", at()));
+                    self.left.push(Omission::dropped("drop_file_name", at()));
                 }
                 Some(inline(media_type, data))
             }
             Part::Image(Image::Url(url)) => {
                 let Some(mime_type) = image_type(url) else {
-                    self.left.push(Left::needed("needs_image_type", at()));
+                    self.left.push(Omission::needed("needs_image_type", at()));
                     return None;
                 };
                 let file = File { mime_type, file_uri: url };
@@ -202,8 +202,10 @@ impl<'a> Builder<'a> {
             let response = match found {
                 Some((outcome, at)) => self.response(&call.name, outcome, at, &mut beside),
                 None => {
-                    self.left
-                        .push(Left::dropped("fill_missing_result", format!("call {}", bounded(&call.id))));
+                    self.left.push(Omission::dropped(
+                        "fill_missing_result",
+                        format!("call {}", bounded(&call.id)),
+                    ));
                     let response =
                         Cow::Owned(write_parts::raw(serde_json::json!({"error": MISSING}).to_string()));
                     Response { name: fitted(&call.name), response, parts: Vec::new() }
@@ -216,7 +218,7 @@ impl<'a> Builder<'a> {
         }
         for (place, (outcome, at)) in outcomes.iter().enumerate() {
             if is_used.get(place) == Some(&false) {
-                self.left.push(Left::dropped("orphan_result_as_text", at.clone()));
+                self.left.push(Omission::dropped("orphan_result_as_text", at.clone()));
                 self.orphan(outcome, at, &mut parts);
             }
         }
@@ -242,7 +244,7 @@ impl<'a> Builder<'a> {
             if fits && self.model.has_media_in_results() {
                 inside.push(media);
             } else {
-                self.left.push(Left::dropped("move_result_media", at));
+                self.left.push(Omission::dropped("move_result_media", at));
                 beside.push(media);
             }
         }

@@ -51,7 +51,7 @@ pub enum Alive {
 #[derive(Debug)]
 pub struct Writer {
     head: Head,
-    keep_seals: bool,
+    forward_signatures: bool,
     shape: Shape,
     alive: Alive,
     is_open: bool,
@@ -66,12 +66,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer of events. With `keep_seals` the upstream is Gemini too, and its seals go along.
+    /// A writer of events. With `forward_signatures` the upstream is Gemini too, and its signatures go along.
     #[must_use]
-    pub fn new(head: Head, keep_seals: bool) -> Self {
+    pub fn new(head: Head, forward_signatures: bool) -> Self {
         Self {
             head,
-            keep_seals,
+            forward_signatures,
             shape: Shape::Events,
             alive: Alive::Line,
             is_open: false,
@@ -94,9 +94,9 @@ impl Writer {
         Self { alive, ..self }
     }
 
-    /// Whether seals go along from here on: another upstream may answer.
-    pub const fn keep_seals(&mut self, keep: bool) {
-        self.keep_seals = keep;
+    /// Whether signatures go along from here on: another upstream may answer.
+    pub const fn forward_signatures(&mut self, keep: bool) {
+        self.forward_signatures = keep;
     }
 
     /// A chunk of the upstream with this step went to the client as it was.
@@ -128,7 +128,7 @@ impl Writer {
         Bytes::new()
     }
 
-    /// Text, thinking, refusal and seal of a step; nothing if it has none. Words of a refusal are text here.
+    /// Text, thinking, refusal and signature of a step; nothing if it has none. Words of a refusal are text here.
     pub fn say(&mut self, step: &Step<'_>) -> Bytes {
         let mut parts = Vec::new();
         if let Some(thought) = step.thought.as_deref() {
@@ -137,12 +137,12 @@ impl Writer {
         for text in [step.text.as_deref(), step.refused.as_deref()].into_iter().flatten() {
             parts.push(Part::text(text));
         }
-        if let Some(seal) = step.seal.as_deref().filter(|_| self.keep_seals) {
+        if let Some(signature) = step.signature.as_deref().filter(|_| self.forward_signatures) {
             if parts.is_empty() {
                 parts.push(Part::text(""));
             }
             if let Some(last) = parts.last_mut() {
-                last.thought_signature = Some(seal);
+                last.thought_signature = Some(signature);
             }
         }
         if parts.is_empty() { Bytes::new() } else { self.chunk(&parts, None, None) }
@@ -153,9 +153,9 @@ impl Writer {
         if calls.is_empty() {
             return Bytes::new();
         }
-        let keep_seals = self.keep_seals;
+        let forward_signatures = self.forward_signatures;
         let parts = calls.iter().map(|call| Part {
-            thought_signature: call.seal.filter(|_| keep_seals),
+            thought_signature: call.signature.filter(|_| forward_signatures),
             function_call: Some(write_parts::Call {
                 id: Some(call.id).filter(|id| !id.is_empty()),
                 name: call.name.into(),

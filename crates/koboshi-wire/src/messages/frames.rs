@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::output::Counts;
+use super::output::UsageJson;
 use crate::json;
 use crate::step::Usage;
 
@@ -24,7 +24,7 @@ pub(super) enum Event<'a> {
     ContentBlockStart { index: u32, content_block: Block<'a> },
     ContentBlockDelta { index: u32, delta: Delta<'a> },
     ContentBlockStop { index: u32 },
-    MessageDelta { delta: End<'a>, usage: Counts },
+    MessageDelta { delta: End<'a>, usage: UsageJson },
     MessageStop {},
     Ping {},
 }
@@ -53,7 +53,7 @@ pub(super) struct Message<'a> {
     pub(super) content: Vec<Block<'a>>,
     pub(super) stop_reason: Option<&'a str>,
     stop_sequence: (),
-    usage: Counts,
+    usage: UsageJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     koboshi: Option<&'a Value>,
 }
@@ -69,7 +69,7 @@ impl<'a> Message<'a> {
             content: Vec::new(),
             stop_reason: None,
             stop_sequence: (),
-            usage: Counts::of(usage),
+            usage: UsageJson::of(usage),
             koboshi,
         }
     }

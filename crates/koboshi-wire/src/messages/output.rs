@@ -14,7 +14,7 @@ use crate::step::Usage;
 
 /// The counts, as far as they were told.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Spent {
+pub(super) struct UsageFields {
     input: Option<u64>,
     output: Option<u64>,
     cached: Option<u64>,
@@ -22,7 +22,7 @@ pub(super) struct Spent {
     thinking: Option<u64>,
 }
 
-impl Spent {
+impl UsageFields {
     /// The cost, if any was told.
     pub(super) fn usage(&self) -> Option<Usage> {
         if self.input.is_none() && self.output.is_none() {
@@ -48,7 +48,7 @@ impl Spent {
     }
 }
 
-impl<'a> Fields<'a> for Spent {
+impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "input_tokens" => self.input = map.next_value::<Number>()?.0,
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> for Details {
 
 /// A cost as this dialect writes it.
 #[derive(Debug, Serialize)]
-pub(super) struct Counts {
+pub(super) struct UsageJson {
     input_tokens: u64,
     cache_creation_input_tokens: u64,
     cache_read_input_tokens: u64,
@@ -91,7 +91,7 @@ struct ThinkingTokens {
     thinking_tokens: u64,
 }
 
-impl Counts {
+impl UsageJson {
     pub(super) fn of(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input.saturating_sub(usage.cached.saturating_add(usage.stored)),
@@ -116,7 +116,7 @@ pub(super) fn finish_of(reason: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// A reason in the words of this dialect. What nobody here knows is an answer that was cut: to call it ended would be a lie.
+/// A reason in the words of this dialect. A word that is not known here means an answer that was cut: to call it ended would be a lie.
 pub(super) fn finish_word(reason: &str) -> &str {
     match reason {
         finish::STOP => "end_turn",

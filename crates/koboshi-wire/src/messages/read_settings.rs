@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::message::{full, some};
 use super::model;
-use crate::form::{Choice, Form, Left, Output, Thinking, Tool, ToolInput};
+use crate::form::{Choice, Form, Omission, Output, Thinking, Tool, ToolInput};
 use crate::intake::fields;
 use crate::lenient::{List, Number, is_full, text_of};
 use crate::numbers;
@@ -47,24 +47,24 @@ pub(super) fn read<'a>(all: &Fields<'a>, form: &mut Form<'a>) {
     if let Some(effort) = effort {
         match form.thinking {
             Thinking::Unsaid | Thinking::Adaptive => form.thinking = Thinking::Effort(effort),
-            _ => form.left.push(Left::dropped("drop_effort", "output_config.effort")),
+            _ => form.left.push(Omission::dropped("drop_effort", "output_config.effort")),
         }
     }
 }
 
 /// A field that the form has no place for.
-fn unknown(name: &str, raw: &RawValue) -> Left {
+fn unknown(name: &str, raw: &RawValue) -> Omission {
     match name {
-        "cache_control" => Left::dropped("drop_cache_control", name),
-        "context_management" => Left::dropped("drop_context_management", name),
-        "service_tier" => Left::dropped("drop_service_tier", name),
-        "container" => Left::needed("needs_container", name),
-        "mcp_servers" if is_full(raw) => Left::needed("needs_hosted_tool", name),
+        "cache_control" => Omission::dropped("drop_cache_control", name),
+        "context_management" => Omission::dropped("drop_context_management", name),
+        "service_tier" => Omission::dropped("drop_service_tier", name),
+        "container" => Omission::needed("needs_container", name),
+        "mcp_servers" if is_full(raw) => Omission::needed("needs_hosted_tool", name),
         // Where the answer may be made is not ours to overlook.
-        "inference_geo" => Left::needed("needs_inference_geo", name),
+        "inference_geo" => Omission::needed("needs_inference_geo", name),
         // The conversation is kept by the vendor.
-        "thread" => Left::needed("needs_server_state", name),
-        _ => Left::dropped("drop_unknown_field", bounded(name)),
+        "thread" => Omission::needed("needs_server_state", name),
+        _ => Omission::dropped("drop_unknown_field", bounded(name)),
     }
 }
 
@@ -91,7 +91,7 @@ fn tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         let kind = known.iter().find(|(name, _)| name == "type").and_then(|(_, raw)| full(Some(raw)));
         match kind.as_deref() {
             None | Some("custom") => tool(&known, index, form),
-            Some(_) => form.left.push(Left::needed("needs_hosted_tool", format!("tools[{index}]"))),
+            Some(_) => form.left.push(Omission::needed("needs_hosted_tool", format!("tools[{index}]"))),
         }
     }
 }
@@ -111,16 +111,16 @@ fn tool<'a>(known: &Fields<'a>, index: usize, form: &mut Form<'a>) {
             }
             "strict" => offer.strict = flag(raw),
             "cache_control" => {
-                form.left.push(Left::dropped("drop_cache_control", format!("tools[{index}]")));
+                form.left.push(Omission::dropped("drop_cache_control", format!("tools[{index}]")));
             }
             name => {
                 let at = format!("tools[{index}].{}", bounded(name));
-                form.left.push(Left::dropped("drop_unknown_field", at));
+                form.left.push(Omission::dropped("drop_unknown_field", at));
             }
         }
     }
     if offer.name.is_empty() {
-        form.left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+        form.left.push(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
     } else {
         form.tools.push(offer);
     }
@@ -141,7 +141,7 @@ fn tool_choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         (Some("any"), _) => form.choice = Choice::Any,
         (Some("none"), _) => form.choice = Choice::Never,
         (Some("tool"), Some(tool)) => form.choice = Choice::Tool(tool),
-        _ => form.left.push(Left::needed("needs_tool_choice", "tool_choice")),
+        _ => form.left.push(Omission::needed("needs_tool_choice", "tool_choice")),
     }
 }
 
@@ -151,7 +151,7 @@ fn thinking<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         match name.as_ref() {
             "type" => kind = text_of(raw),
             "budget_tokens" => budget = number(raw),
-            "display" => form.left.push(Left::dropped("drop_thinking_display", "thinking.display")),
+            "display" => form.left.push(Omission::dropped("drop_thinking_display", "thinking.display")),
             _ => {}
         }
     }
@@ -160,7 +160,7 @@ fn thinking<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         (Some("enabled"), Some(budget)) => Thinking::Budget(budget),
         (Some("enabled" | "adaptive"), _) => Thinking::Adaptive,
         _ => {
-            form.left.push(Left::dropped("drop_thinking", "thinking"));
+            form.left.push(Omission::dropped("drop_thinking", "thinking"));
             Thinking::Unsaid
         }
     };
@@ -176,12 +176,12 @@ fn output_config<'a>(raw: &'a RawValue, form: &mut Form<'a>) -> Option<crate::fo
             "effort" => {
                 effort = text_of(raw).and_then(|word| model::effort_named(&word));
                 if effort.is_none() {
-                    form.left.push(Left::dropped("drop_effort", "output_config.effort"));
+                    form.left.push(Omission::dropped("drop_effort", "output_config.effort"));
                 }
             }
             name => {
                 let at = format!("output_config.{}", bounded(name));
-                form.left.push(Left::dropped("drop_unknown_field", at));
+                form.left.push(Omission::dropped("drop_unknown_field", at));
             }
         }
     }
@@ -196,7 +196,7 @@ fn output_format<'a>(raw: &'a RawValue, at: &str, form: &mut Form<'a>) {
         (Some("json_schema"), Some(schema)) => {
             form.output = Output::Schema { name: None, schema: Cow::Borrowed(schema), strict: None };
         }
-        _ => form.left.push(Left::needed("needs_response_format", at)),
+        _ => form.left.push(Omission::needed("needs_response_format", at)),
     }
 }
 
@@ -205,7 +205,7 @@ fn metadata<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         match name.as_ref() {
             "user_id" => form.user = full(Some(raw)),
             name => {
-                form.left.push(Left::dropped("drop_metadata", format!("metadata.{}", bounded(name))));
+                form.left.push(Omission::dropped("drop_metadata", format!("metadata.{}", bounded(name))));
             }
         }
     }

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 
 use super::message::{Block, Message, Role, blocks, full, said};
 use crate::dialect::Dialect;
-use crate::form::{self, Call, Image, Left, Media, Outcome, Part, Seal, Thought, Turn};
+use crate::form::{self, Call, Image, Media, Omission, Outcome, Part, Signature, Thought, Turn};
 use crate::intake::fields;
 use crate::lenient::text_of;
 
-/// Claude Code's first block of its system prompt: for the vendor's books, and noise for anybody else.
+/// Claude Code's first block of its system prompt: for the vendor's books, and noise for other vendors.
 const BILLING: &str = "x-anthropic-billing-header:";
 
 /// Reads a conversation.
@@ -22,7 +22,7 @@ const BILLING: &str = "x-anthropic-billing-header:";
 pub(super) struct Reader<'a> {
     pub(super) system: Vec<Cow<'a, str>>,
     pub(super) turns: Vec<Turn<'a>>,
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Omission>,
     /// The tools that were called, by the id of the call.
     called: HashMap<Cow<'a, str>, Cow<'a, str>>,
     /// How many blocks are around the one that is read.
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
                 Some(text) if text.starts_with(BILLING) => self.drop("drop_billing_header", at()),
                 Some(text) => self.system.push(text),
                 None if block.is("text") => {}
-                None => self.left.push(Left::needed("needs_system_part", at())),
+                None => self.left.push(Omission::needed("needs_system_part", at())),
             }
         }
     }
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
             Role::User => form::Role::User,
             Role::System => form::Role::System,
             Role::Other => {
-                self.left.push(Left::needed("needs_role", format!("messages[{index}].role")));
+                self.left.push(Omission::needed("needs_role", format!("messages[{index}].role")));
                 form::Role::User
             }
         };
@@ -109,17 +109,17 @@ impl<'a> Reader<'a> {
             "tool_result" => self.outcome(block, at, parts),
             "thinking" => parts.push(Part::Thought(Thought {
                 text: said(block.thinking),
-                seal: full(block.signature).map(seal),
+                signature: full(block.signature).map(signature),
                 hidden: false,
             })),
             "redacted_thinking" => {
-                let seal = full(block.data).map(seal);
-                parts.push(Part::Thought(Thought { text: Cow::Borrowed(""), seal, hidden: true }));
+                let signature = full(block.data).map(signature);
+                parts.push(Part::Thought(Thought { text: Cow::Borrowed(""), signature, hidden: true }));
             }
             kind if is_of_hosted_tool(kind) => {
-                self.left.push(Left::needed("needs_hosted_tool", at()));
+                self.left.push(Omission::needed("needs_hosted_tool", at()));
             }
-            _ => self.left.push(Left::needed("needs_part", at())),
+            _ => self.left.push(Omission::needed("needs_part", at())),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         let Some(content) = content else { return };
         match text_of(content) {
             Some(text) => parts.push(Part::Text(text)),
-            None if self.depth == DEEPEST => self.left.push(Left::needed("needs_part", place)),
+            None if self.depth == DEEPEST => self.left.push(Omission::needed("needs_part", place)),
             None => {
                 self.depth += 1;
                 self.blocks(blocks(content), &format!("{place}.content"), parts);
@@ -158,8 +158,8 @@ impl<'a> Reader<'a> {
                 parts.push(Part::Image(Image::Data { media_type, data }));
             }
             (Some("url"), _, Some(url)) => parts.push(Part::Image(picture(url))),
-            (Some("file"), ..) => self.left.push(Left::needed("needs_stored_file", at())),
-            _ => self.left.push(Left::needed("needs_part", at())),
+            (Some("file"), ..) => self.left.push(Omission::needed("needs_stored_file", at())),
+            _ => self.left.push(Omission::needed("needs_part", at())),
         }
     }
 
@@ -183,9 +183,9 @@ impl<'a> Reader<'a> {
                 parts.extend(full(block.title).map(Part::Text));
                 self.inner(source.content, &at(), parts);
             }
-            (Some("file"), _) => self.left.push(Left::needed("needs_stored_file", at())),
-            (Some("url"), _) => self.left.push(Left::needed("needs_document_url", at())),
-            _ => self.left.push(Left::needed("needs_part", at())),
+            (Some("file"), _) => self.left.push(Omission::needed("needs_stored_file", at())),
+            (Some("url"), _) => self.left.push(Omission::needed("needs_document_url", at())),
+            _ => self.left.push(Omission::needed("needs_part", at())),
         }
     }
 
@@ -200,12 +200,12 @@ impl<'a> Reader<'a> {
     }
 
     fn drop(&mut self, rule: &'static str, at: String) {
-        self.left.push(Left::dropped(rule, at));
+        self.left.push(Omission::dropped(rule, at));
     }
 }
 
-fn seal(data: Cow<'_, str>) -> Seal<'_> {
-    Seal { of: Dialect::Messages, id: None, data }
+fn signature(data: Cow<'_, str>) -> Signature<'_> {
+    Signature { of: Dialect::Messages, id: None, data }
 }
 
 /// Whether a block belongs to a tool that the vendor runs.

@@ -14,7 +14,7 @@ use crate::splice::{Splices, place};
 impl MessagesRequest<'_> {
     /// The body without these thoughts. None if a message would be empty then.
     #[must_use]
-    pub fn without_unproven_thoughts(&self, body: &Bytes) -> Option<Bytes> {
+    pub fn without_unsigned_thinking(&self, body: &Bytes) -> Option<Bytes> {
         let mut splices = Splices::default();
         let answers = self.messages.iter().filter(|message| message.role == Role::Assistant);
         for content in answers.filter_map(|message| message.content) {
@@ -24,7 +24,7 @@ impl MessagesRequest<'_> {
     }
 
     fn cut(&self, content: &RawValue, splices: &mut Splices) -> Option<()> {
-        let gone: Vec<bool> = blocks(content).iter().map(is_unproven).collect();
+        let gone: Vec<bool> = blocks(content).iter().map(is_unsigned).collect();
         if !gone.contains(&true) {
             return Some(());
         }
@@ -44,7 +44,7 @@ impl MessagesRequest<'_> {
     }
 }
 
-fn is_unproven(block: &Block<'_>) -> bool {
+fn is_unsigned(block: &Block<'_>) -> bool {
     (block.is("thinking") && full(block.signature).is_none())
         || (block.is("redacted_thinking") && full(block.data).is_none())
 }

@@ -31,12 +31,15 @@ pub fn write(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
     json::bytes(&message)
 }
 
-/// A thought as a block. Only this vendor's own seals are written; a hidden thought of another vendor says nothing here.
+/// A thought as a block. Only this vendor's own signatures are written; a hidden thought of another vendor says nothing here.
 fn thought<'a>(thought: &'a Thought<'_>) -> Option<Block<'a>> {
-    let seal = thought.seal.as_ref().filter(|seal| seal.is_of(Dialect::Messages));
-    match seal {
-        Some(seal) if thought.hidden => Some(Block::RedactedThinking { data: &seal.data }),
+    let signature = thought.signature.as_ref().filter(|signature| signature.is_of(Dialect::Messages));
+    match signature {
+        Some(signature) if thought.hidden => Some(Block::RedactedThinking { data: &signature.data }),
         None if thought.text.is_empty() => None,
-        _ => Some(Block::Thinking { thinking: &thought.text, signature: seal.map_or("", |seal| &seal.data) }),
+        _ => Some(Block::Thinking {
+            thinking: &thought.text,
+            signature: signature.map_or("", |signature| &signature.data),
+        }),
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::body::MOST_TOKENS;
 use super::model::{self, Model};
 use super::write_parts::{Block, Message, Role};
-use crate::form::{self, Choice, Form, Left};
+use crate::form::{self, Choice, Form, Omission};
 use koboshi::models::Thinking as Way;
 
 /// The field.
@@ -37,14 +37,14 @@ impl Thought {
         model: Model,
         messages: &[Message<'_>],
         unsaid: (u64, Option<u64>),
-        left: &mut Vec<Left>,
+        left: &mut Vec<Omission>,
     ) -> Self {
         let mut thought = Self { max_tokens: form.max_output, unsaid, ..Self::default() };
         thought.choose(form, model, messages, left);
         thought
     }
 
-    fn choose(&mut self, form: &Form<'_>, model: Model, messages: &[Message<'_>], left: &mut Vec<Left>) {
+    fn choose(&mut self, form: &Form<'_>, model: Model, messages: &[Message<'_>], left: &mut Vec<Omission>) {
         let wish = match form.thinking {
             form::Thinking::Unsaid => return,
             form::Thinking::Off | form::Thinking::Budget(0) => {
@@ -70,7 +70,7 @@ impl Thought {
             () => None,
         };
         if let Some(rule) = refused {
-            left.push(Left::dropped(rule, "thinking"));
+            left.push(Omission::dropped(rule, "thinking"));
         } else if by_budget {
             self.by_budget(wish, left);
         } else {
@@ -79,7 +79,7 @@ impl Thought {
     }
 
     /// With a budget, which must be at least 1024 and less than what may come back.
-    fn by_budget(&mut self, wish: form::Thinking, left: &mut Vec<Left>) {
+    fn by_budget(&mut self, wish: form::Thinking, left: &mut Vec<Omission>) {
         let wished = match wish {
             form::Thinking::Budget(budget) => budget,
             form::Thinking::Effort(effort) => model::budget_of(effort),
@@ -87,32 +87,32 @@ impl Thought {
         };
         let mut budget = wished.max(model::LEAST_BUDGET);
         if budget != wished {
-            left.push(Left::dropped("raise_thinking_budget", "thinking"));
+            left.push(Omission::dropped("raise_thinking_budget", "thinking"));
         }
         let (unsaid, own) = self.unsaid;
         let with_room = || budget.saturating_add(MOST_TOKENS).max(unsaid).min(own.unwrap_or(u64::MAX));
         let most = *self.max_tokens.get_or_insert_with(with_room);
         if most <= model::LEAST_BUDGET {
-            return left.push(Left::dropped("drop_thinking_below_limit", "thinking"));
+            return left.push(Omission::dropped("drop_thinking_below_limit", "thinking"));
         }
         if budget >= most {
             budget = most - 1;
-            left.push(Left::dropped("lower_thinking_budget", "thinking"));
+            left.push(Omission::dropped("lower_thinking_budget", "thinking"));
         }
         self.thinking = Some(Thinking::Enabled { budget_tokens: budget });
     }
 
-    fn as_it_likes(&mut self, wish: form::Thinking, left: &mut Vec<Left>) {
+    fn as_it_likes(&mut self, wish: form::Thinking, left: &mut Vec<Omission>) {
         self.thinking = Some(Thinking::Adaptive);
         self.effort = match wish {
             form::Thinking::Effort(effort) => {
                 if effort == form::Effort::Minimal {
-                    left.push(Left::dropped("nearest_effort", "thinking"));
+                    left.push(Omission::dropped("nearest_effort", "thinking"));
                 }
                 Some(model::word_of(effort))
             }
             form::Thinking::Budget(budget) => {
-                left.push(Left::dropped("nearest_effort", "thinking"));
+                left.push(Omission::dropped("nearest_effort", "thinking"));
                 Some(model::word_of(model::effort_of(budget)))
             }
             _ => None,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::write_parts::{Block, Message, Role, Source};
 use super::{arguments, ids};
 use crate::dialect::Dialect;
-use crate::form::{self, Call, Image, Left, Media, Outcome, Part, Thought, Turn};
+use crate::form::{self, Call, Image, Media, Omission, Outcome, Part, Thought, Turn};
 
 /// What is put where a call has no result.
 const NO_RESULT: &str = "This call has no result: it was interrupted.";
@@ -20,15 +20,15 @@ const NO_RESULT: &str = "This call has no result: it was interrupted.";
 const FIRST: &str = "Continue.";
 
 /// The messages of a conversation.
-pub(super) fn messages<'f>(turns: &'f [Turn<'_>], left: &mut Vec<Left>) -> Vec<Message<'f>> {
-    let mut joined = Joined { messages: Vec::new(), given: Given::default(), left };
+pub(super) fn messages<'f>(turns: &'f [Turn<'_>], left: &mut Vec<Omission>) -> Vec<Message<'f>> {
+    let mut joined = TurnJoiner { messages: Vec::new(), given: CallIds::default(), left };
     for (place, turn) in turns.iter().enumerate() {
         joined.turn(place, turn);
     }
-    let Joined { messages, .. } = joined;
+    let TurnJoiner { messages, .. } = joined;
     let mut messages = paired(messages, left);
     if messages.first().is_some_and(|first| first.role == Role::Assistant) {
-        left.push(Left::dropped("add_first_user_turn", "messages[0]"));
+        left.push(Omission::dropped("add_first_user_turn", "messages[0]"));
         messages.insert(0, Message { role: Role::User, content: vec![Block::Text { text: FIRST.into() }] });
     }
     trim(&mut messages, left);
@@ -36,15 +36,15 @@ pub(super) fn messages<'f>(turns: &'f [Turn<'_>], left: &mut Vec<Left>) -> Vec<M
 }
 
 /// Joins what one side says.
-struct Joined<'f, 'l> {
+struct TurnJoiner<'f, 'l> {
     messages: Vec<Message<'f>>,
-    given: Given,
-    left: &'l mut Vec<Left>,
+    given: CallIds,
+    left: &'l mut Vec<Omission>,
 }
 
 /// The ids that calls were given.
 #[derive(Default)]
-struct Given {
+struct CallIds {
     all: HashSet<String>,
     /// Of the last message with calls: those without a result yet, by the id they had.
     open: HashMap<String, VecDeque<String>>,
@@ -52,7 +52,7 @@ struct Given {
     message: usize,
 }
 
-impl<'f> Joined<'f, '_> {
+impl<'f> TurnJoiner<'f, '_> {
     fn add(&mut self, role: Role, block: Block<'f>) {
         match self.messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.content.push(block),
@@ -70,7 +70,7 @@ impl<'f> Joined<'f, '_> {
     fn turn(&mut self, place: usize, turn: &'f Turn<'_>) {
         let role = if turn.role == form::Role::Assistant { Role::Assistant } else { Role::User };
         if turn.role == form::Role::System {
-            self.left.push(Left::dropped("system_turn_as_user", format!("messages[{place}]")));
+            self.left.push(Omission::dropped("system_turn_as_user", format!("messages[{place}]")));
         }
         for (part_place, part) in turn.parts.iter().enumerate() {
             let at = || format!("messages[{place}].content[{part_place}]");
@@ -80,7 +80,7 @@ impl<'f> Joined<'f, '_> {
                 Part::Outcome(outcome) => self.outcome(outcome, at),
                 Part::Thought(thought) => self.thought(role, thought, at),
                 Part::Image(_) | Part::Media(_) if role == Role::Assistant => {
-                    self.left.push(Left::dropped("drop_image_of_model", at()));
+                    self.left.push(Omission::dropped("drop_image_of_model", at()));
                 }
                 Part::Image(_) | Part::Media(_) => {
                     if let Some(block) = seen(part, self.left, at) {
@@ -92,38 +92,38 @@ impl<'f> Joined<'f, '_> {
     }
 
     fn thought(&mut self, role: Role, thought: &'f Thought<'_>, at: impl Fn() -> String) {
-        match thought.seal.as_ref() {
-            Some(seal) if seal.is_of(Dialect::Messages) && role == Role::Assistant => {
+        match thought.signature.as_ref() {
+            Some(signature) if signature.is_of(Dialect::Messages) && role == Role::Assistant => {
                 let block = if thought.hidden {
-                    Block::RedactedThinking { data: &seal.data }
+                    Block::RedactedThinking { data: &signature.data }
                 } else {
-                    Block::Thinking { thinking: &thought.text, signature: &seal.data }
+                    Block::Thinking { thinking: &thought.text, signature: &signature.data }
                 };
                 self.add(role, block);
             }
-            seal => {
-                if seal.is_some() {
-                    self.left.push(Left::dropped("drop_foreign_seal", at()));
+            signature => {
+                if signature.is_some() {
+                    self.left.push(Omission::dropped("drop_foreign_seal", at()));
                 }
                 if !thought.text.is_empty() {
-                    self.left.push(Left::dropped("drop_foreign_thought", at()));
+                    self.left.push(Omission::dropped("drop_foreign_thought", at()));
                 }
             }
         }
     }
 
     fn call(&mut self, call: &'f Call<'_>, at: impl Fn() -> String) {
-        if call.seal.is_some() {
-            self.left.push(Left::dropped("drop_foreign_seal", at()));
+        if call.signature.is_some() {
+            self.left.push(Omission::dropped("drop_foreign_seal", at()));
         }
         if !ids::is_name(&call.name) {
-            self.left.push(Left::dropped("fit_tool_name", at()));
+            self.left.push(Omission::dropped("fit_tool_name", at()));
         }
         let input = match serde_json::from_str::<&RawValue>(&call.arguments) {
             Ok(raw) if raw.get().starts_with('{') && !call.free_text => Cow::Borrowed(raw),
             _ => {
                 if !call.free_text && !call.arguments.trim_ascii().is_empty() {
-                    self.left.push(Left::dropped("wrap_broken_arguments", at()));
+                    self.left.push(Omission::dropped("wrap_broken_arguments", at()));
                 }
                 Cow::Owned(arguments::value(&call.arguments, call.free_text))
             }
@@ -151,14 +151,14 @@ impl<'f> Joined<'f, '_> {
         if is_error == Some(true) && content.iter().any(|block| !matches!(block, Block::Text { .. })) {
             // The vendor takes nothing but text in a result that failed.
             is_error = None;
-            self.left.push(Left::dropped("drop_error_flag", at()));
+            self.left.push(Omission::dropped("drop_error_flag", at()));
         }
         let tool_use_id = self.given.take(&outcome.id);
         self.add(Role::User, Block::ToolResult { tool_use_id, content, is_error });
     }
 }
 
-impl Given {
+impl CallIds {
     /// An id for a call, its own if it fits and no other call has it.
     fn give(&mut self, id: &str, message: usize) -> String {
         if self.message != message {
@@ -185,7 +185,7 @@ impl Given {
 }
 
 /// A picture or a document, if this dialect can show it.
-fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -> Option<Block<'f>> {
+fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Omission>, at: impl Fn() -> String) -> Option<Block<'f>> {
     match part {
         Part::Image(Image::Url(url)) => Some(Block::Image { source: Source::Url { url } }),
         Part::Image(Image::Data { media_type, data }) => match media_type.as_ref() {
@@ -195,7 +195,7 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
                 Some(Block::Image { source: Source::Base64 { media_type, data } })
             }
             _ => {
-                left.push(Left::needed("needs_media", at()));
+                left.push(Omission::needed("needs_media", at()));
                 None
             }
         },
@@ -204,7 +204,7 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
         }
         Part::Media(media) => {
             let is_sound = media.media_type.starts_with("audio/");
-            left.push(Left::needed(if is_sound { "needs_audio" } else { "needs_media" }, at()));
+            left.push(Omission::needed(if is_sound { "needs_audio" } else { "needs_media" }, at()));
             None
         }
         _ => None,
@@ -212,7 +212,7 @@ fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Left>, at: impl Fn() -> String) -
 }
 
 /// Puts the results of calls first in the message after them, one for each and no others.
-fn paired<'f>(messages: Vec<Message<'f>>, left: &mut Vec<Left>) -> Vec<Message<'f>> {
+fn paired<'f>(messages: Vec<Message<'f>>, left: &mut Vec<Omission>) -> Vec<Message<'f>> {
     let mut all: Vec<Message<'f>> = Vec::with_capacity(messages.len() + 1);
     let mut expected: Vec<String> = Vec::new();
     for mut message in messages {
@@ -221,7 +221,7 @@ fn paired<'f>(messages: Vec<Message<'f>>, left: &mut Vec<Left>) -> Vec<Message<'
         } else {
             let thoughts = message.content.iter().rev().take_while(|block| block.is_thought()).count();
             if thoughts > 0 {
-                left.push(Left::dropped("drop_last_thought", "messages"));
+                left.push(Omission::dropped("drop_last_thought", "messages"));
                 message.content.truncate(message.content.len() - thoughts);
             }
             expected = calls_of(&message);
@@ -250,7 +250,7 @@ fn calls_of(message: &Message<'_>) -> Vec<String> {
 }
 
 /// The blocks of a user's message: first the results that are expected, then the rest.
-fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Left>) -> Vec<Block<'f>> {
+fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Omission>) -> Vec<Block<'f>> {
     let places: HashMap<&str, usize> = expected.iter().zip(0..).map(|(id, at)| (id.as_str(), at)).collect();
     let mut results: Vec<Option<Block<'f>>> = Vec::new();
     results.resize_with(expected.len(), || None);
@@ -260,9 +260,9 @@ fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Left
         let place = places.get(id).and_then(|at| results.get_mut(*at)).filter(|place| place.is_none());
         match (place, block) {
             (Some(place), block) => *place = Some(block),
-            // Nobody called for it, so it is shown as what somebody said.
+            // No call asked for it, so it is written as a text of the user.
             (None, Block::ToolResult { content, .. }) => {
-                left.push(Left::dropped("orphan_result_as_text", "messages"));
+                left.push(Omission::dropped("orphan_result_as_text", "messages"));
                 rest.extend(content);
             }
             (None, block) => rest.push(block),
@@ -271,7 +271,7 @@ fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Left
     let mut all = Vec::with_capacity(results.len() + rest.len());
     for (id, result) in expected.iter().zip(results) {
         all.push(result.unwrap_or_else(|| {
-            left.push(Left::dropped("add_missing_result", "messages"));
+            left.push(Omission::dropped("add_missing_result", "messages"));
             let content = vec![Block::Text { text: NO_RESULT.into() }];
             Block::ToolResult { tool_use_id: id.clone(), content, is_error: Some(true) }
         }));
@@ -281,13 +281,13 @@ fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Left
 }
 
 /// Takes the spaces off the end of an answer that is to be gone on with.
-fn trim(messages: &mut [Message<'_>], left: &mut Vec<Left>) {
+fn trim(messages: &mut [Message<'_>], left: &mut Vec<Omission>) {
     let last = messages.last_mut().filter(|last| last.role == Role::Assistant);
     if let Some(Block::Text { text }) = last.and_then(|last| last.content.last_mut()) {
         let trimmed = text.trim_end();
         if trimmed.len() < text.len() {
             *text = Cow::Owned(trimmed.to_owned());
-            left.push(Left::dropped("trim_prefill", "messages"));
+            left.push(Omission::dropped("trim_prefill", "messages"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Our own frames and answers for a client of this dialect.
 //!
 //! A stream is one message: it begins once, its blocks are numbered and one is open at a time, and it ends with its stop reason and
-//! `message_stop`, or with an error and nothing after it. The [`Writer`] keeps that order whoever speaks, the upstream whose frames pass as they
+//! `message_stop`, or with an error and nothing after it. The [`Writer`] keeps that order for both writers, the upstream whose frames pass as they
 //! are or we: what passed is told to it. A clean end without either mark would be taken for success, so it is never left out.
 //!
 //! Everything is written by serde, so it is JSON whatever the texts hold, and each event is one `data:` line.
@@ -32,7 +32,7 @@ pub use crate::writer::{Head, WholeCall};
 #[derive(Debug)]
 pub struct Writer {
     head: Head,
-    keep_seals: bool,
+    forward_signatures: bool,
     state: State,
     open: Option<Open>,
     /// Number of the next block.
@@ -60,22 +60,22 @@ struct Open {
 enum Kind {
     Text,
     Thought,
-    /// A thought that is sealed, so that nothing more can be thought in it.
-    Sealed,
+    /// A thought that is signed, so that nothing more can be thought in it.
+    Signed,
     /// Something that passed and is not ours to go on with.
     Other,
 }
 
 impl Writer {
-    /// A writer for one stream. Seals are written only where the upstream is of this vendor.
+    /// A writer for one stream. Signatures are written only where the upstream is of this vendor.
     #[must_use]
-    pub const fn new(head: Head, keep_seals: bool) -> Self {
-        Self { head, keep_seals, state: State::Fresh, open: None, next: 0 }
+    pub const fn new(head: Head, forward_signatures: bool) -> Self {
+        Self { head, forward_signatures, state: State::Fresh, open: None, next: 0 }
     }
 
-    /// Whether seals go along from here on: another upstream may answer.
-    pub const fn keep_seals(&mut self, keep: bool) {
-        self.keep_seals = keep;
+    /// Whether signatures go along from here on: another upstream may answer.
+    pub const fn forward_signatures(&mut self, keep: bool) {
+        self.forward_signatures = keep;
     }
 
     /// A frame of the upstream that says this went to the client as it was.
@@ -90,7 +90,7 @@ impl Writer {
         if let Some(open) = &mut self.open {
             match () {
                 () if !step.calls.is_empty() || step.hidden => open.kind = Kind::Other,
-                () if step.seal.is_some() => open.kind = Kind::Sealed,
+                () if step.signature.is_some() => open.kind = Kind::Signed,
                 () if step.thought.is_some() => open.kind = Kind::Thought,
                 () if step.text.is_some() => open.kind = Kind::Text,
                 () => {}
@@ -111,22 +111,22 @@ impl Writer {
         stream.into()
     }
 
-    /// Text, thinking, seals and refusals of a step, of whichever dialect. Never its calls, its end or its cost.
+    /// Text, thinking, signatures and refusals of a step, of whichever dialect. Never its calls, its end or its cost.
     pub fn say(&mut self, step: &Step<'_>) -> Bytes {
         let mut stream = Vec::new();
-        // Pieces of one seal are joined, but not those of two thoughts.
-        if step.block.is_some() && self.open.is_some_and(|open| open.kind == Kind::Sealed) {
+        // Pieces of one signature are joined, but not those of two thoughts.
+        if step.block.is_some() && self.open.is_some_and(|open| open.kind == Kind::Signed) {
             self.close(&mut stream);
         }
         if let Some(thinking) = step.thought.as_deref() {
             self.delta(&mut stream, Kind::Thought, Delta::Thinking { thinking });
         }
-        if let Some(seal) = step.seal.as_deref().filter(|_| self.keep_seals) {
+        if let Some(signature) = step.signature.as_deref().filter(|_| self.forward_signatures) {
             if step.hidden {
-                self.block(&mut stream, Block::RedactedThinking { data: seal });
+                self.block(&mut stream, Block::RedactedThinking { data: signature });
                 self.close(&mut stream);
             } else {
-                self.delta(&mut stream, Kind::Thought, Delta::Signature { signature: seal });
+                self.delta(&mut stream, Kind::Thought, Delta::Signature { signature });
             }
         }
         for text in [&step.text, &step.refused].into_iter().flatten() {
@@ -155,7 +155,7 @@ impl Writer {
             self.close(&mut stream);
             self.begin(&mut stream, None);
             let delta = End { stop_reason: output::finish_word(reason), stop_sequence: () };
-            let usage = super::output::Counts::of(usage.unwrap_or(&Usage::default()));
+            let usage = super::output::UsageJson::of(usage.unwrap_or(&Usage::default()));
             frames::push(&mut stream, &Event::MessageDelta { delta, usage });
         }
         if self.state != State::Over {
@@ -214,16 +214,16 @@ impl Writer {
 
     /// A piece of a block of this kind: of the one that is open, if it is such a one.
     fn delta(&mut self, stream: &mut Vec<u8>, kind: Kind, delta: Delta<'_>) {
-        let seals = matches!(delta, Delta::Signature { .. });
-        if !self.open.is_some_and(|open| open.kind == kind || (seals && open.kind == Kind::Sealed)) {
+        let signatures = matches!(delta, Delta::Signature { .. });
+        if !self.open.is_some_and(|open| open.kind == kind || (signatures && open.kind == Kind::Signed)) {
             match kind {
                 Kind::Text => self.block(stream, Block::Text { text: "" }),
                 _ => self.block(stream, Block::Thinking { thinking: "", signature: "" }),
             }
         }
         let Some(open) = self.open.as_mut().filter(|_| self.state == State::Begun) else { return };
-        if seals {
-            open.kind = Kind::Sealed;
+        if signatures {
+            open.kind = Kind::Signed;
         }
         frames::push(stream, &Event::ContentBlockDelta { index: open.index, delta });
     }

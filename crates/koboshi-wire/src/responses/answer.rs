@@ -56,7 +56,7 @@ fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a, Items<'a>>
                 id: item.call_id.or(item.id),
                 name: item.name,
                 namespace: item.namespace,
-                seal: None,
+                signature: None,
             }),
             ItemKind::Other => choice.audio |= item.is_own(),
         }

@@ -15,29 +15,31 @@ use serde_json::value::RawValue;
 use super::write_settings::{Reasoning, Text, drawn, effort, format, not_carried};
 use super::write_turns::{Item, Piece, items};
 use crate::chat::model::Flavor;
-use crate::form::{ASKS_FOR_JSON, Choice, Form, Left, Output, Tool, ToolInput, Turn, Written, names_json};
+use crate::form::{
+    ASKS_FOR_JSON, Choice, Form, Omission, Output, Tool, ToolInput, Turn, WrittenBody, names_json,
+};
 use crate::inputs::{self, Input};
 use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
 const LEAST_OUTPUT: u64 = 16;
-/// The end user's id may have so many characters.
+/// The end user's id may have this many characters.
 const LONGEST_USER: usize = 64;
-/// The name of a tool may have so many characters.
+/// The name of a tool may have this many characters.
 const LONGEST_NAME: usize = 128;
 /// A tool without a schema takes nothing that is known.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The form as a body of this dialect, for a model of the vendor itself of which this is known.
 #[must_use]
-pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
     write_as(form, Flavor::of(true, facts), Some(false))
 }
 
-/// The same for whoever has this flavor of its chat dialect: models are the same in both. Whether the answer is stored is for the client to
+/// The same for a server with this flavor of the chat dialect: models are the same in both. Whether the answer is stored is for the client to
 /// say, if it speaks this dialect.
 #[must_use]
-pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written {
+pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> WrittenBody {
     let mut left = Vec::new();
     let (temperature, top_p) = drawn(&form.sampling, flavor, &mut left);
     let tools = tools(form, &mut left);
@@ -52,7 +54,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written
         reasoning: effort(form, flavor, &mut left).map(|effort| Reasoning { effort }),
         max_output_tokens: form.max_output.map(|most| {
             if most < LEAST_OUTPUT {
-                left.push(Left::dropped("raise_max_output", "max_output"));
+                left.push(Omission::dropped("raise_max_output", "max_output"));
             }
             most.max(LEAST_OUTPUT)
         }),
@@ -63,7 +65,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written
         stream: form.stream,
     };
     not_carried(&form.sampling, &mut left);
-    Written { body: json::bytes(&body), left }
+    WrittenBody { body: json::bytes(&body), left }
 }
 
 #[derive(Serialize)]
@@ -97,14 +99,14 @@ struct Body<'a> {
 }
 
 /// What is said. An answer in JSON must be named there: that the instructions do is not enough.
-fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a>> {
+fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Item<'a>> {
     let (mut all, is_named) = if form.turns.is_empty() {
         (alone(form), form.system.iter().any(|text| names_json(text)))
     } else {
         (items(form, left), form.turns.iter().any(Turn::names_json))
     };
     if matches!(form.output, Output::Json) && !is_named {
-        left.push(Left::dropped("name_json", "output"));
+        left.push(Omission::dropped("name_json", "output"));
         let content = vec![Piece::InputText { text: ASKS_FOR_JSON }];
         all.insert(0, Item::Message { role: "system", content });
     }
@@ -142,12 +144,12 @@ enum Offer<'a> {
     },
 }
 
-fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
+fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Offer<'a>> {
     let any_object: Option<&'static RawValue> = serde_json::from_str(ANY_OBJECT).ok();
     let each = form.tools.iter().enumerate().filter_map(|(index, tool)| {
         if !is_name(&tool.name) {
             // Another name would come back in the calls, and the client does not know it.
-            left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+            left.push(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
             return None;
         }
         let Tool { name, description, input, strict } = tool;
@@ -156,7 +158,7 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
             ToolInput::FreeText => Offer::Custom { name, description },
             ToolInput::Schema(schema) => {
                 let Input { schema: parameters, rule } = inputs::openai(schema.as_deref().or(any_object)?);
-                left.extend(rule.map(|rule| Left::dropped(rule, format!("tools[{index}]"))));
+                left.extend(rule.map(|rule| Omission::dropped(rule, format!("tools[{index}]"))));
                 Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
             }
         })
@@ -176,10 +178,10 @@ enum Chosen<'a> {
     Tool { r#type: &'static str, name: &'a str },
 }
 
-fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
+fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Chosen<'a>> {
     if form.tools.is_empty() {
         if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
-            left.push(Left::needed("needs_tools", "choice"));
+            left.push(Omission::needed("needs_tools", "choice"));
         }
         return None;
     }
@@ -196,10 +198,10 @@ fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
     }
 }
 
-fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<&'a str> {
+fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<&'a str> {
     let user = form.user.as_deref()?;
     if user.chars().nth(LONGEST_USER).is_some() {
-        left.push(Left::dropped("drop_user", "user"));
+        left.push(Omission::dropped("drop_user", "user"));
         return None;
     }
     Some(user)

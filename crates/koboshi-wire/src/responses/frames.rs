@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::error::Told;
+use super::error::ErrorJson;
 use crate::json;
 use crate::step::Usage;
 use crate::writer::Head;
@@ -20,7 +20,7 @@ pub(super) struct Response<'a> {
     created_at: i64,
     status: &'static str,
     background: bool,
-    error: Option<&'a Told<'a>>,
+    error: Option<&'a ErrorJson<'a>>,
     incomplete_details: Option<Incomplete<'a>>,
     instructions: (),
     max_output_tokens: (),
@@ -36,7 +36,7 @@ pub(super) struct Response<'a> {
     tools: [(); 0],
     top_p: (),
     truncation: &'static str,
-    usage: Option<Spent>,
+    usage: Option<UsageJson>,
     user: (),
     metadata: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,11 +81,11 @@ impl<'a> Response<'a> {
             End::Completed => ("completed", None),
             End::Incomplete(reason) => ("incomplete", Some(Incomplete { reason })),
         };
-        Self { status, incomplete_details, output, usage: usage.map(Spent::of), ..self }
+        Self { status, incomplete_details, output, usage: usage.map(UsageJson::of), ..self }
     }
 
     /// The same, failed.
-    pub(super) fn failed(self, output: Vec<Item<'a>>, error: &'a Told<'a>) -> Self {
+    pub(super) fn failed(self, output: Vec<Item<'a>>, error: &'a ErrorJson<'a>) -> Self {
         Self { status: "failed", output, error: Some(error), ..self }
     }
 }
@@ -188,7 +188,7 @@ impl<'a> Part<'a> {
 
 /// What an event says beside its type and number; what does not belong to it is left out.
 #[derive(Serialize, Default)]
-pub(super) struct Said<'a> {
+pub(super) struct EventFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) item_id: Option<&'a str>,
     pub(super) output_index: u32,
@@ -237,7 +237,7 @@ pub(super) fn frame(out: &mut Vec<u8>, kind: &str, number: u64, said: &impl Seri
 
 /// A cost.
 #[derive(Serialize)]
-pub(super) struct Spent {
+pub(super) struct UsageJson {
     input_tokens: u64,
     input_tokens_details: Cached,
     output_tokens: u64,
@@ -245,7 +245,7 @@ pub(super) struct Spent {
     total_tokens: u64,
 }
 
-impl Spent {
+impl UsageJson {
     pub(super) fn of(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input,
@@ -270,5 +270,5 @@ struct Thought {
 
 /// A cost as it stands in an answer.
 pub(super) fn usage_json(usage: &Usage) -> Bytes {
-    json::bytes(&Spent::of(usage))
+    json::bytes(&UsageJson::of(usage))
 }

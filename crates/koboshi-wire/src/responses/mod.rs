@@ -20,6 +20,6 @@ pub mod writer;
 
 pub use event::Events;
 pub use request::ResponsesRequest;
-pub use rewrite::{Corrected, Rewrite};
+pub use rewrite::{Correction, Rewrite};
 pub use tools::flat_name;
 pub use writer::Writer;

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, MapAccess};
 use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
-use crate::form::{Seal, Thought};
+use crate::form::{Signature, Thought};
 use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, skip};
 use crate::step::{ItemKind, Usage, join};
 use crate::tally::{Details, Tally};
@@ -22,7 +22,7 @@ pub(super) struct Response<'a, O = &'a RawValue> {
     pub(super) reason: Option<Cow<'a, str>>,
     pub(super) error: bool,
     pub(super) output: Option<O>,
-    pub(super) spent: Spent,
+    pub(super) spent: UsageFields,
 }
 
 impl<O> Default for Response<'_, O> {
@@ -35,7 +35,7 @@ impl<O> Default for Response<'_, O> {
             reason: None,
             error: false,
             output: None,
-            spent: Spent::default(),
+            spent: UsageFields::default(),
         }
     }
 }
@@ -73,7 +73,7 @@ impl<'a, O: Deserialize<'a>> Fields<'a> for Response<'a, O> {
             "incomplete_details" => self.reason = map.next_value::<Object<Reason<'a>>>()?.0.0,
             "error" => self.error = map.next_value::<Truth>()?.0,
             "output" => self.output = Some(map.next_value()?),
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -159,12 +159,12 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// The whole thought with its seal, unless nothing of it is told.
+    /// The whole thought with its signature, unless nothing of it is told.
     pub(super) fn whole_thought(&mut self) -> Option<Thought<'a>> {
         let text = self.thought().unwrap_or_default();
         let id = self.id.clone();
-        let seal = self.encrypted.take().map(|data| Seal { of: Dialect::Responses, id, data });
-        (!text.is_empty() || seal.is_some()).then_some(Thought { text, seal, hidden: false })
+        let signature = self.encrypted.take().map(|data| Signature { of: Dialect::Responses, id, data });
+        (!text.is_empty() || signature.is_some()).then_some(Thought { text, signature, hidden: false })
     }
 }
 
@@ -240,16 +240,16 @@ pub(super) fn add<'a>(all: &mut Option<Cow<'a, str>>, text: Option<Cow<'a, str>>
 
 /// What an answer cost.
 #[derive(Debug, Default)]
-pub(super) struct Spent(Tally);
+pub(super) struct UsageFields(Tally);
 
-impl Spent {
+impl UsageFields {
     /// The cost, if any was told.
     pub(super) fn usage(&self) -> Option<Usage> {
         self.0.usage()
     }
 }
 
-impl<'a> Fields<'a> for Spent {
+impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let Self(told) = self;
         match name {

@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::form::{Effort, Form, Left, Output, Thinking};
+use crate::form::{Effort, Form, Omission, Output, Thinking};
 use crate::lenient::{Number, text_of};
 use crate::numbers;
 use crate::raw::{Raw, flag, list};
@@ -26,11 +26,11 @@ pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>)
         // The new name counts only where the old one is missing.
         "safety_identifier" => return form.user = form.user.take().or_else(|| text_of(raw)),
         "user" => return form.user = text_of(raw).or(form.user.take()),
-        "previous_response_id" | "conversation" => Left::needed("needs_server_state", name),
-        "prompt" => Left::needed("needs_prompt_template", name),
-        "background" if flag(raw) == Some(true) => Left::needed("needs_background", name),
+        "previous_response_id" | "conversation" => Omission::needed("needs_server_state", name),
+        "prompt" => Omission::needed("needs_prompt_template", name),
+        "background" if flag(raw) == Some(true) => Omission::needed("needs_background", name),
         "background" => return,
-        "top_logprobs" if number(raw) != Some(0) => Left::needed("needs_logprobs", name),
+        "top_logprobs" if number(raw) != Some(0) => Omission::needed("needs_logprobs", name),
         "include"
             if list(raw)
                 .into_iter()
@@ -38,21 +38,21 @@ pub(super) fn read_field<'a>(name: &str, raw: &'a RawValue, form: &mut Form<'a>)
                 .filter_map(text_of)
                 .any(|what| what.ends_with(".logprobs")) =>
         {
-            Left::needed("needs_logprobs", name)
+            Omission::needed("needs_logprobs", name)
         }
-        "include" => Left::dropped("drop_include", name),
+        "include" => Omission::dropped("drop_include", name),
         "store" if flag(raw) == Some(false) => return,
-        "store" => Left::dropped("drop_store", name),
-        "metadata" | "client_metadata" => Left::dropped("drop_metadata", name),
-        "prompt_cache_key" | "prompt_cache_retention" => Left::dropped("drop_cache_hint", name),
-        "service_tier" => Left::dropped("drop_service_tier", name),
+        "store" => Omission::dropped("drop_store", name),
+        "metadata" | "client_metadata" => Omission::dropped("drop_metadata", name),
+        "prompt_cache_key" | "prompt_cache_retention" => Omission::dropped("drop_cache_hint", name),
+        "service_tier" => Omission::dropped("drop_service_tier", name),
         "truncation" if text_of(raw).as_deref() == Some("disabled") => return,
-        "truncation" => Left::dropped("drop_truncation", name),
-        "stream_options" => Left::dropped("drop_stream_options", name),
-        "max_tool_calls" => Left::dropped("drop_max_tool_calls", name),
+        "truncation" => Omission::dropped("drop_truncation", name),
+        "stream_options" => Omission::dropped("drop_stream_options", name),
+        "max_tool_calls" => Omission::dropped("drop_max_tool_calls", name),
         _ => {
             let name: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
-            Left::dropped("drop_unknown_field", name)
+            Omission::dropped("drop_unknown_field", name)
         }
     };
     form.left.push(left);
@@ -69,20 +69,20 @@ fn reasoning<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
             "high" => Thinking::Effort(Effort::High),
             "xhigh" | "max" => Thinking::Effort(Effort::Max),
             _ => {
-                form.left.push(Left::dropped("drop_effort", "reasoning.effort"));
+                form.left.push(Omission::dropped("drop_effort", "reasoning.effort"));
                 Thinking::Unsaid
             }
         };
     }
     if reasoning.get("summary").or(reasoning.get("generate_summary")).is_some() {
-        form.left.push(Left::dropped("drop_summary", "reasoning.summary"));
+        form.left.push(Omission::dropped("drop_summary", "reasoning.summary"));
     }
 }
 
 fn text<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     let Some(text) = Raw::of(raw) else { return };
     if text.get("verbosity").is_some() {
-        form.left.push(Left::dropped("drop_verbosity", "text.verbosity"));
+        form.left.push(Omission::dropped("drop_verbosity", "text.verbosity"));
     }
     let Some(format) = text.object("format") else { return };
     form.output = match format.kind().as_deref() {
@@ -90,7 +90,7 @@ fn text<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         Some("json_object") => Output::Json,
         Some("json_schema") => {
             if format.get("description").is_some() {
-                form.left.push(Left::dropped("drop_schema_description", "text.format.description"));
+                form.left.push(Omission::dropped("drop_schema_description", "text.format.description"));
             }
             match format.get("schema").filter(|raw| raw.get().starts_with('{')) {
                 Some(schema) => Output::Schema {
@@ -102,7 +102,7 @@ fn text<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
             }
         }
         Some(_) => {
-            form.left.push(Left::needed("needs_text_format", "text.format"));
+            form.left.push(Omission::needed("needs_text_format", "text.format"));
             Output::Text
         }
     };

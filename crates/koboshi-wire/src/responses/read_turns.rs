@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::output::{BETWEEN_THOUGHTS, joined};
 use super::tools::flat_name;
 use crate::dialect::Dialect;
-use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Seal, Thought, Turn};
+use crate::form::{Call, Form, Image, Media, Omission, Outcome, Part, Role, Signature, Thought, Turn};
 use crate::lenient::{arguments_of, text_of};
 use crate::raw::{Raw, list};
 
@@ -40,16 +40,18 @@ impl<'f, 'a> Reader<'f, 'a> {
             Some("function_call_output") => self.outcome(at, item, false),
             Some("custom_tool_call_output") => self.outcome(at, item, true),
             Some("reasoning") => self.thought(at, item),
-            Some("item_reference") => self.left(Left::needed("needs_item_reference", place(at))),
+            Some("item_reference") => self.left(Omission::needed("needs_item_reference", place(at))),
             Some("compaction" | "compaction_summary") => {
-                self.left(Left::needed("needs_compaction", place(at)));
+                self.left(Omission::needed("needs_compaction", place(at)));
             }
-            Some(kind) if TRACES.contains(&kind) => self.left(Left::dropped("drop_hosted_trace", place(at))),
-            Some(_) => self.left(Left::needed("needs_hosted_item", place(at))),
+            Some(kind) if TRACES.contains(&kind) => {
+                self.left(Omission::dropped("drop_hosted_trace", place(at)));
+            }
+            Some(_) => self.left(Omission::needed("needs_hosted_item", place(at))),
         }
     }
 
-    fn left(&mut self, left: Left) {
+    fn left(&mut self, left: Omission) {
         self.form.left.push(left);
     }
 
@@ -58,7 +60,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system" | "developer") => Role::System,
-            _ => return self.left(Left::needed("needs_role", place(at))),
+            _ => return self.left(Omission::needed("needs_role", place(at))),
         };
         let content = item.get("content");
         let parts =
@@ -75,7 +77,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         for part in parts {
             match part {
                 Part::Text(text) => self.form.system.push(text),
-                _ => self.left(Left::needed("needs_system_media", place(at))),
+                _ => self.left(Omission::needed("needs_system_media", place(at))),
             }
         }
     }
@@ -100,7 +102,7 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     fn call(&mut self, at: usize, item: &Raw<'a>, field: &str, free_text: bool) {
         let Some(name) = item.full("name") else {
-            return self.left(Left::needed("needs_call_name", place(at)));
+            return self.left(Omission::needed("needs_call_name", place(at)));
         };
         let id = item.full("call_id").or_else(|| item.full("id"));
         let id = id.unwrap_or_else(|| Cow::Owned(format!("call_{}", self.names.len())));
@@ -111,7 +113,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let arguments = item.get(field).and_then(arguments_of).filter(|text| free_text || !text.is_empty());
         let arguments = arguments.unwrap_or(Cow::Borrowed(if free_text { "" } else { "{}" }));
         self.names.insert(id.clone(), name.clone());
-        self.answer([Part::Call(Call { id, name, arguments, free_text, seal: None })]);
+        self.answer([Part::Call(Call { id, name, arguments, free_text, signature: None })]);
     }
 
     fn outcome(&mut self, at: usize, item: &Raw<'a>, free_text: bool) {
@@ -130,12 +132,12 @@ impl<'f, 'a> Reader<'f, 'a> {
         };
         let text = texts("summary", BETWEEN_THOUGHTS).or_else(|| texts("content", ""));
         let data = item.full("encrypted_content");
-        let seal = data.map(|data| Seal { of: Dialect::Responses, id: item.full("id"), data });
-        if text.is_none() && seal.is_none() {
+        let signature = data.map(|data| Signature { of: Dialect::Responses, id: item.full("id"), data });
+        if text.is_none() && signature.is_none() {
             // All that it says is an id, and only the provider's store knows more.
-            return self.left(Left::dropped("drop_thought_reference", place(at)));
+            return self.left(Omission::dropped("drop_thought_reference", place(at)));
         }
-        let thought = Thought { text: text.unwrap_or_default(), seal, hidden: false };
+        let thought = Thought { text: text.unwrap_or_default(), signature, hidden: false };
         self.answer([Part::Thought(thought)]);
     }
 
@@ -153,7 +155,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             };
             match part {
                 Ok(part) => parts.push(part),
-                Err(rule) => self.left(Left::needed(rule, place())),
+                Err(rule) => self.left(Omission::needed(rule, place())),
             }
         }
         parts
@@ -167,7 +169,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             Some("refusal") => Ok(Part::Refusal(part.text("refusal").unwrap_or_default())),
             Some("input_image" | "computer_screenshot") => {
                 if part.text("detail").is_some_and(|detail| detail != "auto") {
-                    self.left(Left::dropped("drop_image_detail", place()));
+                    self.left(Omission::dropped("drop_image_detail", place()));
                 }
                 image(part.full("image_url").ok_or("needs_file_id")?)
             }

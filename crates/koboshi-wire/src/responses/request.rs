@@ -146,7 +146,7 @@ impl<'a> ResponsesRequest<'a> {
         self.form.stream
     }
 
-    /// Whether the conversation lives in the provider's store, so that nobody else can go on with it.
+    /// Whether the conversation lives in the provider's store, so that no other provider can go on with it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         self.pinned_by.is_some()

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::chat::model::Flavor;
 use crate::chat::write_settings::{least, nearest};
-use crate::form::{Effort, Form, Left, Output, Sampling, Thinking};
+use crate::form::{Effort, Form, Omission, Output, Sampling, Thinking};
 
 #[derive(Serialize)]
 pub(super) struct Text<'a> {
@@ -42,17 +42,17 @@ pub(super) struct Reasoning {
 }
 
 /// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
-pub(super) fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
+pub(super) fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Omission>) -> Option<&'static str> {
     let (word, is_exact) = match form.thinking {
         Thinking::Unsaid | Thinking::Adaptive => return None,
         Thinking::Off if flavor.reasoning => least(flavor),
         Thinking::Off => {
-            left.push(Left::dropped("drop_thinking_off", "thinking"));
+            left.push(Omission::dropped("drop_thinking_off", "thinking"));
             return None;
         }
         Thinking::Effort(effort) => nearest(flavor, effort),
         Thinking::Budget(tokens) => {
-            left.push(Left::dropped("budget_as_effort", "thinking"));
+            left.push(Omission::dropped("budget_as_effort", "thinking"));
             nearest(
                 flavor,
                 match tokens {
@@ -64,7 +64,7 @@ pub(super) fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> O
         }
     };
     if !is_exact {
-        left.push(Left::dropped("nearest_effort", "thinking"));
+        left.push(Omission::dropped("nearest_effort", "thinking"));
     }
     Some(word)
 }
@@ -73,12 +73,12 @@ pub(super) fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> O
 pub(super) fn drawn(
     sampling: &Sampling<'_>,
     flavor: Flavor,
-    left: &mut Vec<Left>,
+    left: &mut Vec<Omission>,
 ) -> (Option<f64>, Option<f64>) {
     let Sampling { temperature, top_p, .. } = *sampling;
     if flavor.refuses_sampling() {
         if temperature.or(top_p).is_some() {
-            left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
+            left.push(Omission::dropped("drop_sampling_of_reasoning", "sampling"));
         }
         return (None, None);
     }
@@ -86,18 +86,18 @@ pub(super) fn drawn(
     (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
 }
 
-fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {
+fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Omission>) -> Option<f64> {
     let number = number.filter(|number| number.is_finite())?;
     let fit = number.clamp(0.0, most);
     if (fit - number).abs() > f64::EPSILON {
-        left.push(Left::dropped(rule, "sampling"));
+        left.push(Omission::dropped(rule, "sampling"));
         return Some(fit);
     }
     Some(number)
 }
 
 /// What the dialect has no field for. Without the texts that end it an answer is another one; so is one where several were asked for.
-pub(super) fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
+pub(super) fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Omission>) {
     let dropped = [
         (sampling.top_k.is_some(), "drop_top_k"),
         (sampling.frequency_penalty.is_some(), "drop_frequency_penalty"),
@@ -105,11 +105,11 @@ pub(super) fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
         (sampling.seed.is_some(), "drop_seed"),
     ];
     let dropped = dropped.into_iter().filter(|(is_there, _)| *is_there);
-    left.extend(dropped.map(|(_, rule)| Left::dropped(rule, "sampling")));
+    left.extend(dropped.map(|(_, rule)| Omission::dropped(rule, "sampling")));
     if !sampling.stop.is_empty() {
-        left.push(Left::needed("needs_stop", "stop"));
+        left.push(Omission::needed("needs_stop", "stop"));
     }
     if sampling.answers.is_some_and(|answers| answers > 1) {
-        left.push(Left::needed("needs_answers", "answers"));
+        left.push(Omission::needed("needs_answers", "answers"));
     }
 }

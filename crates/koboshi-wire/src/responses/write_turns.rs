@@ -6,9 +6,9 @@ use std::hash::Hasher;
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::form::{Call, Form, Image, Left, Media, Outcome, Part, Role, Thought};
+use crate::form::{Call, Form, Image, Media, Omission, Outcome, Part, Role, Thought};
 
-/// The id of a call may have so many bytes.
+/// The id of a call may have this many bytes.
 const LONGEST_ID: usize = 64;
 
 /// An input item.
@@ -37,11 +37,11 @@ pub(super) enum Item<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: Came<'a>,
+        output: ResultJson<'a>,
     },
     CustomToolCallOutput {
         call_id: Cow<'a, str>,
-        output: Came<'a>,
+        output: ResultJson<'a>,
     },
 }
 
@@ -64,13 +64,13 @@ pub(super) enum Summary<'a> {
 /// What came back from a tool.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Came<'a> {
+pub(super) enum ResultJson<'a> {
     Text(&'a str),
     Parts(Vec<Piece<'a>>),
 }
 
 /// The conversation as items, in its order.
-pub(super) fn items<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a>> {
+pub(super) fn items<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Item<'a>> {
     let mut items = Vec::new();
     for (at, turn) in form.turns.iter().enumerate() {
         let mut spoken = Vec::new();
@@ -82,7 +82,7 @@ pub(super) fn items<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a
                 Part::Thought(thought) => match thought_item(thought) {
                     Ok(item) => item,
                     Err(rule) => {
-                        left.push(Left::dropped(rule, place()));
+                        left.push(Omission::dropped(rule, place()));
                         continue;
                     }
                 },
@@ -123,14 +123,18 @@ fn call_item<'a>(call: &'a Call<'_>) -> Item<'a> {
     }
 }
 
-fn outcome_item<'a>(outcome: &'a Outcome<'_>, place: &dyn Fn() -> String, left: &mut Vec<Left>) -> Item<'a> {
+fn outcome_item<'a>(
+    outcome: &'a Outcome<'_>,
+    place: &dyn Fn() -> String,
+    left: &mut Vec<Omission>,
+) -> Item<'a> {
     if outcome.failed == Some(true) {
         // The dialect has no flag for it; what came back says it.
-        left.push(Left::dropped("drop_error_flag", place()));
+        left.push(Omission::dropped("drop_error_flag", place()));
     }
     let output = match outcome.parts.as_slice() {
-        [] => Came::Text(""),
-        [Part::Text(text)] => Came::Text(text),
+        [] => ResultJson::Text(""),
+        [Part::Text(text)] => ResultJson::Text(text),
         parts => {
             let mut pieces = Vec::with_capacity(parts.len());
             for part in parts {
@@ -139,7 +143,7 @@ fn outcome_item<'a>(outcome: &'a Outcome<'_>, place: &dyn Fn() -> String, left: 
                     Err(unfit) => left.push(unfit.left(place())),
                 }
             }
-            Came::Parts(pieces)
+            ResultJson::Parts(pieces)
         }
     };
     let call_id = fit_id(&outcome.id);
@@ -150,17 +154,17 @@ fn outcome_item<'a>(outcome: &'a Outcome<'_>, place: &dyn Fn() -> String, left: 
     }
 }
 
-/// A thought that this vendor sealed; others it does not take.
+/// A thought that this vendor signed; others it does not take.
 fn thought_item<'a>(thought: &'a Thought<'_>) -> Result<Item<'a>, &'static str> {
-    let seal = thought.seal.as_ref().ok_or("drop_foreign_thought")?;
-    if !seal.is_of(Dialect::Responses) {
+    let signature = thought.signature.as_ref().ok_or("drop_foreign_thought")?;
+    if !signature.is_of(Dialect::Responses) {
         return Err("drop_foreign_seal");
     }
     let summary = (!thought.text.is_empty()).then_some(Summary::SummaryText { text: &thought.text });
     Ok(Item::Reasoning {
-        id: seal.id.as_deref(),
+        id: signature.id.as_deref(),
         summary: summary.into_iter().collect(),
-        encrypted_content: &seal.data,
+        encrypted_content: &signature.data,
     })
 }
 
@@ -171,10 +175,10 @@ enum Unfit {
 }
 
 impl Unfit {
-    fn left(self, place: String) -> Left {
+    fn left(self, place: String) -> Omission {
         match self {
-            Self::Dropped(rule) => Left::dropped(rule, place),
-            Self::Needed(rule) => Left::needed(rule, place),
+            Self::Dropped(rule) => Omission::dropped(rule, place),
+            Self::Needed(rule) => Omission::needed(rule, place),
         }
     }
 }

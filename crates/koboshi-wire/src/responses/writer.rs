@@ -1,15 +1,15 @@
 //! Our own frames and answers for a client of this dialect.
 //!
 //! The vendor's lifecycle, complete: the official clients build their picture from `added` and delta events and refuse gaps, Codex counts an
-//! item only when it is done, and everybody reads the whole response at the end. So a [`Writer`] remembers what was said, by itself or in
+//! item only when it is done, and reads the whole response at the end. So a [`Writer`] remembers what was said, by itself or in
 //! frames that passed. Nothing comes after the end.
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::error::in_stream;
-use super::frames::{End, Part, Response, Said, Whole as Wrapped, frame};
-use super::memory::{Memory, Parts, Said as Known, Spoken, What};
+use super::frames::{End, EventFields, Part, Response, Whole, frame};
+use super::memory::{ItemContent, Memory, Parts, SentItem, TextPart};
 use crate::failure::Failure;
 use crate::step::{ItemKind, ItemMark, Step, Usage};
 
@@ -26,7 +26,7 @@ pub const OWN_THOUGHT: &str = "rs_kbs_";
 #[derive(Debug)]
 pub struct Writer {
     head: Head,
-    keep_seals: bool,
+    forward_signatures: bool,
     /// The next `sequence_number`.
     number: u64,
     is_open: bool,
@@ -38,12 +38,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A stream that has not begun. Seals are written only if the upstream is of the same vendor.
+    /// A stream that has not begun. Signatures are written only if the upstream is of the same vendor.
     #[must_use]
-    pub fn new(head: Head, keep_seals: bool) -> Self {
+    pub fn new(head: Head, forward_signatures: bool) -> Self {
         Self {
             head,
-            keep_seals,
+            forward_signatures,
             number: 0,
             is_open: false,
             is_over: false,
@@ -53,9 +53,9 @@ impl Writer {
         }
     }
 
-    /// Whether seals go along from here on: another upstream may answer.
-    pub const fn keep_seals(&mut self, keep: bool) {
-        self.keep_seals = keep;
+    /// Whether signatures go along from here on: another upstream may answer.
+    pub const fn forward_signatures(&mut self, keep: bool) {
+        self.forward_signatures = keep;
     }
 
     /// A frame of the upstream with this step went to the client as it was.
@@ -92,24 +92,24 @@ impl Writer {
         }
     }
 
-    /// Text, thought, seal and refusal of a step of any dialect.
+    /// Text, thought, signature and refusal of a step of any dialect.
     pub fn say(&mut self, step: &Step<'_>) -> Bytes {
         let mut out = Vec::new();
         if self.is_over {
             return out.into();
         }
         let of_item = step.item.as_ref().map(|item| (item.kind, item.mark));
-        if let Some((ItemKind::Thought, _)) = of_item.filter(|_| self.keep_seals) {
+        if let Some((ItemKind::Thought, _)) = of_item.filter(|_| self.forward_signatures) {
             let id = step.item.as_ref().and_then(|item| item.id.as_deref());
             self.thought_id = id.map(str::to_owned).or(self.thought_id.take());
         }
         if let Some(text) = &step.thought {
             self.think(&mut out, text);
         }
-        if let Some(data) = step.seal.as_ref().filter(|_| self.keep_seals) {
+        if let Some(data) = step.signature.as_ref().filter(|_| self.forward_signatures) {
             self.thought(&mut out);
-            if let Some(Known { what: What::Thought { seal, .. }, .. }) = self.said.open() {
-                seal.push_str(data);
+            if let Some(SentItem { what: ItemContent::Thought { signature, .. }, .. }) = self.said.open() {
+                signature.push_str(data);
             }
         }
         if let Some(text) = &step.text {
@@ -120,8 +120,8 @@ impl Writer {
         }
         let closes_block = step.block.is_some_and(|block| block.closes);
         let closes = match self.said.open().map(|item| &item.what) {
-            Some(What::Thought { .. }) => closes_block,
-            Some(What::Message(_)) => of_item == Some((ItemKind::Message, ItemMark::Closes)),
+            Some(ItemContent::Thought { .. }) => closes_block,
+            Some(ItemContent::Message(_)) => of_item == Some((ItemKind::Message, ItemMark::Closes)),
             _ => false,
         };
         if closes {
@@ -140,7 +140,7 @@ impl Writer {
         for call in calls {
             self.close(&mut out, false);
             let kind = if call.free_text { "ctc_" } else { "fc_" };
-            let what = What::Call {
+            let what = ItemContent::Call {
                 number: u32::MAX,
                 id: call.id.to_owned(),
                 name: call.name.to_owned(),
@@ -167,7 +167,7 @@ impl Writer {
         self.close(&mut out, is_cut);
         let kind = if is_cut { "response.incomplete" } else { "response.completed" };
         let response = self.response().ended(self.said.output(), end, usage);
-        frame(&mut out, kind, self.number, &Wrapped { response });
+        frame(&mut out, kind, self.number, &Whole { response });
         self.number += 1;
         self.is_over = true;
         out.into()
@@ -182,7 +182,7 @@ impl Writer {
         self.begin(&mut out);
         let told = in_stream(failure);
         let response = self.response().failed(self.said.output(), &told);
-        frame(&mut out, "response.failed", self.number, &Wrapped { response });
+        frame(&mut out, "response.failed", self.number, &Whole { response });
         self.number += 1;
         self.is_over = true;
         out.into()
@@ -208,56 +208,59 @@ impl Writer {
 
     /// An event of a response that is under way.
     fn lifecycle(&mut self, out: &mut Vec<u8>, kind: &str) {
-        frame(out, kind, self.number, &Wrapped { response: self.response() });
+        frame(out, kind, self.number, &Whole { response: self.response() });
         self.number += 1;
     }
 
     fn think(&mut self, out: &mut Vec<u8>, text: &str) {
         self.thought(out);
         let number = &mut self.number;
-        let Some(Known { index, id, what: What::Thought { parts, .. }, .. }) = self.said.open() else {
+        let Some(SentItem { index, id, what: ItemContent::Thought { parts, .. }, .. }) = self.said.open()
+        else {
             return;
         };
-        let at = |parts: &Parts| Said {
+        let at = |parts: &Parts| EventFields {
             item_id: Some(id.as_str()),
             output_index: *index,
             summary_index: Some(parts.index()),
-            ..Said::default()
+            ..EventFields::default()
         };
         if !parts.goes_on(false) {
             parts.open(false);
             let part = Some(Part::SummaryText { text: "" });
-            send(out, number, "response.reasoning_summary_part.added", &Said { part, ..at(parts) });
+            send(out, number, "response.reasoning_summary_part.added", &EventFields { part, ..at(parts) });
         }
         parts.push(text);
-        let said = Said { delta: Some(text), ..at(parts) };
+        let said = EventFields { delta: Some(text), ..at(parts) };
         send(out, number, "response.reasoning_summary_text.delta", &said);
     }
 
     fn speak(&mut self, out: &mut Vec<u8>, text: &str, is_refusal: bool) {
         self.begin(out);
-        if !matches!(self.said.open(), Some(Known { what: What::Message(_), .. })) {
+        if !matches!(self.said.open(), Some(SentItem { what: ItemContent::Message(_), .. })) {
             self.close(out, false);
-            self.add(out, "msg_", None, What::Message(Parts::default()));
+            self.add(out, "msg_", None, ItemContent::Message(Parts::default()));
         }
-        if matches!(self.said.open(), Some(Known { what: What::Message(parts), .. }) if !parts.goes_on(is_refusal))
+        if matches!(self.said.open(), Some(SentItem { what: ItemContent::Message(parts), .. }) if !parts.goes_on(is_refusal))
         {
             self.close_part(out);
         }
         let number = &mut self.number;
-        let Some(Known { index, id, what: What::Message(parts), .. }) = self.said.open() else { return };
+        let Some(SentItem { index, id, what: ItemContent::Message(parts), .. }) = self.said.open() else {
+            return;
+        };
         if !parts.goes_on(is_refusal) {
             parts.open(is_refusal);
-            let part = parts.all.last().map(Spoken::part);
-            let said = Said { part, ..in_message(*index, id, parts.index()) };
+            let part = parts.all.last().map(TextPart::part);
+            let said = EventFields { part, ..in_message(*index, id, parts.index()) };
             send(out, number, "response.content_part.added", &said);
         }
         parts.push(text);
-        let said = Said { delta: Some(text), ..in_message(*index, id, parts.index()) };
+        let said = EventFields { delta: Some(text), ..in_message(*index, id, parts.index()) };
         if is_refusal {
             send(out, number, "response.refusal.delta", &said);
         } else {
-            let said = Said { logprobs: Some([]), ..said };
+            let said = EventFields { logprobs: Some([]), ..said };
             send(out, number, "response.output_text.delta", &said);
         }
     }
@@ -265,40 +268,42 @@ impl Writer {
     /// Opens a thought, if none is open.
     fn thought(&mut self, out: &mut Vec<u8>) {
         self.begin(out);
-        if !matches!(self.said.open(), Some(Known { what: What::Thought { .. }, .. })) {
+        if !matches!(self.said.open(), Some(SentItem { what: ItemContent::Thought { .. }, .. })) {
             self.close(out, false);
             let id = self.thought_id.take();
-            let what = What::Thought { parts: Parts::default(), seal: String::new() };
+            let what = ItemContent::Thought { parts: Parts::default(), signature: String::new() };
             self.add(out, OWN_THOUGHT, id, what);
         }
     }
 
     /// Opens an item.
-    fn add(&mut self, out: &mut Vec<u8>, kind: &str, id: Option<String>, what: What) {
+    fn add(&mut self, out: &mut Vec<u8>, kind: &str, id: Option<String>, what: ItemContent) {
         let index = self.said.next();
         let id = id.unwrap_or_else(|| item_id(&self.head.id, kind, index));
         self.said.add(index, id, what);
         if let Some(item) = self.said.open() {
-            let said = Said { output_index: index, item: item.item(), ..Said::default() };
+            let said = EventFields { output_index: index, item: item.item(), ..EventFields::default() };
             send(out, &mut self.number, "response.output_item.added", &said);
         }
     }
 
     fn arguments(&mut self, out: &mut Vec<u8>, call: &WholeCall<'_>) {
         let number = &mut self.number;
-        let Some(Known { index, id, what: What::Call { arguments, .. }, .. }) = self.said.open() else {
+        let Some(SentItem { index, id, what: ItemContent::Call { arguments, .. }, .. }) = self.said.open()
+        else {
             return;
         };
         call.arguments.clone_into(arguments);
-        let at = || Said { item_id: Some(id.as_str()), output_index: *index, ..Said::default() };
-        let delta = Said { delta: Some(call.arguments), ..at() };
+        let at =
+            || EventFields { item_id: Some(id.as_str()), output_index: *index, ..EventFields::default() };
+        let delta = EventFields { delta: Some(call.arguments), ..at() };
         if call.free_text {
             send(out, number, "response.custom_tool_call_input.delta", &delta);
-            let done = Said { input: Some(call.arguments), ..at() };
+            let done = EventFields { input: Some(call.arguments), ..at() };
             send(out, number, "response.custom_tool_call_input.done", &done);
         } else {
             send(out, number, "response.function_call_arguments.delta", &delta);
-            let done = Said { arguments: Some(call.arguments), name: Some(call.name), ..at() };
+            let done = EventFields { arguments: Some(call.arguments), name: Some(call.name), ..at() };
             send(out, number, "response.function_call_arguments.done", &done);
         }
     }
@@ -307,11 +312,11 @@ impl Writer {
     fn close(&mut self, out: &mut Vec<u8>, is_cut: bool) {
         match self.said.open().map(|item| &item.what) {
             None => {}
-            Some(What::Message(_) | What::Thought { .. }) => {
+            Some(ItemContent::Message(_) | ItemContent::Thought { .. }) => {
                 self.close_part(out);
                 self.done(out, is_cut);
             }
-            Some(What::Call { .. } | What::Other) => {
+            Some(ItemContent::Call { .. } | ItemContent::Other) => {
                 self.said.items.pop();
             }
         }
@@ -320,41 +325,41 @@ impl Writer {
     fn done(&mut self, out: &mut Vec<u8>, is_cut: bool) {
         if let Some(item) = self.said.open() {
             (item.is_open, item.is_cut) = (false, is_cut);
-            let said = Said { output_index: item.index, item: item.item(), ..Said::default() };
+            let said = EventFields { output_index: item.index, item: item.item(), ..EventFields::default() };
             send(out, &mut self.number, "response.output_item.done", &said);
         }
     }
 
     fn close_part(&mut self, out: &mut Vec<u8>) {
         let number = &mut self.number;
-        let Some(Known { index, id, what, .. }) = self.said.open() else { return };
+        let Some(SentItem { index, id, what, .. }) = self.said.open() else { return };
         match what {
-            What::Message(parts) if parts.is_open => {
+            ItemContent::Message(parts) if parts.is_open => {
                 parts.is_open = false;
                 let Some(spoken) = parts.all.last() else { return };
                 let at = || in_message(*index, id, parts.index());
                 let text = Some(spoken.text.as_str());
                 if spoken.is_refusal {
-                    send(out, number, "response.refusal.done", &Said { refusal: text, ..at() });
+                    send(out, number, "response.refusal.done", &EventFields { refusal: text, ..at() });
                 } else {
-                    let said = Said { text, logprobs: Some([]), ..at() };
+                    let said = EventFields { text, logprobs: Some([]), ..at() };
                     send(out, number, "response.output_text.done", &said);
                 }
-                let said = Said { part: Some(spoken.part()), ..at() };
+                let said = EventFields { part: Some(spoken.part()), ..at() };
                 send(out, number, "response.content_part.done", &said);
             }
-            What::Thought { parts, .. } if parts.is_open => {
+            ItemContent::Thought { parts, .. } if parts.is_open => {
                 parts.is_open = false;
                 let Some(spoken) = parts.all.last() else { return };
-                let at = || Said {
+                let at = || EventFields {
                     item_id: Some(id.as_str()),
                     output_index: *index,
                     summary_index: Some(parts.index()),
-                    ..Said::default()
+                    ..EventFields::default()
                 };
-                let said = Said { text: Some(&spoken.text), ..at() };
+                let said = EventFields { text: Some(&spoken.text), ..at() };
                 send(out, number, "response.reasoning_summary_text.done", &said);
-                let said = Said { part: Some(Part::SummaryText { text: &spoken.text }), ..at() };
+                let said = EventFields { part: Some(Part::SummaryText { text: &spoken.text }), ..at() };
                 send(out, number, "response.reasoning_summary_part.done", &said);
             }
             _ => {}
@@ -362,12 +367,17 @@ impl Writer {
     }
 }
 
-fn in_message(index: u32, id: &str, part: usize) -> Said<'_> {
-    Said { item_id: Some(id), output_index: index, content_index: Some(part), ..Said::default() }
+fn in_message(index: u32, id: &str, part: usize) -> EventFields<'_> {
+    EventFields {
+        item_id: Some(id),
+        output_index: index,
+        content_index: Some(part),
+        ..EventFields::default()
+    }
 }
 
 /// One event, counted.
-fn send(out: &mut Vec<u8>, number: &mut u64, kind: &str, said: &Said<'_>) {
+fn send(out: &mut Vec<u8>, number: &mut u64, kind: &str, said: &EventFields<'_>) {
     frame(out, kind, *number, said);
     *number = number.saturating_add(1);
 }
