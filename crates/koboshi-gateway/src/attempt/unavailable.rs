@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cause, Rest, Standing};
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi::gate::{Held, Limit};
+use koboshi::gate::{GateDelay, Limit};
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 
@@ -59,7 +59,7 @@ impl Unavailable {
     }
 
     /// Its gate is closed.
-    pub(crate) fn held(world: &World, held: Held, now: Moment) -> Self {
+    pub(crate) fn held(world: &World, held: GateDelay, now: Moment) -> Self {
         let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
         Self { until, reason: Reason::Limit(held.reason) }
     }

@@ -63,8 +63,8 @@ pub use verdict::{
     Change, ChangeKind, Defect, LONGEST_EXCERPT, MOST_MISSES, Miss, Position, Refusal, Verdict,
 };
 
-use settle::{Case, Settled};
-use strict::{Scanned, Top};
+use settle::{Arguments, Case};
+use strict::{ScanResult, Top};
 use verdict::Stop;
 
 /// What is to be done with the arguments of a call.
@@ -73,7 +73,7 @@ use verdict::Stop;
 pub fn check(text: &str, schema: Option<&ToolSchema>, finish: Finish, policy: &ArgsPolicy) -> Verdict {
     match judge(text, schema, finish, policy) {
         Ok(None) => Verdict::Valid,
-        Ok(Some(Settled { json, changes })) => Verdict::Repaired { json, changes },
+        Ok(Some(Arguments { json, changes })) => Verdict::Repaired { json, changes },
         Err(stop) => Verdict::Refused(stop.refuse(text)),
     }
 }
@@ -83,18 +83,18 @@ fn judge(
     schema: Option<&ToolSchema>,
     finish: Finish,
     policy: &ArgsPolicy,
-) -> Result<Option<Settled>, Stop> {
+) -> Result<Option<Arguments>, Stop> {
     if text.len() > policy.bytes() {
         return Err(too_long(policy));
     }
     let strict = strict::scan(text, policy.depth());
     let whole = strict.is_ok();
     let failure = match strict {
-        Ok(Scanned { top: Top::Object, duplicate: None }) => match unmet(text, schema) {
+        Ok(ScanResult { top: Top::Object, duplicate: None }) => match unmet(text, schema) {
             None => return Ok(None),
             Some(failure) => failure,
         },
-        Ok(Scanned { duplicate: Some(at), .. }) => {
+        Ok(ScanResult { duplicate: Some(at), .. }) => {
             Stop::new(Defect::DuplicateKey, at, "this key comes twice in one object")
         }
         Ok(_) => Stop::new(Defect::NotAnObject, 0, "the arguments of a call must be one JSON object"),
