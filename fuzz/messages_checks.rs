@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use koboshi::models::{Facts, Models};
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::chat::Correction;
 use koboshi_wire::messages::event::Events;
-use koboshi_wire::messages::write::{Head, WholeCall, Writer, whole};
+use koboshi_wire::messages::write_answer::write as whole;
+use koboshi_wire::messages::writer::{Head, WholeCall, Writer};
 use koboshi_wire::messages::{MessagesRequest, Rewrite, answer, body};
 use koboshi_wire::step::Step;
 use serde_json::Value;
@@ -63,7 +64,7 @@ fn frames(text: &str) {
 }
 
 fn check(step: &Step<'_>) {
-    let texts = [&step.text, &step.thought, &step.seal, &step.refused, &step.id, &step.model];
+    let texts = [&step.text, &step.thought, &step.signature, &step.refused, &step.id, &step.model];
     assert!(texts.into_iter().flatten().all(|text| !text.is_empty()));
     assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
     assert!(step.thought.is_none() || step.reasoning);
@@ -92,7 +93,7 @@ fn changes_hold(request: &MessagesRequest<'_>, body: &Bytes) {
     let mut rewrite = Rewrite::of(request, body);
     rewrite.model("a \"model\"").stream(!request.stream()).force_tool("f").parallel_off().max_output(2000);
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far");
-    rewrite.corrected("text", &[Corrected { call, correction: "no JSON" }]);
+    rewrite.corrected("text", &[Correction { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = MessagesRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));

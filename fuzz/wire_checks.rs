@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 use bytes::{Bytes, BytesMut};
 use koboshi::models::{Facts, Models};
 use koboshi_wire::Dialect;
-use koboshi_wire::chat::body::{Flavor, write};
-use koboshi_wire::chat::write::WholeCall;
-use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite, answer, chunk, embeddings};
+use koboshi_wire::chat::body::write;
+use koboshi_wire::chat::frames::WholeCall;
+use koboshi_wire::chat::model::Flavor;
+use koboshi_wire::chat::{ChatRequest, Correction, Rewrite, answer, embeddings, event};
 use koboshi_wire::form::Form;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::trim::trim;
@@ -143,7 +144,7 @@ pub(crate) fn chat_chunk(data: &[u8]) {
         assert!(!frames.contains(&b'\r'), "a frame is one line");
     }
     let text = String::from_utf8_lossy(data);
-    let read = chunk::read(&text);
+    let read = event::read(&text);
     let trimmed = text.trim_ascii();
     let value: Option<Value> = serde_json::from_str(trimmed).ok();
     match read {
@@ -239,7 +240,7 @@ fn changes_hold(request: &ChatRequest<'_>, body: &Bytes) {
     let mut rewrite = Rewrite::of(request, body);
     rewrite.model("a \"model\"").stream(!request.stream()).include_usage().tool_choice_none().parallel_off();
     rewrite.append_to_last_tool_result("note\n\u{1f}").prefill("so \"far");
-    rewrite.append_exchange("", &[Corrected { call, correction: "no JSON" }]);
+    rewrite.append_exchange("", &[Correction { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = ChatRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!(again.model(), "a \"model\"");
@@ -323,7 +324,7 @@ pub(crate) fn responses_event(data: &[u8]) {
     heard(&rest);
     if let Ok(whole) = responses::answer::read(data) {
         arguments_can_be_replaced(data, &whole);
-        let written = responses::write::whole(&<_>::default(), &whole, None);
+        let written = responses::write_answer::write(&<_>::default(), &whole, None);
         let again = responses::answer::read(&written).expect("what is written is an answer");
         let text = |whole: &answer::Whole<'_>| {
             whole.choices.first().and_then(|choice| choice.text.clone().map(String::from))
@@ -363,7 +364,7 @@ pub(crate) fn responses_request(data: &[u8]) {
     let mut rewrite = responses::Rewrite::of(&request, &body);
     rewrite.model("a \"model\"").stream(!request.stream()).tool_choice_none().parallel_off().max_output(99);
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far").drop_own_thoughts();
-    rewrite.corrected("said", &[Corrected { call, correction: "no JSON" }]);
+    rewrite.corrected("said", &[Correction { call, correction: "no JSON" }]);
     let changed = rewrite.finish();
     let again = ResponsesRequest::parse(&changed).expect("a changed request is a request");
     assert_eq!((again.model(), again.stream()), ("a \"model\"", !request.stream()));
@@ -401,7 +402,7 @@ pub(crate) fn gemini_event(data: &[u8]) {
     for call in again.choices.iter().flat_map(|choice| &choice.calls).filter(|call| call.span.is_some()) {
         assert_eq!(call.arguments, "{\"mended\":1}");
     }
-    let _ = gemini::write::whole(&koboshi_wire::voice::Head::default(), &whole, None);
+    let _ = gemini::write_answer::write(&koboshi_wire::writer::Head::default(), &whole, None);
 }
 
 /// What stands in a list that comes in blocks of this size, and whether it was refused for its length.
@@ -447,13 +448,13 @@ fn gemini_chunk(text: &str) {
             assert!(step.text.as_deref() != Some("") && step.thought.as_deref() != Some(""));
             assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
             assert!(!step.done || !step.finish.is_empty());
-            let head = koboshi_wire::voice::Head::default();
-            let said = gemini::write::Writer::new(head, true).say(&step);
+            let head = koboshi_wire::writer::Head::default();
+            let said = gemini::writer::Writer::new(head, true).say(&step);
             if !said.is_empty() {
                 let json = said.strip_prefix(b"data: ").expect("an event");
                 let again = std::str::from_utf8(json).expect("text");
                 let again = gemini::event::Events::default().read(None, again).expect("a chunk");
-                assert_eq!(again.seal, step.seal);
+                assert_eq!(again.signature, step.signature);
                 assert_eq!(again.thought, step.thought);
                 assert_eq!(again.text, step.text);
             }
@@ -490,7 +491,7 @@ pub(crate) fn gemini_request(data: &[u8]) {
     let mut rewrite = gemini::Rewrite::of(&request, &body);
     rewrite.tool_choice_none().max_output(7).whole_calls().without_ids();
     rewrite.append_to_last_tool_result("note\n\u{1f}").continue_with("so \"far");
-    rewrite.corrected("x", &[Corrected { call, correction: "no JSON" }]).append_assistant("end");
+    rewrite.corrected("x", &[Correction { call, correction: "no JSON" }]).append_assistant("end");
     let changed = rewrite.finish();
     let again =
         GeminiRequest::parse("gemini-2.5-flash", false, &changed).expect("a changed request is a request");

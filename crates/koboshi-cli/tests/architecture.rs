@@ -137,3 +137,85 @@ fn the_map_shows_every_room_of_the_gateway() {
         }
     }
 }
+
+/// Every file of a folder is named in the map of its header, as the first word of a line or inside of one.
+#[test]
+fn the_map_of_args_shows_every_file() {
+    let folder = repository("crates/koboshi/src/args");
+    let header = std::fs::read_to_string(folder.join("mod.rs")).unwrap();
+    let map: Vec<&str> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("//!"))
+        .flat_map(|line| line.split(|letter: char| !letter.is_alphanumeric()))
+        .collect();
+    for name in modules(&folder) {
+        assert!(name == "tests" || map.contains(&name.as_str()), "{name} is not on the map of args");
+    }
+}
+
+/// The folders of the four dialects.
+const DIALECTS: &[&str] = &["chat", "responses", "messages", "gemini"];
+
+/// Names of the modules of a folder.
+fn modules(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter_map(|name| Some(name.strip_suffix(".rs")?.to_owned())).collect();
+    names.retain(|name| name != "mod");
+    names.sort();
+    names
+}
+
+/// A role has one file name in every dialect: those of the first table of the page are in all four folders, and every other file is in the
+/// second table, with the dialects that have it.
+#[test]
+fn the_page_of_dialects_shows_every_file() {
+    let page = std::fs::read_to_string(repository("docs/dialects.md")).unwrap();
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"))
+        .map(|row| row.split('|').map(|cell| cell.trim().trim_end_matches('`')).collect())
+        .collect();
+    let (common, own): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.len() == 2);
+    assert!(common.len() > 10 && own.len() > 10, "the tables are there");
+    for dialect in DIALECTS {
+        let found = modules(&repository("crates/koboshi-wire/src").join(dialect));
+        let mut named: Vec<String> = common
+            .iter()
+            .chain(own.iter().filter(|row| row[1].contains(dialect)))
+            .map(|row| row[0].to_owned())
+            .collect();
+        named.sort();
+        assert_eq!(found, named, "{dialect}: files and page");
+    }
+    for path in page.split('`').filter(|word| word.contains('/') && word.ends_with(".rs")) {
+        assert!(repository(path).exists(), "{path} is on the page and nowhere else");
+    }
+}
+
+/// Whether a line compares with one dialect, which says nothing to the compiler when another one is added.
+fn compares_dialects(line: &str) -> bool {
+    let compared =
+        |mark: &str| line.split(mark).skip(1).any(|rest| rest.trim_start().starts_with("Dialect::"));
+    compared("==") || compared("!=") || (line.contains("matches!(") && line.contains("Dialect::"))
+}
+
+#[test]
+fn dialects_are_asked_for_properties_and_not_compared() {
+    assert!(compares_dialects("if dialect == Dialect::Chat {") && !compares_dialects("Dialect::Chat => 1,"));
+    for package in std::fs::read_dir(repository("crates")).unwrap() {
+        for file in files(&package.unwrap().path().join("src")) {
+            let is_exempt = file.ends_with("koboshi-wire/src/dialect.rs")
+                || EXEMPT.iter().any(|folder| file.starts_with(repository(folder)));
+            if is_exempt || file.extension().is_none_or(|kind| kind != "rs") {
+                continue;
+            }
+            let code = code(&file);
+            let found = code.lines().find(|line| compares_dialects(line));
+            assert_eq!(found, None, "{}: add a property to dialect.rs", file.display());
+        }
+    }
+}
+
+/// Folders that still compare.
+const EXEMPT: &[&str] = &["crates/koboshi-gateway/src/stream"];

@@ -91,7 +91,7 @@ impl Answer {
             return Self { thought, speech, ..nothing };
         }
         let speech = words(request, print, Some(manner.say), most, manner.makes_up_calls);
-        let is_malformed = dialect == Dialect::Gemini && broken == Some(Form::Truncated);
+        let is_malformed = dialect.withholds_malformed_calls() && broken == Some(Form::Truncated);
         if is_malformed {
             return Self { thought, speech, is_malformed, ..nothing };
         }

@@ -22,7 +22,7 @@ pub fn count(ask: &Ask<'_>) -> Play {
         Fall::SlowFirst { after, .. } => plan.manner.latency.saturating_add(after),
         _ => plan.manner.latency,
     };
-    if ask.dialect == Dialect::Chat {
+    if !ask.dialect.has_token_count() {
         let says = "Chat completions have no way to count tokens.".to_owned();
         return stage.failure(&Problem::Request { says, param: None }, latency);
     }

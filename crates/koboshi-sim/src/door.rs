@@ -91,15 +91,14 @@ fn by_verb(path: &str) -> Option<Door<'_>> {
         // A verb alone leaves it to whoever asks.
         None => before.rsplit_once('/').map_or(before, |(_, model)| model),
     };
-    // Counting for Anthropic's models has a name in place of a model.
-    let counts = *dialect == Dialect::Messages && model == "count-tokens";
+    let counts = dialect.counts_by_model_name() && model == "count-tokens";
     let is_sse = query.split('&').any(|pair| pair == "alt=sse");
     Some(Door {
         dialect: *dialect,
         what: if counts { What::Count } else { *what },
         // Anthropic says it in the body too.
-        stream: (*dialect == Dialect::Gemini).then_some(*streams),
-        list: *dialect == Dialect::Gemini && *streams && !is_sse,
+        stream: dialect.has_model_in_path().then_some(*streams),
+        list: dialect.has_list_streams() && *streams && !is_sse,
         model: Some(model).filter(|model| !counts && !model.is_empty()).map(decoded),
     })
 }

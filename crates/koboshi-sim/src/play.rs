@@ -132,7 +132,7 @@ impl<'a> Stage<'a> {
         match fall {
             Fall::Reset => nothing(Head::Reset { after: manner.latency }),
             Fall::Silence => nothing(Head::Silence),
-            Fall::Error { trouble: Trouble::Filter, .. } if self.ask.dialect == Dialect::Gemini => {
+            Fall::Error { trouble: Trouble::Filter, .. } if self.ask.dialect.answers_blocked_prompts() => {
                 Err(self.blocked(manner.latency))
             }
             Fall::Error { trouble, wait } => {
@@ -201,8 +201,7 @@ impl<'a> Stage<'a> {
             _ => (latency, Duration::ZERO),
         };
         let (spoil, end) = spoiled(plan.fall, &answer);
-        // Chat alone says the cost in a frame of its own, and only if asked for.
-        let usage = self.ask.dialect == Dialect::Chat && request.wants_usage();
+        let usage = self.ask.dialect.has_optional_usage() && request.wants_usage();
         let voice = Voice::new(self.ask.dialect, stamp, usage, self.ask.list);
         let beats = Beats::stream(Acts::new(answer, usage), voice, spoil, first, gap);
         self.answer(head, self.kind_of_stream(), beats, end)
@@ -228,7 +227,7 @@ impl<'a> Stage<'a> {
         match self.ask.dialect {
             Dialect::Gemini if self.ask.list => "application/json; charset=utf-8",
             Dialect::Gemini => "text/event-stream",
-            _ => "text/event-stream; charset=utf-8",
+            Dialect::Chat | Dialect::Responses | Dialect::Messages => "text/event-stream; charset=utf-8",
         }
     }
 

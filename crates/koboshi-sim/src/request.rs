@@ -90,13 +90,13 @@ impl<'a> Request<'a> {
                 let request = gemini::count::parse(ask.model, body)?;
                 Ok(Self::of(request.form().clone(), ask.dialect, true))
             }
-            _ => Self::read(ask, body),
+            Dialect::Chat | Dialect::Responses | Dialect::Messages => Self::read(ask, body),
         }
     }
 
     fn of(mut form: Form<'a>, dialect: Dialect, offers: bool) -> Self {
         let shape = match std::mem::take(&mut form.output) {
-            Output::Text if dialect == Dialect::Messages => asked_in_words(&mut form.system),
+            Output::Text if dialect.asks_for_json_in_words() => asked_in_words(&mut form.system),
             Output::Text => Shape::Text,
             Output::Json => Shape::Object,
             Output::Schema { schema, .. } => Shape::Schema(schema),

@@ -51,7 +51,7 @@ impl Told {
     fn step(&mut self, step: &Step<'_>) {
         self.text.extend(step.text.as_deref());
         self.thought.extend(step.thought.as_deref());
-        self.seals.extend(step.seal.as_deref().map(str::to_owned));
+        self.seals.extend(step.signature.as_deref().map(str::to_owned));
         for piece in &step.calls {
             let index = usize::try_from(piece.index).unwrap();
             while self.calls.len() <= index {
@@ -59,7 +59,7 @@ impl Told {
             }
             self.calls[index].0.extend(piece.name.as_deref());
             self.calls[index].1.extend(piece.arguments.as_deref());
-            self.seals.extend(piece.seal.as_deref().map(str::to_owned));
+            self.seals.extend(piece.signature.as_deref().map(str::to_owned));
         }
         for (_, reason) in &step.finish {
             assert_eq!(self.finish, None, "an answer ends once");
@@ -107,7 +107,7 @@ pub fn told_by(dialect: Dialect, is_stream: bool, body: &[u8]) -> Told {
     if is_stream {
         return stream(dialect, body);
     }
-    if dialect == Dialect::Gemini && body.starts_with(b"[") {
+    if dialect.has_list_streams() && body.starts_with(b"[") {
         return list(body);
     }
     let mut told = Told::default();
@@ -121,12 +121,12 @@ pub fn told_by(dialect: Dialect, is_stream: bool, body: &[u8]) -> Told {
         told.text.extend(choice.text.as_deref());
         for thought in choice.thoughts {
             told.thought.push_str(&thought.text);
-            told.seals.extend(thought.seal.map(|seal| seal.data.into_owned()));
+            told.seals.extend(thought.signature.map(|signature| signature.data.into_owned()));
         }
         for call in choice.calls {
             let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
             told.calls.push((text(call.name), call.arguments.into_owned()));
-            told.seals.extend(call.seal.map(|seal| seal.data.into_owned()));
+            told.seals.extend(call.signature.map(|signature| signature.data.into_owned()));
         }
         told.finish = choice.finish.map(std::borrow::Cow::into_owned);
     }
@@ -144,7 +144,7 @@ fn stream(dialect: Dialect, body: &[u8]) -> Told {
     }
     // A bare error has no blank line behind it.
     frames
-        .extend(framer.finish().filter(|frame| dialect == Dialect::Gemini && frame.raw().starts_with(b"{")));
+        .extend(framer.finish().filter(|frame| dialect.has_list_streams() && frame.raw().starts_with(b"{")));
     for frame in frames {
         let mut read = || -> Result<(), Malformed> {
             if let Some(data) = events.data(&frame)? {

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use koboshi_wire::chat::{ChatRequest, Rewrite, answer, chunk};
+use koboshi_wire::chat::{ChatRequest, Rewrite, answer, event};
 use koboshi_wire::sse::Framer;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn chunks(c: &mut Criterion) {
     let mut group = c.benchmark_group("chunk");
     for (name, data) in [("text_178", SMALL), ("text_290", TEXT), ("call", CALL), ("done", "[DONE]")] {
         group.bench_function(name, |b| {
-            b.iter(|| chunk::read(black_box(data)).expect("a chunk").has_content())
+            b.iter(|| event::read(black_box(data)).expect("a chunk").has_content())
         });
     }
     group.finish();

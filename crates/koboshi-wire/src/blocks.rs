@@ -34,14 +34,14 @@ pub(crate) struct End {
 
 /// The bytes of a frame.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct RawFrame {
     pub(crate) raw: Bytes,
     /// Where they stand in the block that was pushed last, if they are wholly in it.
     pub(crate) at: Option<Range<usize>>,
 }
 
 impl Blocks {
-    /// Nothing yet; frames have at most so many bytes.
+    /// Nothing yet; frames have at most this many bytes.
     pub(crate) fn new(longest: usize) -> Self {
         Self { longest, blocks: VecDeque::new(), start: 0, carry: BytesMut::new(), over: false }
     }
@@ -58,7 +58,7 @@ impl Blocks {
     pub(crate) fn next(
         &mut self,
         mut end_of_frame: impl FnMut(&[u8], usize, usize) -> Option<End>,
-    ) -> Option<Result<Cut, FrameTooLong>> {
+    ) -> Option<Result<RawFrame, FrameTooLong>> {
         while let Some(block) = self.blocks.front() {
             let held = self.carry.len();
             let end = end_of_frame(block, self.start, held);
@@ -78,7 +78,7 @@ impl Blocks {
     }
 
     /// Gives out what ends here in the first block.
-    fn cut(&mut self, end: usize) -> Option<Cut> {
+    fn cut(&mut self, end: usize) -> Option<RawFrame> {
         let block = self.blocks.front()?;
         let within = self.start..end;
         let (raw, at) = if self.carry.is_empty() {
@@ -92,7 +92,7 @@ impl Blocks {
             self.blocks.pop_front();
             self.start = 0;
         }
-        Some(Cut { raw, at })
+        Some(RawFrame { raw, at })
     }
 
     /// Takes out what is left, at the end of the stream.

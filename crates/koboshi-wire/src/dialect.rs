@@ -1,9 +1,12 @@
-//! The four dialects, and what a finish is called in all of them.
+//! The four dialects, how they differ, and what a finish is called in all of them.
+//!
+//! Code outside of a dialect's own folder asks for a property and never compares: `dialect.has_model_in_path()`. Each property names
+//! the dialects that have it and those that do not, so that the compiler asks for a decision where a dialect is added.
 
 /// How a client or a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Dialect {
-    /// OpenAI chat completions, and everybody who copies them.
+    /// OpenAI chat completions, and the servers that copy them.
     #[default]
     Chat,
     /// OpenAI responses.
@@ -28,6 +31,55 @@ impl Dialect {
             Self::Gemini => "gemini",
         }
     }
+}
+
+/// Defines a method for each property, by an exhaustive match.
+macro_rules! properties {
+    ($($(#[$doc:meta])* $name:ident { $($has:ident)|+ => true, $($lacks:ident)|+ => false })+) => {
+        impl Dialect {
+            $($(#[$doc])*
+            #[must_use]
+            pub const fn $name(self) -> bool {
+                match self {
+                    $(Self::$has)|+ => true,
+                    $(Self::$lacks)|+ => false,
+                }
+            })+
+        }
+    };
+}
+
+properties! {
+    /// The path names the model and asks for the stream; the body does neither.
+    has_model_in_path { Gemini => true, Chat | Responses | Messages => false }
+    /// A stream can also be one JSON list, and an error inside a stream is bare JSON.
+    has_list_streams { Gemini => true, Chat | Responses | Messages => false }
+    /// A client can ask how many tokens a request has.
+    has_token_count { Responses | Messages | Gemini => true, Chat => false }
+    /// On Vertex the path to count tokens names `count-tokens` in place of a model.
+    counts_by_model_name { Messages => true, Chat | Responses | Gemini => false }
+    /// A request must say how many tokens may come back.
+    requires_output_limit { Messages => true, Chat | Responses | Gemini => false }
+    /// Models that never make parallel calls refuse a request that switches them off.
+    refuses_idle_parallel_switch { Chat => true, Responses | Messages | Gemini => false }
+    /// A request can name an earlier answer that its provider stores.
+    has_stored_answers { Responses => true, Chat | Messages | Gemini => false }
+    /// The vendor's own coding agent speaks it, and acts on statuses in its own way.
+    has_vendor_agent { Responses | Messages | Gemini => true, Chat => false }
+    /// A limit of usage that ends later is a 429 for the vendor's coding agent.
+    has_usage_limit_status { Responses => true, Chat | Messages | Gemini => false }
+    /// An overloaded vendor answers with a status of its own.
+    has_overloaded_status { Messages => true, Chat | Responses | Gemini => false }
+    /// The vendor's headers (`request-id`, `anthropic-version`) go with requests and answers.
+    has_vendor_headers { Messages => true, Chat | Responses | Gemini => false }
+    /// A stream tells its cost only if the request asks for it, in a frame of its own.
+    has_optional_usage { Chat => true, Responses | Messages | Gemini => false }
+    /// JSON is asked for in the words of the prompt alone.
+    asks_for_json_in_words { Messages => true, Chat | Responses | Gemini => false }
+    /// A prompt that a filter refuses gets an answer that says so, not an error.
+    answers_blocked_prompts { Gemini => true, Chat | Responses | Messages => false }
+    /// Calls with broken arguments are left out, and the finish reason says so.
+    withholds_malformed_calls { Gemini => true, Chat | Responses | Messages => false }
 }
 
 /// Why an answer ended, in one set of words: those of the chat dialect. Decoders translate into them and writers out of them; a reason that has

@@ -18,7 +18,7 @@ pub struct Failure<'a> {
     pub param: Option<&'a str>,
     /// Id of the request.
     pub request_id: Option<&'a str>,
-    /// In so many seconds it is worth another try.
+    /// Another try is worth it after this many seconds.
     pub retry_after: Option<u64>,
     /// The same as a time, in seconds since 1970: for clients that show it.
     pub resets_at: Option<i64>,

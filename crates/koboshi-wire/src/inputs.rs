@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(openai(&constant).schema.get(), r#"{"properties":{},"type":"object"}"#);
     }
 
-    /// A choice of so many objects, each with a field of its own.
+    /// A choice of this many objects, each with a field of its own.
     fn choice_of(branches: usize, description: &str) -> Box<RawValue> {
         let branch = |at| format!(r#"{{"properties":{{"f{at}":{{"type":"string"}}}},"required":["f{at}"]}}"#);
         let branches: Vec<String> = (0..branches).map(branch).collect();

@@ -36,8 +36,8 @@ mod splice;
 pub mod sse;
 pub mod step;
 mod tally;
-pub mod voice;
 pub mod whole;
+pub mod writer;
 
 pub use dialect::Dialect;
 pub use intake::{Expected, IntakeError, MAX_DEPTH};

@@ -1,12 +1,12 @@
 //! Limits and levels of a request that say nothing: a text, a fraction of a token, less than nothing, more than a number can hold.
 //!
 //! In the client's own dialect they pass as they are: servers that copy an API give some of them a meaning of their own (`max_tokens: -1`
-//! is no limit to LM Studio), and the others are theirs to refuse. Whoever translates would have to guess: a limit that was not understood
+//! is no limit to LM Studio), and the others are theirs to refuse. A translation would have to guess: a limit that was not understood
 //! became the largest there is. So a target of another dialect cannot get such a request.
 
 use serde_json::value::RawValue;
 
-use crate::form::Left;
+use crate::form::Omission;
 use crate::intake::{Expected, IntakeError};
 
 /// The rule by which such a request is not translated.
@@ -26,14 +26,14 @@ const KNOWN: [(&str, Expected); 10] = [
 ];
 
 /// Notes a number of this name that cannot be read.
-pub(crate) fn check(name: &str, written: &str, left: &mut Vec<Left>) {
+pub(crate) fn check(name: &str, written: &str, left: &mut Vec<Omission>) {
     if error(name, written).is_some() {
-        left.push(Left::needed(RULE, name));
+        left.push(Omission::needed(RULE, name));
     }
 }
 
 /// The same of a value; none and `null` say nothing.
-pub(crate) fn check_raw(name: &str, raw: Option<&RawValue>, left: &mut Vec<Left>) {
+pub(crate) fn check_raw(name: &str, raw: Option<&RawValue>, left: &mut Vec<Omission>) {
     if let Some(raw) = raw.filter(|raw| raw.get() != "null") {
         check(name, raw.get(), left);
     }
@@ -50,7 +50,7 @@ pub(crate) fn error(name: &str, written: &str) -> Option<IntakeError> {
 }
 
 /// What is wrong with the first that was noted.
-pub(crate) fn noted(left: &[Left]) -> Option<IntakeError> {
+pub(crate) fn noted(left: &[Omission]) -> Option<IntakeError> {
     let name = left.iter().find(|left| left.rule == RULE)?.at.as_str();
     // What was noted could not be read, and neither can this.
     error(name, "")

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use memchr::memchr2;
 
 use crate::Malformed;
-use crate::blocks::{Blocks, Cut, End};
+use crate::blocks::{Blocks, End, RawFrame};
 use crate::step::join;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -57,7 +57,7 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// A framer for one stream, whose frames have at most so many bytes.
+    /// A framer for one stream, whose frames have at most this many bytes.
     #[must_use]
     pub fn new(longest: usize) -> Self {
         Self { blocks: Blocks::new(longest), lines: Lines::default(), first: true }
@@ -81,7 +81,7 @@ impl Framer {
         }))
     }
 
-    fn frame(&mut self, Cut { raw, at }: Cut, only: Option<usize>) -> Frame {
+    fn frame(&mut self, RawFrame { raw, at }: RawFrame, only: Option<usize>) -> Frame {
         let is_first = std::mem::take(&mut self.first);
         let mark = if is_first && raw.starts_with(BOM) { BOM.len() } else { 0 };
         Frame { raw, at, mark, only }
@@ -91,7 +91,7 @@ impl Framer {
     pub fn finish(&mut self) -> Option<Frame> {
         self.lines = Lines::default();
         let raw = self.blocks.rest()?;
-        Some(self.frame(Cut { raw, at: None }, None))
+        Some(self.frame(RawFrame { raw, at: None }, None))
     }
 
     /// Bytes of the unfinished frame.

@@ -22,8 +22,8 @@ pub struct Step<'a> {
     /// The words of the thinking, where they are given; never empty. With it, `reasoning` is set.
     pub thought: Option<Cow<'a, str>>,
     /// A piece of the provider's proof of its thinking, to be joined: a signature, or the encrypted thought.
-    pub seal: Option<Cow<'a, str>>,
-    /// The seal is a whole thought whose words are withheld: Anthropic's `redacted_thinking`.
+    pub signature: Option<Cow<'a, str>>,
+    /// The signature is a whole thought whose words are withheld: Anthropic's `redacted_thinking`.
     pub hidden: bool,
     /// There is a refusal that is not empty.
     pub refusal: bool,
@@ -128,7 +128,7 @@ impl Step<'_> {
             name: owned(call.name),
             namespace: owned(call.namespace),
             arguments: owned(call.arguments),
-            seal: owned(call.seal),
+            signature: owned(call.signature),
             ..call
         });
         let finish =
@@ -138,7 +138,7 @@ impl Step<'_> {
             model: owned(self.model),
             text: owned(self.text),
             thought: owned(self.thought),
-            seal: owned(self.seal),
+            signature: owned(self.signature),
             refused: owned(self.refused),
             calls: calls.collect(),
             finish: finish.collect(),
@@ -182,7 +182,7 @@ pub struct CallPiece<'a> {
     /// The tool takes free text: its arguments are not meant to be JSON.
     pub free_text: bool,
     /// The provider's proof of this call, whole.
-    pub seal: Option<Cow<'a, str>>,
+    pub signature: Option<Cow<'a, str>>,
 }
 
 /// What an answer cost, in tokens.

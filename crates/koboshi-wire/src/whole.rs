@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Malformed;
-use crate::form::{Seal, Thought};
+use crate::form::{Signature, Thought};
 use crate::lenient::without_halves;
 use crate::step::{Usage, owned};
 
@@ -94,7 +94,7 @@ impl Choice<'_> {
             arguments: Cow::Owned(call.arguments.into_owned()),
             span: call.span,
             free_text: call.free_text,
-            seal: call.seal.map(Seal::into_owned),
+            signature: call.signature.map(Signature::into_owned),
         });
         Choice {
             text: owned(self.text),
@@ -123,5 +123,5 @@ pub struct Call<'a> {
     /// The tool takes free text: its arguments are not meant to be JSON.
     pub free_text: bool,
     /// The provider's proof of this call.
-    pub seal: Option<Seal<'a>>,
+    pub signature: Option<Signature<'a>>,
 }

@@ -4,9 +4,9 @@
 
 use bytes::Bytes;
 use koboshi_wire::Malformed;
-use koboshi_wire::chat::voice::{self, Writer};
-use koboshi_wire::chat::write::{self, ErrorBody, Head, WholeCall};
-use koboshi_wire::chat::{answer, chunk, models};
+use koboshi_wire::chat::frames::{self, ErrorBody, Head, WholeCall};
+use koboshi_wire::chat::writer::Writer;
+use koboshi_wire::chat::{answer, event, models, write_answer};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::whole::{Call, Choice, Whole};
@@ -100,29 +100,29 @@ fn chunks_have_the_shape_of_the_dialect() {
         chunk(json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]))
     };
     assert_eq!(
-        json_of(&write::role_chunk(&head(), None)),
+        json_of(&frames::role_chunk(&head(), None)),
         piece(json!({"role": "assistant", "content": ""}), Value::Null)
     );
     let mut writer = Writer::new(head(), false);
     writer.open(None);
     let said = Step { text: Some("a\n\r\"あ".into()), ..Step::default() };
     assert_eq!(json_of(&writer.say(&said)), piece(json!({"content": "a\n\r\"あ"}), Value::Null));
-    assert_eq!(json_of(&write::finish_chunk(&head(), "stop")), piece(json!({}), json!("stop")));
-    assert_eq!(json_of(&write::empty_chunk(&head())), piece(json!({}), Value::Null));
+    assert_eq!(json_of(&frames::finish_chunk(&head(), "stop")), piece(json!({}), json!("stop")));
+    assert_eq!(json_of(&frames::empty_chunk(&head())), piece(json!({}), Value::Null));
     let calls = [
         WholeCall { id: "a", name: "f", arguments: "{\"x\":1}", ..WholeCall::default() },
         WholeCall { id: "b", name: "g", arguments: "{}", ..WholeCall::default() },
     ];
     let call = |index: u32, id: &str, name: &str, arguments: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let both = json!({"tool_calls": [call(0, "a", "f", "{\"x\":1}"), call(1, "b", "g", "{}")]});
-    assert_eq!(json_of(&write::calls_chunk_from(&head(), 0, 0, &calls)), piece(both, Value::Null));
-    let later = json_of(&write::calls_chunk_from(&head(), 1, 3, &calls[..1]));
+    assert_eq!(json_of(&frames::calls_chunk_from(&head(), 0, 0, &calls)), piece(both, Value::Null));
+    let later = json_of(&frames::calls_chunk_from(&head(), 1, 3, &calls[..1]));
     assert_eq!(later["choices"][0]["index"], 1);
     assert_eq!(later["choices"][0]["delta"]["tool_calls"][0], call(3, "a", "f", "{\"x\":1}"));
-    let old = json_of(&write::function_chunk(&head(), 0, &calls[0]));
+    let old = json_of(&frames::function_chunk(&head(), 0, &calls[0]));
     assert_eq!(old["choices"][0]["delta"], json!({"function_call": {"name": "f", "arguments": "{\"x\":1}"}}));
     let named = Head { fingerprint: Some("fp".into()), ..head() };
-    let marked = json_of(&write::role_chunk(&named, Some(&json!({"degraded": true}))));
+    let marked = json_of(&frames::role_chunk(&named, Some(&json!({"degraded": true}))));
     assert_eq!((&marked["system_fingerprint"], &marked["koboshi"]["degraded"]), (&json!("fp"), &json!(true)));
 }
 
@@ -130,23 +130,23 @@ fn chunks_have_the_shape_of_the_dialect() {
 fn what_is_written_is_read_back() {
     let usage = Usage { input: 5, output: 7, cached: 2, reasoning: 3, ..Usage::default() };
     let text = |frame: &Bytes| json_of(frame).to_string();
-    let written = text(&write::usage_chunk(&head(), &usage));
-    let step = chunk::read(&written).unwrap();
+    let written = text(&frames::usage_chunk(&head(), &usage));
+    let step = event::read(&written).unwrap();
     assert_eq!((step.usage, step.choices, step.has_content()), (Some(usage), 0, false));
-    let calls = text(&write::calls_chunk_from(
+    let calls = text(&frames::calls_chunk_from(
         &head(),
         0,
         0,
         &[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }],
     ));
-    assert_eq!(chunk::read(&calls).unwrap().calls[0].arguments.as_deref(), Some("{}"));
-    let empty = text(&write::empty_chunk(&head()));
-    assert!(!chunk::read(&empty).unwrap().has_content(), "keep-alives are no content");
-    let role = text(&write::role_chunk(&head(), None));
-    assert!(!chunk::read(&role).unwrap().has_content());
+    assert_eq!(event::read(&calls).unwrap().calls[0].arguments.as_deref(), Some("{}"));
+    let empty = text(&frames::empty_chunk(&head()));
+    assert!(!event::read(&empty).unwrap().has_content(), "keep-alives are no content");
+    let role = text(&frames::role_chunk(&head(), None));
+    assert!(!event::read(&role).unwrap().has_content());
     let said = |choice| Whole { choices: vec![choice], usage: Some(usage), ..Whole::default() };
     let hello = said(Choice { text: Some("hello".into()), ..Choice::default() });
-    let whole = voice::whole(&head(), &hello, Some(&json!({"source": "static"})));
+    let whole = write_answer::write(&head(), &hello, Some(&json!({"source": "static"})));
     let read = answer::read(&whole).unwrap();
     assert_eq!(
         (read.choices[0].text.as_deref(), read.choices[0].finish.as_deref(), read.usage),
@@ -160,7 +160,7 @@ fn what_is_written_is_read_back() {
     let call =
         Call { id: Some("a".into()), name: Some("f".into()), arguments: "{}".into(), ..Call::default() };
     let called = said(Choice { calls: vec![call], ..Choice::default() });
-    let called = voice::whole(&head(), &called, None);
+    let called = write_answer::write(&head(), &called, None);
     let read = answer::read(&called).unwrap();
     assert_eq!(
         (read.choices[0].calls[0].id.as_deref(), read.choices[0].finish.as_deref()),
@@ -178,13 +178,13 @@ fn errors_have_real_nulls_and_the_same_envelope_in_a_stream() {
         param: None,
         koboshi: Some(&extra),
     };
-    let body: Value = serde_json::from_slice(&write::error_body(&error)).unwrap();
+    let body: Value = serde_json::from_slice(&frames::error_body(&error)).unwrap();
     let expected = json!({"error": {"message": "too \"many\"", "type": "rate_limit_error", "param": null, "code": "rate_limit_exceeded", "koboshi": extra}});
     assert_eq!(body, expected);
-    let frame = write::error_frame(&error);
+    let frame = frames::error_frame(&error);
     assert_eq!(json_of(&frame), expected);
-    assert!(chunk::read(&expected.to_string()).unwrap().error);
-    let bare: Value = serde_json::from_slice(&write::error_body(&ErrorBody {
+    assert!(event::read(&expected.to_string()).unwrap().error);
+    let bare: Value = serde_json::from_slice(&frames::error_body(&ErrorBody {
         message: "m",
         kind: "t",
         ..ErrorBody::default()
@@ -196,11 +196,11 @@ fn errors_have_real_nulls_and_the_same_envelope_in_a_stream() {
 #[test]
 fn the_marks_of_a_stream_are_frames() {
     let mut framer = Framer::new(1024);
-    framer.push(Bytes::from_static(write::COMMENT));
-    framer.push(Bytes::from_static(write::DONE));
+    framer.push(Bytes::from_static(frames::COMMENT));
+    framer.push(Bytes::from_static(frames::DONE));
     assert!(framer.next_frame().unwrap().unwrap().is_comment());
     let done = framer.next_frame().unwrap().unwrap();
-    assert!(chunk::read(&done.data().unwrap().unwrap()).unwrap().done);
+    assert!(event::read(&done.data().unwrap().unwrap()).unwrap().done);
 }
 
 #[test]

@@ -7,10 +7,10 @@ mod common;
 use bytes::Bytes;
 use koboshi::models::Facts;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Mending, Redone, Request, To, Turn};
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::any::{Edits, Mending, Request, RetriedCalls, To, Turn};
+use koboshi_wire::chat::Correction;
 use koboshi_wire::form::{Choice, Form, Part, Role};
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::writer::WholeCall;
 use serde_json::json;
 
 use common::{facts, thinking};
@@ -130,8 +130,8 @@ fn notes_closings_and_beginnings_arrive_in_every_dialect() {
 fn a_call_that_is_to_be_made_again_is_asked_for_in_every_dialect() {
     let call =
         WholeCall { id: "call_2", name: "weather", arguments: "{\"city\": oops", ..WholeCall::default() };
-    let broken = [Corrected { call, correction: "no JSON" }];
-    let edits = Edits { turn: Turn::Redo(Redone { broken: &broken, tool: "weather" }), ..PLAIN };
+    let broken = [Correction { call, correction: "no JSON" }];
+    let edits = Edits { turn: Turn::Redo(RetriedCalls { broken: &broken, tool: "weather" }), ..PLAIN };
     for (from, to) in pairs() {
         sent(from, to, &edits, |form| {
             let said = texts(form);
@@ -385,11 +385,11 @@ fn settings_of_a_vendor_stay_where_its_request_is_written_anew() {
 /// What is said of a stream is refused where none is asked for; and whose thinking is not made anew keeps its switch.
 #[test]
 fn what_is_kept_fits_what_is_asked() {
-    let corrected = [Corrected {
+    let corrected = [Correction {
         call: WholeCall { id: "call_2", name: "weather", arguments: "{", ..WholeCall::default() },
         correction: "no",
     }];
-    let redo = Turn::Redo(Redone { broken: &corrected, tool: "weather" });
+    let redo = Turn::Redo(RetriedCalls { broken: &corrected, tool: "weather" });
     for (turn, kept) in [(Turn::Plain, true), (redo, false)] {
         let mut asked: serde_json::Value = serde_json::from_slice(&body(Dialect::Responses)).unwrap();
         asked["stream_options"] = json!({"include_obfuscation": false});
@@ -443,11 +443,17 @@ fn an_answer_that_was_cut_ends_for_its_calls_and_keeps_the_rest() {
 #[test]
 fn the_first_thinkers_are_not_told_to_call_one_tool_at_a_time() {
     let body = body(Dialect::Chat);
-    let call =
-        WholeCall { id: "c", name: "weather", namespace: None, arguments: "{", free_text: false, seal: None };
-    let broken = [Corrected { call, correction: "no" }];
+    let call = WholeCall {
+        id: "c",
+        name: "weather",
+        namespace: None,
+        arguments: "{",
+        free_text: false,
+        signature: None,
+    };
+    let broken = [Correction { call, correction: "no" }];
     for (model, told) in [("o3-mini", false), ("openai/o1", false), ("gpt-4o", true), ("olmo", true)] {
-        let turn = Turn::Redo(Redone { broken: &broken, tool: "weather" });
+        let turn = Turn::Redo(RetriedCalls { broken: &broken, tool: "weather" });
         let to = To { facts: facts(model), ..To::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &Edits { turn, ..Edits::plain(model) });
         let sent = String::from_utf8(written.body.to_vec()).unwrap();

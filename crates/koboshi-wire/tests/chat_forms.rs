@@ -8,21 +8,22 @@ mod common;
 
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::ChatRequest;
-use koboshi_wire::chat::body::{Flavor, write};
+use koboshi_wire::chat::body::write;
+use koboshi_wire::chat::model::Flavor;
 use koboshi_wire::form::{
-    Call, Effort, Form, Image, Left, Outcome, Part, Role, Seal, Thinking, Thought, Turn,
+    Call, Effort, Form, Image, Omission, Outcome, Part, Role, Signature, Thinking, Thought, Turn,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use common::facts;
 
-fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Left>) {
+fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Omission>) {
     let written = write(form, flavor);
     (serde_json::from_slice(&written.body).unwrap(), written.left)
 }
 
-fn rules(left: &[Left]) -> Vec<&'static str> {
+fn rules(left: &[Omission]) -> Vec<&'static str> {
     left.iter().map(|left| left.rule).collect()
 }
 
@@ -43,20 +44,13 @@ proptest! {
     /// The guard sees the same in a request and in its form.
     #[test]
     fn a_request_and_its_form_tell_the_same(form in forms::carried_by_chat()) {
-        let body = write(&form, Flavor::of(true, facts(&form.model))).body;
-        let request = ChatRequest::parse(&body).unwrap();
-        let form = request.form();
-        let (mut of_form, of_request) = (form.calls(), request.calls());
-        prop_assert_eq!(of_form.len(), of_request.len());
-        for (one, other) in of_form.iter_mut().zip(&of_request) {
-            // Turns and messages are numbered each in their own way.
-            one.batch = other.batch;
-        }
-        prop_assert_eq!(of_form, of_request);
-        prop_assert_eq!(form.turn(), request.turn());
-        prop_assert_eq!(form.last_user_text(), request.last_user_text());
-        let (one, other) = (form.needs(), request.needs());
-        prop_assert_eq!((one.tools, one.images, one.json, one.prefill, one.output), (other.tools, other.images, other.json, other.prefill, other.output));
+        tell_the_same(&write(&form, Flavor::of(true, facts(&form.model))).body)?;
+    }
+
+    /// So it does where messages come in an order that no writer of ours makes: answers in a row, results without calls.
+    #[test]
+    fn messages_in_any_order_tell_the_same(messages in prop::collection::vec(message(), 0..12)) {
+        tell_the_same(json!({"model": "m", "messages": messages}).to_string().as_bytes())?;
     }
 
     /// Whatever a form holds, what is written is a chat request.
@@ -71,13 +65,53 @@ proptest! {
     }
 }
 
+/// A message of a client that keeps to no order.
+fn message() -> impl Strategy<Value = Value> {
+    let call =
+        |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}});
+    let id = || prop_oneof![Just("1"), Just("2"), Just("3")];
+    prop_oneof![
+        Just(json!({"role": "user", "content": "go"})),
+        Just(json!({"role": "assistant", "content": "so"})),
+        id().prop_map(move |id| json!({"role": "assistant", "content": null, "tool_calls": [call(id)]})),
+        id().prop_map(|id| json!({"role": "tool", "tool_call_id": id, "content": format!("out {id}")})),
+    ]
+}
+
+/// A request and its form tell the same of the conversation.
+fn tell_the_same(body: &[u8]) -> Result<(), TestCaseError> {
+    let request = ChatRequest::parse(body).unwrap();
+    let form = request.form();
+    let (mut of_form, of_request) = (form.calls(), request.calls());
+    prop_assert_eq!(of_form.len(), of_request.len());
+    for (one, other) in of_form.iter_mut().zip(&of_request) {
+        // Turns and messages are numbered each in their own way.
+        one.batch = other.batch;
+    }
+    prop_assert_eq!(of_form, of_request);
+    prop_assert_eq!(form.turn(), request.turn());
+    prop_assert_eq!(form.last_user_text(), request.last_user_text());
+    let (one, other) = (form.needs(), request.needs());
+    prop_assert_eq!(
+        (one.tools, one.images, one.json, one.prefill, one.output),
+        (other.tools, other.images, other.json, other.prefill, other.output)
+    );
+    Ok(())
+}
+
 fn turn<'a>(role: Role, parts: Vec<Part<'a>>) -> Turn<'a> {
     Turn { role, parts }
 }
 
 fn call<'a>(id: &'a str, free_text: bool) -> Part<'a> {
     let arguments = if free_text { "patch \"it\"" } else { "{\"a\":1}" };
-    Part::Call(Call { id: id.into(), name: "f".into(), arguments: arguments.into(), free_text, seal: None })
+    Part::Call(Call {
+        id: id.into(),
+        name: "f".into(),
+        arguments: arguments.into(),
+        free_text,
+        signature: None,
+    })
 }
 
 #[test]
@@ -200,16 +234,16 @@ fn effort_is_said_in_words_that_the_model_knows() {
 
 #[test]
 fn thoughts_and_seals_of_others_are_dropped_once_by_name() {
-    let seal = || Some(Seal { of: Dialect::Messages, id: None, data: "sig".into() });
-    let thought = || Part::Thought(Thought { text: "hm".into(), seal: seal(), hidden: false });
-    let sealed = Part::Call(Call {
+    let signature = || Some(Signature { of: Dialect::Messages, id: None, data: "sig".into() });
+    let thought = || Part::Thought(Thought { text: "hm".into(), signature: signature(), hidden: false });
+    let signed = Part::Call(Call {
         id: "1".into(),
         name: "f".into(),
         arguments: "{}".into(),
         free_text: false,
-        seal: seal(),
+        signature: signature(),
     });
-    let turns = vec![turn(Role::Assistant, vec![thought(), sealed]), turn(Role::Assistant, vec![thought()])];
+    let turns = vec![turn(Role::Assistant, vec![thought(), signed]), turn(Role::Assistant, vec![thought()])];
     let (body, left) = written(&Form { model: "m".into(), turns, ..Form::default() }, Flavor::default());
     assert_eq!(rules(&left), ["drop_foreign_thought", "drop_foreign_seal"]);
     assert_eq!(left[0].at, "turns[0]");
@@ -243,7 +277,7 @@ fn names_and_ids_fit_openai() {
         .into_iter()
         .filter(|left| !left.droppable)
         .collect();
-    assert_eq!(needed, [Left::needed("needs_tool_name", "tools[1].name")]);
+    assert_eq!(needed, [Omission::needed("needs_tool_name", "tools[1].name")]);
     assert!(written(&form, Flavor::default()).1.is_empty());
 }
 
@@ -262,7 +296,7 @@ fn an_id_of_a_user_that_is_too_long_is_not_sent() {
 /// `DeepSeek` and Kimi refuse calls in the history without the thought before them; Groq refuses the field.
 #[test]
 fn who_demands_thoughts_before_calls_gets_them_back() {
-    let thought = Part::Thought(Thought { text: "hm".into(), seal: None, hidden: false });
+    let thought = Part::Thought(Thought { text: "hm".into(), signature: None, hidden: false });
     let turns = vec![
         turn(Role::Assistant, vec![thought.clone(), call("1", false)]),
         turn(Role::Assistant, vec![call("2", false)]),

@@ -7,7 +7,8 @@
 mod common;
 
 use koboshi_wire::chat::ChatRequest;
-use koboshi_wire::chat::body::{Flavor, write};
+use koboshi_wire::chat::body::write;
+use koboshi_wire::chat::model::Flavor;
 
 use common::golden;
 

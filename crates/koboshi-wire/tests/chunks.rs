@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use koboshi_wire::Malformed;
-use koboshi_wire::chat::chunk::read;
+use koboshi_wire::chat::event::read;
 use koboshi_wire::step::{CallPiece, Step, Usage};
 
 /// A chunk with this delta, as OpenAI frames it.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use koboshi_wire::Dialect;
 use koboshi_wire::form::sanitize::{Target, sanitize};
-use koboshi_wire::form::{Call, Form, Outcome, Part, Role, Seal, Thought, Turn};
+use koboshi_wire::form::{Call, Form, Outcome, Part, Role, Signature, Thought, Turn};
 use proptest::prelude::*;
 
 const CHAT: Target = Target { dialect: Dialect::Chat, prefill: true };
@@ -232,7 +232,7 @@ fn seals_stay_with_their_vendor() {
     let thought = |of, hidden| {
         Part::Thought(Thought {
             text: if hidden { "" } else { "hm" }.into(),
-            seal: Some(Seal { of, id: None, data: "s".into() }),
+            signature: Some(Signature { of, id: None, data: "s".into() }),
             hidden,
         })
     };

@@ -9,13 +9,14 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::failure::Failure;
-use koboshi_wire::form::{Form, Left};
+use koboshi_wire::form::{Form, Omission};
 use koboshi_wire::gemini::event::{self, Events};
-use koboshi_wire::gemini::write::{Shape, Writer, whole};
+use koboshi_wire::gemini::write_answer::write as whole;
+use koboshi_wire::gemini::writer::{Shape, Writer};
 use koboshi_wire::gemini::{GeminiRequest, answer, array, body, error, models};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::json;
 
 fn recorded(name: &str) -> Vec<u8> {
@@ -105,7 +106,7 @@ fn streams_end_for_the_right_reason() {
     assert_eq!(usage, Usage { input: 81, output: 93, cached: 64, stored: 0, reasoning: 53 });
 }
 
-fn lefts(left: &[Left]) -> String {
+fn lefts(left: &[Omission]) -> String {
     let mut lines = String::new();
     for left in left {
         let kind = if left.droppable { "dropped" } else { "needed" };
@@ -165,7 +166,8 @@ fn ours(writer: &mut Writer) -> Vec<u8> {
     let thought = Step { reasoning: true, thought: Some("Hm.\n".into()), ..Step::default() };
     stream.extend_from_slice(&writer.say(&thought));
     stream.extend_from_slice(&writer.keep_alive());
-    let text = Step { text: Some("Zwei \"Zeilen\"\n".into()), seal: Some("c2ln".into()), ..Step::default() };
+    let text =
+        Step { text: Some("Zwei \"Zeilen\"\n".into()), signature: Some("c2ln".into()), ..Step::default() };
     stream.extend_from_slice(&writer.say(&text));
     let calls = [
         WholeCall {
@@ -179,7 +181,7 @@ fn ours(writer: &mut Writer) -> Vec<u8> {
             name: "patch",
             arguments: "*** x",
             free_text: true,
-            seal: Some("c2Vh"),
+            signature: Some("c2Vh"),
             ..WholeCall::default()
         },
         WholeCall { id: "", name: "broken", arguments: "{\"a\":", ..WholeCall::default() },

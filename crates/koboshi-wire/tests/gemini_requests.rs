@@ -6,8 +6,8 @@ mod common;
 
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
-    Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Seal, Thinking, Thought, Tool,
-    ToolInput, Turn,
+    Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Signature, Thinking, Thought,
+    Tool, ToolInput, Turn,
 };
 use koboshi_wire::gemini::{GeminiRequest, body, count};
 use proptest::collection::vec;
@@ -257,12 +257,12 @@ fn turns_are_put_in_the_order_that_gemini_wants() {
 
 #[test]
 fn only_own_seals_go_along_and_first_calls_are_sealed() {
-    let seal = |of| Some(Seal { of, id: None, data: "s".into() });
-    let sealed = |id: &'static str, of| {
+    let signature = |of| Some(Signature { of, id: None, data: "s".into() });
+    let signed = |id: &'static str, of| {
         let Part::Call(call) = calls(&[id]).remove(0) else { panic!() };
-        Part::Call(Call { seal: seal(of), ..call })
+        Part::Call(Call { signature: signature(of), ..call })
     };
-    let thought = |of| Part::Thought(Thought { text: "t".into(), seal: seal(of), hidden: false });
+    let thought = |of| Part::Thought(Thought { text: "t".into(), signature: signature(of), hidden: false });
     let turns = vec![
         turn(Role::User, vec![text("a")]),
         turn(
@@ -270,12 +270,12 @@ fn only_own_seals_go_along_and_first_calls_are_sealed() {
             vec![
                 thought(Dialect::Messages),
                 thought(Dialect::Gemini),
-                sealed("1", Dialect::Messages),
-                sealed("2", Dialect::Gemini),
+                signed("1", Dialect::Messages),
+                signed("2", Dialect::Gemini),
             ],
         ),
         turn(Role::User, vec![outcome("1", "x"), outcome("2", "y")]),
-        turn(Role::Assistant, vec![sealed("3", Dialect::Gemini)]),
+        turn(Role::Assistant, vec![signed("3", Dialect::Gemini)]),
         turn(Role::User, vec![outcome("3", "z")]),
     ];
     let (value, rules) = written(&Form { turns, ..Form::default() });
@@ -398,7 +398,7 @@ fn pictures_of_results_stand_where_the_model_takes_them() {
     assert_eq!(rules, ["move_result_media"]);
 }
 
-/// Forms that this dialect can carry whole: ids are those that its reader makes, seals are its own.
+/// Forms that this dialect can carry whole: ids are those that its reader makes, signatures are its own.
 fn forms() -> impl Strategy<Value = Form<'static>> {
     let words = || {
         prop_oneof![
@@ -426,29 +426,32 @@ fn forms() -> impl Strategy<Value = Form<'static>> {
     (vec(round, 1..4), any::<bool>(), prop::option::of(words())).prop_map(|(rounds, ends_open, system)| {
         let mut turns: Vec<Turn<'static>> = Vec::new();
         let mut number = 0;
-        for (said, answered, called, sealed) in rounds {
-            let seal = || Some(Seal { of: Dialect::Gemini, id: None, data: "c2VhbA".into() });
+        for (said, answered, called, signed) in rounds {
+            let signature = || Some(Signature { of: Dialect::Gemini, id: None, data: "c2VhbA".into() });
             match turns.last_mut().filter(|last| last.role == Role::User) {
                 Some(last) => last.parts.extend(said),
                 None => turns.push(turn(Role::User, said)),
             }
             let mut parts: Vec<Part<'static>> =
                 answered.into_iter().map(|text| Part::Text(text.into())).collect();
-            if sealed {
-                parts.insert(0, Part::Thought(Thought { text: "hm".into(), seal: seal(), hidden: false }));
-                parts.push(Part::Thought(Thought { seal: seal(), ..Thought::default() }));
+            if signed {
+                parts.insert(
+                    0,
+                    Part::Thought(Thought { text: "hm".into(), signature: signature(), hidden: false }),
+                );
+                parts.push(Part::Thought(Thought { signature: signature(), ..Thought::default() }));
             }
             let mut results = Vec::new();
             for (name, result, failed, is_sealed, has_picture) in called {
                 let (id, name) = (format!("call_{number}"), format!("tool_{name}"));
                 number += 1;
-                let seal = if is_sealed { seal() } else { None };
+                let signature = if is_sealed { signature() } else { None };
                 parts.push(Part::Call(Call {
                     id: id.clone().into(),
                     name: name.clone().into(),
                     arguments: r#"{"b":1,"a":"\n"}"#.into(),
                     free_text: false,
-                    seal,
+                    signature,
                 }));
                 let mut back: Vec<Part<'static>> = vec![Part::Text(result.into())];
                 if has_picture {

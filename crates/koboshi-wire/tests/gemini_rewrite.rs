@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use bytes::Bytes;
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::chat::Correction;
 use koboshi_wire::gemini::{GeminiRequest, Rewrite};
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::writer::WholeCall;
 use serde_json::{Value, json};
 
 /// The body after these wishes.
@@ -134,8 +134,8 @@ fn answers_are_continued_or_appended() {
         changed(alone, closing),
         r#"{"contents": [{"parts":{"text":"a"}},{"parts":[{"text":"b"}],"role":"model"}] }"#
     );
-    let sealed = r#"{"contents":[{"role":"model","parts":[{"text":"a","thoughtSignature":"s"}]}]}"#;
-    assert_eq!(changed(sealed, closing), sealed.replace(r#""s"}"#, r#""s"},{"text":"b"}"#));
+    let signed = r#"{"contents":[{"role":"model","parts":[{"text":"a","thoughtSignature":"s"}]}]}"#;
+    assert_eq!(changed(signed, closing), signed.replace(r#""s"}"#, r#""s"},{"text":"b"}"#));
     assert_eq!(
         changed(r#"{"contents":[]}"#, closing),
         r#"{"contents":[{"parts":[{"text":"b"}],"role":"model"}]}"#
@@ -145,16 +145,16 @@ fn answers_are_continued_or_appended() {
 #[test]
 fn broken_calls_come_back_with_one_result_each() {
     let broken = [
-        Corrected {
+        Correction {
             call: WholeCall { id: "1", name: "f", arguments: "{\"a\":", ..WholeCall::default() },
             correction: "cut",
         },
-        Corrected {
+        Correction {
             call: WholeCall {
                 id: "2",
                 name: "g",
                 arguments: "{\"b\":1}",
-                seal: Some("s"),
+                signature: Some("s"),
                 ..WholeCall::default()
             },
             correction: "no \"b\"",

@@ -9,15 +9,16 @@ use koboshi::fault::Kind;
 use koboshi_wire::Malformed;
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::failure::Failure;
-use koboshi_wire::form::{Seal, Thought};
+use koboshi_wire::form::{Signature, Thought};
 use koboshi_wire::gemini::answer;
 use koboshi_wire::gemini::array;
 use koboshi_wire::gemini::event::{self, Events};
-use koboshi_wire::gemini::write::{Alive, Shape, Writer, whole};
+use koboshi_wire::gemini::write_answer::write as whole;
+use koboshi_wire::gemini::writer::{Alive, Shape, Writer};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
 use koboshi_wire::whole::{Call, Choice, Whole};
+use koboshi_wire::writer::{Head, WholeCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ fn seals_are_told_apart() {
         r#"{"candidates":[{"content":{"parts":[{"text":"t","thought":true,"thoughtSignature":"one"},{"text":"a","thought_signature":"two"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"three"}]}}]}"#,
     );
     assert_eq!((step.thought.as_deref(), step.text.as_deref()), (Some("t"), Some("a")));
-    assert_eq!((step.seal.as_deref(), step.calls[0].seal.as_deref()), (Some("two"), Some("three")));
+    assert_eq!((step.signature.as_deref(), step.calls[0].signature.as_deref()), (Some("two"), Some("three")));
 }
 
 fn head() -> Head {
@@ -274,7 +275,7 @@ fn of_list(stream: &[u8]) -> Vec<Step<'static>> {
 enum Said {
     Text(String),
     Thought(String),
-    Sealed(String),
+    Signed(String),
     Calls(Vec<(String, String)>),
     Alive,
 }
@@ -289,7 +290,7 @@ fn said() -> impl Strategy<Value = Said> {
         ".{1,20}".prop_map(Said::Text),
         "[\\[\\]{}\",\\\\\n\r:]{1,8}".prop_map(Said::Text),
         ".{1,20}".prop_map(Said::Thought),
-        "[a-zA-Z0-9+/]{1,8}".prop_map(Said::Sealed),
+        "[a-zA-Z0-9+/]{1,8}".prop_map(Said::Signed),
         vec(("[a-z_]{1,6}", arguments), 1..3).prop_map(Said::Calls),
         Just(Said::Alive),
     ]
@@ -299,17 +300,17 @@ fn said() -> impl Strategy<Value = Said> {
 fn what_we_write_is_read_as_it_was_meant() {
     let config = ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() };
     let usage = Usage { input: 11, output: 7, cached: 3, stored: 0, reasoning: 2 };
-    proptest!(config, |(all in vec(said(), 0..8), as_list: bool, keep_seals: bool)| {
+    proptest!(config, |(all in vec(said(), 0..8), as_list: bool, forward_signatures: bool)| {
         let shape = if as_list { Shape::List } else { Shape::Events };
-        let mut writer = Writer::new(head(), keep_seals).shaped(shape);
+        let mut writer = Writer::new(head(), forward_signatures).shaped(shape);
         let mut stream = writer.open(Some(&json!({"a": 1}))).to_vec();
         for one in &all {
             let bytes = match one {
                 Said::Text(text) => writer.say(&Step { text: Some(text.into()), ..Step::default() }),
                 Said::Thought(text) => writer.say(&Step { thought: Some(text.into()), reasoning: true, ..Step::default() }),
-                Said::Sealed(seal) => writer.say(&Step { seal: Some(seal.into()), ..Step::default() }),
+                Said::Signed(signature) => writer.say(&Step { signature: Some(signature.into()), ..Step::default() }),
                 Said::Calls(calls) => {
-                    let calls: Vec<WholeCall<'_>> = calls.iter().map(|(name, arguments)| WholeCall { id: "i", name, arguments, seal: Some("s"), ..WholeCall::default() }).collect();
+                    let calls: Vec<WholeCall<'_>> = calls.iter().map(|(name, arguments)| WholeCall { id: "i", name, arguments, signature: Some("s"), ..WholeCall::default() }).collect();
                     writer.calls(&calls)
                 }
                 Said::Alive => writer.keep_alive(),
@@ -329,8 +330,8 @@ fn what_we_write_is_read_as_it_was_meant() {
             join(&|said| if let Said::Thought(text) = said { Some(text.clone()) } else { None })
         );
         prop_assert_eq!(
-            joined(&|step| step.seal.as_deref().map(str::to_owned)),
-            join(&|said| if let Said::Sealed(text) = said { Some(text.clone()).filter(|_| keep_seals) } else { None })
+            joined(&|step| step.signature.as_deref().map(str::to_owned)),
+            join(&|said| if let Said::Signed(text) = said { Some(text.clone()).filter(|_| forward_signatures) } else { None })
         );
         let called: Vec<(&str, &str, u32)> = steps.iter().flat_map(|step| &step.calls)
             .map(|call| (call.name.as_deref().unwrap(), call.arguments.as_deref().unwrap(), call.index)).collect();
@@ -347,20 +348,20 @@ fn what_we_write_is_read_as_it_was_meant() {
 
 #[test]
 fn whole_answers_come_back() {
-    let seal = |data: &'static str| Some(Seal { of: Dialect::Gemini, id: None, data: data.into() });
+    let signature = |data: &'static str| Some(Signature { of: Dialect::Gemini, id: None, data: data.into() });
     let choice = Choice {
         index: 1,
         text: Some("a".into()),
         reasoning: true,
         thoughts: vec![
-            Thought { text: "t".into(), seal: seal("one"), hidden: false },
-            Thought { seal: seal("two"), ..Thought::default() },
+            Thought { text: "t".into(), signature: signature("one"), hidden: false },
+            Thought { signature: signature("two"), ..Thought::default() },
         ],
         calls: vec![Call {
             id: Some("i".into()),
             name: Some("f".into()),
             arguments: "{\"x\":1}".into(),
-            seal: seal("three"),
+            signature: signature("three"),
             ..Call::default()
         }],
         finish: Some("tool_calls".into()),
@@ -379,7 +380,8 @@ fn whole_answers_come_back() {
     assert_eq!(read, given);
     // Nothing of another vendor's proofs, and a choice without anything is still a candidate that ended.
     let mut foreign = given.clone();
-    foreign.choices[0].thoughts[0].seal = Some(Seal { of: Dialect::Messages, id: None, data: "x".into() });
+    foreign.choices[0].thoughts[0].signature =
+        Some(Signature { of: Dialect::Messages, id: None, data: "x".into() });
     assert!(!String::from_utf8_lossy(&whole(&head(), &foreign, None)).contains("\"x\","));
     let empty = Whole {
         choices: vec![Choice { finish: Some("content_filter".into()), ..Choice::default() }],

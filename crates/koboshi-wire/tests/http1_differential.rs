@@ -32,7 +32,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use koboshi_wire::http1::chunks::Chunks;
-use koboshi_wire::http1::head::{Coming, Head};
+use koboshi_wire::http1::head::{Head, RequestBody};
 use proptest::prelude::*;
 
 /// A request, as one of the two has read it.
@@ -90,19 +90,19 @@ fn ours(mut bytes: &[u8]) -> Vec<Seen> {
     all
 }
 
-fn body_of(coming: Coming, bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn body_of(coming: RequestBody, bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     match coming {
-        Coming::Nothing => Some((Vec::new(), bytes)),
-        Coming::Length(length) => {
+        RequestBody::Nothing => Some((Vec::new(), bytes)),
+        RequestBody::Length(length) => {
             let (body, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
             Some((body.to_vec(), rest))
         }
-        Coming::Chunked => {
+        RequestBody::Chunked => {
             let (mut chunks, mut body) = (Chunks::default(), BytesMut::new());
             let taken = chunks.take(bytes, &mut body, usize::MAX).ok()?;
             chunks.is_done().then(|| (body.to_vec(), bytes.get(taken..).unwrap_or_default()))
         }
-        Coming::Spoiled => None,
+        RequestBody::Abandoned => None,
     }
 }
 

@@ -8,9 +8,9 @@ mod common;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use koboshi_wire::form::{Form, Left};
+use koboshi_wire::form::{Form, Omission};
 use koboshi_wire::messages::event::Events;
-use koboshi_wire::messages::write::{Head, WholeCall, Writer};
+use koboshi_wire::messages::writer::{Head, WholeCall, Writer};
 use koboshi_wire::messages::{MessagesRequest, body};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
@@ -49,7 +49,7 @@ fn line(step: &Step<'_>) -> String {
     text("model", &step.model);
     text("text", &step.text);
     text("thought", &step.thought);
-    text("seal", &step.seal);
+    text("seal", &step.signature);
     text("refused", &step.refused);
     for call in &step.calls {
         text(&format!("call{}.id", call.index), &call.id);
@@ -99,7 +99,7 @@ fn described(form: &Form<'_>) -> String {
     text + &lefts(&form.left)
 }
 
-fn lefts(left: &[Left]) -> String {
+fn lefts(left: &[Omission]) -> String {
     let each = left.iter().map(|left| {
         format!("{} {} {}\n", if left.droppable { "dropped" } else { "needed" }, left.rule, left.at)
     });
@@ -127,8 +127,12 @@ fn our_own_stream_is_written_as_expected() {
     let mut stream = writer.keep_alive().to_vec();
     stream.extend(writer.open(Some(&serde_json::json!({"degraded": true}))));
     stream.extend(writer.open(None));
-    let thought =
-        Step { thought: Some("hm".into()), reasoning: true, seal: Some("foreign".into()), ..Step::default() };
+    let thought = Step {
+        thought: Some("hm".into()),
+        reasoning: true,
+        signature: Some("foreign".into()),
+        ..Step::default()
+    };
     stream.extend(writer.say(&thought));
     stream.extend(writer.say(&text("Hel")));
     stream.extend(writer.say(&text("lo\n")));

@@ -7,13 +7,13 @@ mod common;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::chat::Correction;
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
-    Call, Choice, Effort, Form, Image, Left, Media, Outcome, Output, Part, Role, Sampling, Seal, Thinking,
-    Thought, Tool, ToolInput, Turn,
+    Call, Choice, Effort, Form, Image, Media, Omission, Outcome, Output, Part, Role, Sampling, Signature,
+    Thinking, Thought, Tool, ToolInput, Turn,
 };
-use koboshi_wire::messages::write::WholeCall;
+use koboshi_wire::messages::writer::WholeCall;
 use koboshi_wire::messages::{MessagesRequest, Rewrite, body};
 use proptest::collection::vec;
 use proptest::option;
@@ -244,23 +244,23 @@ fn a_result_goes_to_the_call_of_its_own_answer() {
 #[test]
 fn foreign_thoughts_and_seals_stay_behind() {
     let thought =
-        |of, said: &'static str| Part::Thought(Thought { text: said.into(), seal: of, hidden: false });
-    let seal = |of| Some(Seal { of, id: None, data: "s".into() });
-    let mut sealed = Call { id: "1".into(), name: "f".into(), arguments: "{}".into(), ..Call::default() };
-    sealed.seal = seal(Dialect::Gemini);
+        |of, said: &'static str| Part::Thought(Thought { text: said.into(), signature: of, hidden: false });
+    let signature = |of| Some(Signature { of, id: None, data: "s".into() });
+    let mut signed = Call { id: "1".into(), name: "f".into(), arguments: "{}".into(), ..Call::default() };
+    signed.signature = signature(Dialect::Gemini);
     let asked = form([
         turn(Role::User, [text("go")]),
         turn(
             Role::Assistant,
             [
-                thought(seal(Dialect::Messages), "ours"),
-                thought(seal(Dialect::Responses), "theirs"),
+                thought(signature(Dialect::Messages), "ours"),
+                thought(signature(Dialect::Responses), "theirs"),
                 thought(None, "bare"),
-                Part::Call(sealed),
+                Part::Call(signed),
             ],
         ),
         turn(Role::User, [outcome("1", "ok")]),
-        turn(Role::Assistant, [thought(seal(Dialect::Messages), "last")]),
+        turn(Role::Assistant, [thought(signature(Dialect::Messages), "last")]),
     ]);
     let (body, rules) = written(&asked);
     let content = &body["messages"][1]["content"];
@@ -543,17 +543,17 @@ fn of_user() -> impl Strategy<Value = Part<'static>> {
 }
 
 fn of_model() -> impl Strategy<Value = Part<'static>> {
-    let seal = |data: String| Some(Seal { of: Dialect::Messages, id: None, data: data.into() });
+    let signature = |data: String| Some(Signature { of: Dialect::Messages, id: None, data: data.into() });
     prop_oneof![
         words().prop_map(|text| Part::Text(text.into())),
         (words(), "[a-z]{3}").prop_map(move |(text, data)| Part::Thought(Thought {
             text: text.into(),
-            seal: seal(data),
+            signature: signature(data),
             hidden: false
         })),
         "[a-z]{3}".prop_map(move |data| Part::Thought(Thought {
             text: "".into(),
-            seal: seal(data),
+            signature: signature(data),
             hidden: true
         })),
     ]
@@ -689,9 +689,9 @@ fn what_the_dialect_can_carry_is_read_back_as_it_was() {
             left: Vec::new(),
         };
         let written = body::write(&asked, facts(&asked.model));
-        prop_assert_eq!(written.left, Vec::<Left>::new());
+        prop_assert_eq!(written.left, Vec::<Omission>::new());
         let request = MessagesRequest::parse(&written.body).unwrap();
-        prop_assert_eq!(&request.form().left, &Vec::<Left>::new());
+        prop_assert_eq!(&request.form().left, &Vec::<Omission>::new());
         prop_assert_eq!(shape(request.form()), shape(&asked));
     });
 }
@@ -796,7 +796,7 @@ fn thinking_is_switched_off_where_it_would_be_refused() {
     assert_eq!(tiny["thinking"], json!({"type": "disabled"}));
     let call = WholeCall { id: "toolu_1", name: "f", arguments: "{", ..WholeCall::default() };
     let asked_again = |rewrite: &mut Rewrite<'_>| {
-        rewrite.corrected("", &[Corrected { call, correction: "no" }]);
+        rewrite.corrected("", &[Correction { call, correction: "no" }]);
     };
     assert_eq!(value(&base, asked_again)["thinking"], json!({"type": "disabled"}));
     let adaptive = json!({"model": "m", "messages": [], "thinking": {"type": "adaptive"}});
@@ -860,8 +860,8 @@ fn answers_are_gone_on_with_and_calls_corrected() {
     let sound = WholeCall { id: "call_2", name: "f", arguments: "{\"a\":1}", ..WholeCall::default() };
     let again = value(&base(json!([user])), |rewrite| {
         let broken = [
-            Corrected { call: broken, correction: "not JSON" },
-            Corrected { call: sound, correction: "`b` is missing" },
+            Correction { call: broken, correction: "not JSON" },
+            Correction { call: sound, correction: "`b` is missing" },
         ];
         rewrite.corrected("I call.", &broken).append_assistant("end");
     });

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::failure::Failure;
-use koboshi_wire::form::{Seal, Thought};
+use koboshi_wire::form::{Signature, Thought};
 use koboshi_wire::messages::event::Events;
-use koboshi_wire::messages::write::{Head, WholeCall, Writer, whole};
-use koboshi_wire::messages::{answer, error, models};
+use koboshi_wire::messages::write_answer::write as whole;
+use koboshi_wire::messages::writer::{Head, WholeCall, Writer};
+use koboshi_wire::messages::{answer, count, error, models};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Block, Step, Usage};
 use koboshi_wire::whole::{Call, Choice, Whole};
@@ -162,19 +163,23 @@ fn we_go_on_where_the_upstream_stopped() {
 fn seals_are_kept_for_their_vendor_alone() {
     let steps = [
         Step { thought: Some("a".into()), reasoning: true, ..Step::default() },
-        Step { seal: Some("s1".into()), ..Step::default() },
-        Step { seal: Some("s2".into()), block: Some(Block { index: 1, closes: false }), ..Step::default() },
-        Step { seal: Some("r".into()), hidden: true, reasoning: true, ..Step::default() },
+        Step { signature: Some("s1".into()), ..Step::default() },
+        Step {
+            signature: Some("s2".into()),
+            block: Some(Block { index: 1, closes: false }),
+            ..Step::default()
+        },
+        Step { signature: Some("r".into()), hidden: true, reasoning: true, ..Step::default() },
         Step { thought: Some("b".into()), reasoning: true, ..Step::default() },
     ];
-    for (keep, seals) in [(true, "s1s2r"), (false, "")] {
+    for (keep, signatures) in [(true, "s1s2r"), (false, "")] {
         let mut writer = Writer::new(head(), keep);
         let mut stream: Vec<u8> = steps.iter().flat_map(|step| writer.say(step)).collect();
         stream.extend(writer.finish("stop", None));
         let read = read(&stream);
         blocks_are_in_order(&read);
         assert_eq!(joined(&read, |step| step.thought.as_deref().map(str::to_owned)), "ab");
-        assert_eq!(joined(&read, |step| step.seal.as_deref().map(str::to_owned)), seals);
+        assert_eq!(joined(&read, |step| step.signature.as_deref().map(str::to_owned)), signatures);
         assert_eq!(read.iter().filter(|step| step.hidden).count(), usize::from(keep));
     }
 }
@@ -295,15 +300,15 @@ fn errors_and_other_bodies_are_told_from_answers() {
 
 #[test]
 fn a_whole_answer_of_ours_is_read_back() {
-    let seal = |of| Some(Seal { of, id: None, data: "Eq".into() });
+    let signature = |of| Some(Signature { of, id: None, data: "Eq".into() });
     let choice = Choice {
         text: Some("Hi \"you\"".into()),
         reasoning: true,
         thoughts: vec![
-            Thought { text: "hm".into(), seal: seal(Dialect::Messages), hidden: false },
-            Thought { text: "from elsewhere".into(), seal: seal(Dialect::Gemini), hidden: false },
-            Thought { seal: seal(Dialect::Messages), hidden: true, ..Thought::default() },
-            Thought { seal: seal(Dialect::Responses), ..Thought::default() },
+            Thought { text: "hm".into(), signature: signature(Dialect::Messages), hidden: false },
+            Thought { text: "from elsewhere".into(), signature: signature(Dialect::Gemini), hidden: false },
+            Thought { signature: signature(Dialect::Messages), hidden: true, ..Thought::default() },
+            Thought { signature: signature(Dialect::Responses), ..Thought::default() },
         ],
         calls: vec![
             Call {
@@ -342,7 +347,7 @@ fn a_whole_answer_of_ours_is_read_back() {
     let found = &again.choices[0];
     assert_eq!(found.text.as_deref(), Some("Hi \"you\""));
     assert_eq!(found.thoughts[0], said.choices[0].thoughts[0]);
-    assert_eq!((found.thoughts[1].text.as_ref(), &found.thoughts[1].seal), ("from elsewhere", &None));
+    assert_eq!((found.thoughts[1].text.as_ref(), &found.thoughts[1].signature), ("from elsewhere", &None));
     assert_eq!(found.thoughts[2], said.choices[0].thoughts[2]);
     assert_eq!(found.thoughts.len(), 3);
     let arguments: Vec<_> = found.calls.iter().map(|call| call.arguments.as_ref()).collect();
@@ -431,5 +436,5 @@ fn lists_and_counts_are_as_the_clients_expect() {
     let none: Value = serde_json::from_slice(&models::list([])).unwrap();
     assert_eq!(none, json!({"data": [], "has_more": false, "first_id": null, "last_id": null}));
     assert_eq!(serde_json::from_slice::<Value>(&models::one("a")).unwrap(), model("a"));
-    assert_eq!(models::counted(14), br#"{"input_tokens":14}"#);
+    assert_eq!(count::answer(14), br#"{"input_tokens":14}"#);
 }

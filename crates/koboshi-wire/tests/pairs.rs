@@ -9,10 +9,10 @@ mod common;
 use bytes::Bytes;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Events, Manner, Request, To, Writer};
-use koboshi_wire::form::Left;
+use koboshi_wire::form::Omission;
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::{Value, json};
 
 use common::golden;
@@ -79,8 +79,10 @@ fn stream(dialect: Dialect) -> Vec<u8> {
         created: 1_700_000_000,
         fingerprint: None,
     };
-    let mut writer =
-        Writer::new(head, Manner { dialect, keep_seals: true, include_usage: true, ..Manner::default() });
+    let mut writer = Writer::new(
+        head,
+        Manner { dialect, forward_signatures: true, include_usage: true, ..Manner::default() },
+    );
     let say = |text: &'static str| Step { text: Some(text.into()), ..Step::default() };
     let mut all = writer.open(None).to_vec();
     all.extend(writer.say(&Step { thought: Some("I think.".into()), reasoning: true, ..Step::default() }));
@@ -157,7 +159,7 @@ fn a_request_arrives_as_its_snapshot_says() {
             &edits,
         );
         let value: Value = serde_json::from_slice(&written.body).unwrap();
-        let needed = |left: &Left| if left.droppable { "" } else { ", needed: not sent" };
+        let needed = |left: &Omission| if left.droppable { "" } else { ", needed: not sent" };
         let left: Vec<_> =
             written.left.iter().map(|left| format!("{} at {}{}", left.rule, left.at, needed(left))).collect();
         let mends: Vec<_> =

@@ -276,6 +276,20 @@ fn calls_that_share_an_id_are_paired_in_their_order() {
     assert_eq!(pairs, [("1", "first"), ("2", "second")]);
 }
 
+/// Some clients write a text and the calls behind it as two messages, or each call as one.
+#[test]
+fn calls_of_answers_in_a_row_are_all_seen() {
+    let [first, first_result] = exchange("1", "f", "{}", &json!("one"));
+    let [second, second_result] = exchange("2", "g", "{}", &json!("two"));
+    let body = conversation(&[user("go"), first, second, first_result, second_result]);
+    let request = ChatRequest::parse(body.as_bytes()).unwrap();
+    let calls = request.calls();
+    let seen: Vec<_> =
+        calls.iter().map(|call| (call.tool.as_ref(), call.output.as_ref(), call.batch)).collect();
+    assert_eq!(seen, [("f", "one", 1), ("g", "two", 1)]);
+    assert_eq!(calls, request.form().calls());
+}
+
 #[test]
 fn calls_in_the_old_form_are_seen() {
     let messages = [

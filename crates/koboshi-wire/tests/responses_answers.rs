@@ -42,8 +42,8 @@ fn a_recorded_answer_is_read() {
     let [choice] = whole.choices.as_slice() else { panic!() };
     assert_eq!((choice.text.as_deref(), choice.finish.as_deref()), (Some("Hello you"), Some("tool_calls")));
     assert_eq!(choice.thoughts[0].text, "**One**\n\n**Two**");
-    let seal = choice.thoughts[0].seal.as_ref().unwrap();
-    assert_eq!((seal.id.as_deref(), &*seal.data), (Some("rs_1"), "gAAA"));
+    let signature = choice.thoughts[0].signature.as_ref().unwrap();
+    assert_eq!((signature.id.as_deref(), &*signature.data), (Some("rs_1"), "gAAA"));
     let calls: Vec<_> = choice
         .calls
         .iter()

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
-    Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Sampling, Seal, Thinking, Thought,
-    Tool, ToolInput, Turn,
+    Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Sampling, Signature, Thinking,
+    Thought, Tool, ToolInput, Turn,
 };
 use koboshi_wire::responses::{ResponsesRequest, body};
 use proptest::collection::vec;
@@ -40,7 +40,7 @@ fn assistant(parts: Vec<Part<'static>>) -> Turn<'static> {
 
 /// A conversation as an Anthropic client has it in the middle of a task.
 fn foreign() -> Form<'static> {
-    let signature = Seal { of: Dialect::Messages, id: None, data: "sig".into() };
+    let signature = Signature { of: Dialect::Messages, id: None, data: "sig".into() };
     let call = |id: &str, arguments: &str| {
         Part::Call(Call {
             id: id.to_owned().into(),
@@ -68,7 +68,7 @@ fn foreign() -> Form<'static> {
                 Part::Image(Image::Data { media_type: "image/png".into(), data: "AAAA".into() }),
             ]),
             assistant(vec![
-                Part::Thought(Thought { text: "Hm.".into(), seal: Some(signature), hidden: false }),
+                Part::Thought(Thought { text: "Hm.".into(), signature: Some(signature), hidden: false }),
                 Part::Text("I will.".into()),
                 call("toolu_1", r#"{"command":"ls"}"#),
                 call("toolu_2", r#"{"command":"pwd"}"#),
@@ -211,8 +211,13 @@ fn said() -> impl Strategy<Value = Part<'static>> {
 fn exchange() -> impl Strategy<Value = Vec<Turn<'static>>> {
     let thought = (proptest::option::of(word()), "[A-Z]{1,6}", proptest::option::of("rs_[a-z]{1,5}"))
         .prop_map(|(text, data, id)| {
-            let seal = Seal { of: Dialect::Responses, id: id.map(|id: String| id.into()), data: data.into() };
-            Part::Thought(Thought { text: text.unwrap_or_default(), seal: Some(seal), hidden: false })
+            let signature =
+                Signature { of: Dialect::Responses, id: id.map(|id: String| id.into()), data: data.into() };
+            Part::Thought(Thought {
+                text: text.unwrap_or_default(),
+                signature: Some(signature),
+                hidden: false,
+            })
         });
     let answer = vec(prop_oneof![thought, word().prop_map(Part::Text), word().prop_map(Part::Refusal)], 1..4);
     let calls = vec((word(), any::<bool>(), vec(said(), 0..3)), 0..3);
@@ -226,7 +231,7 @@ fn exchange() -> impl Strategy<Value = Vec<Turn<'static>>> {
                 name: name.clone(),
                 arguments: text,
                 free_text,
-                seal: None,
+                signature: None,
             }));
             results.push(Part::Outcome(Outcome { id, name: Some(name), parts, failed: None, free_text }));
         }

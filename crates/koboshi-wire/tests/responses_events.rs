@@ -172,8 +172,8 @@ fn a_recorded_stream_says_everything_once() {
     assert!(!steps[0].has_content() && !steps[2].has_content());
     assert_eq!(texts(&steps), "Hi there");
     assert_eq!(thoughts(&steps), "**One**\n\n**Two**");
-    let seals: Vec<_> = steps.iter().filter_map(|step| step.seal.as_deref()).collect();
-    assert_eq!(seals, ["gAAA"]);
+    let signatures: Vec<_> = steps.iter().filter_map(|step| step.signature.as_deref()).collect();
+    assert_eq!(signatures, ["gAAA"]);
     let call = |id: &str, name: &str, arguments: &str, free_text| {
         (id.into(), name.into(), arguments.into(), free_text)
     };

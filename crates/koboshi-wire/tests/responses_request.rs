@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
 use koboshi_wire::dialect::Dialect;
-use koboshi_wire::form::{Choice, Effort, Form, Image, Left, Output, Part, Role, Thinking, ToolInput};
+use koboshi_wire::form::{Choice, Effort, Form, Image, Omission, Output, Part, Role, Thinking, ToolInput};
 use koboshi_wire::responses::ResponsesRequest;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ type Found = Vec<(&'static str, String)>;
 fn left(form: &Form<'_>) -> (Found, Found) {
     let of = |droppable: bool| {
         let some = form.left.iter().filter(|left| left.droppable == droppable);
-        some.map(|left: &Left| (left.rule, left.at.clone())).collect()
+        some.map(|left: &Omission| (left.rule, left.at.clone())).collect()
     };
     (of(true), of(false))
 }
@@ -73,8 +73,11 @@ fn codex_is_understood() {
         assert_eq!(roles, [Role::User, Role::User, Role::Assistant, Role::User]);
         let answer = &form.turns[2].parts;
         let Part::Thought(thought) = &answer[0] else { panic!("{answer:?}") };
-        let seal = thought.seal.as_ref().unwrap();
-        assert_eq!((seal.of, seal.id.as_deref(), &*seal.data), (Dialect::Responses, Some("rs_1"), "gAAA"));
+        let signature = thought.signature.as_ref().unwrap();
+        assert_eq!(
+            (signature.of, signature.id.as_deref(), &*signature.data),
+            (Dialect::Responses, Some("rs_1"), "gAAA")
+        );
         assert_eq!(thought.text, "**Plan**");
         assert_eq!(answer[1], Part::Text("On it.".into()));
         let Part::Call(call) = &answer[2] else { panic!("{answer:?}") };

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use bytes::Bytes;
-use koboshi_wire::responses::write::WholeCall;
-use koboshi_wire::responses::{Corrected, ResponsesRequest, Rewrite};
+use koboshi_wire::responses::writer::WholeCall;
+use koboshi_wire::responses::{Correction, ResponsesRequest, Rewrite};
 use serde_json::{Value, json};
 
 /// The body after these wishes.
@@ -111,9 +111,9 @@ fn broken_calls_are_shown_with_one_result_each() {
     let call =
         |id, arguments, free_text| WholeCall { id, name: "f", arguments, free_text, ..WholeCall::default() };
     let broken = [
-        Corrected { call: call("c1", r#"{"a":"#, false), correction: "no JSON" },
-        Corrected { call: call("c2", r#"{"a":1}"#, false), correction: "not run" },
-        Corrected { call: call("c3", "*** x", true), correction: "no patch" },
+        Correction { call: call("c1", r#"{"a":"#, false), correction: "no JSON" },
+        Correction { call: call("c2", r#"{"a":1}"#, false), correction: "not run" },
+        Correction { call: call("c3", "*** x", true), correction: "no patch" },
     ];
     let body = r#"{"model":"m","input":[{"role":"user","content":"x"} ]}"#;
     let after = changed(body, |rewrite| {

@@ -17,8 +17,9 @@ use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::failure::Failure;
-use koboshi_wire::form::{Seal, Thought};
-use koboshi_wire::responses::write::{Head, WholeCall, whole};
+use koboshi_wire::form::{Signature, Thought};
+use koboshi_wire::responses::write_answer::write as whole;
+use koboshi_wire::responses::writer::{Head, WholeCall};
 use koboshi_wire::responses::{Events, Writer, answer};
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Block, Step, Usage};
@@ -155,7 +156,7 @@ struct Heard {
     text: String,
     thought: String,
     refusal: String,
-    seal: String,
+    signature: String,
     calls: Vec<(String, String, String, bool)>,
     finish: Vec<String>,
     usage: Option<Usage>,
@@ -172,7 +173,7 @@ fn heard(stream: &[u8]) -> Heard {
         heard.text.push_str(step.text.as_deref().unwrap_or_default());
         heard.thought.push_str(step.thought.as_deref().unwrap_or_default());
         heard.refusal.push_str(step.refused.as_deref().unwrap_or_default());
-        heard.seal.push_str(step.seal.as_deref().unwrap_or_default());
+        heard.signature.push_str(step.signature.as_deref().unwrap_or_default());
         for piece in &step.calls {
             let index = piece.index as usize;
             if heard.calls.len() <= index {
@@ -274,8 +275,16 @@ fn an_end_is_never_nicer_than_it_was() {
 fn seals_go_to_their_vendor_alone() {
     let steps = [
         thought("hm"),
-        Step { seal: Some("gAA".into()), block: Some(Block { index: 0, closes: true }), ..Step::default() },
-        Step { seal: Some("gBB".into()), block: Some(Block { index: 1, closes: true }), ..Step::default() },
+        Step {
+            signature: Some("gAA".into()),
+            block: Some(Block { index: 0, closes: true }),
+            ..Step::default()
+        },
+        Step {
+            signature: Some("gBB".into()),
+            block: Some(Block { index: 1, closes: true }),
+            ..Step::default()
+        },
         text("so"),
     ];
     for keep in [true, false] {
@@ -486,15 +495,15 @@ fn codex_is_told_in_its_own_codes() {
 }
 
 fn answer_of(finish: &str) -> Whole<'static> {
-    let seal = Seal { of: Dialect::Responses, id: Some("rs_up".into()), data: "gAAA".into() };
-    let foreign = Seal { of: Dialect::Messages, id: None, data: "sig".into() };
+    let signature = Signature { of: Dialect::Responses, id: Some("rs_up".into()), data: "gAAA".into() };
+    let foreign = Signature { of: Dialect::Messages, id: None, data: "sig".into() };
     Whole {
         choices: vec![Choice {
             text: Some("Hello".into()),
             thoughts: vec![
-                Thought { text: "one".into(), seal: Some(seal), hidden: false },
-                Thought { text: "two".into(), seal: Some(foreign.clone()), hidden: false },
-                Thought { text: "".into(), seal: Some(foreign), hidden: true },
+                Thought { text: "one".into(), signature: Some(signature), hidden: false },
+                Thought { text: "two".into(), signature: Some(foreign.clone()), hidden: false },
+                Thought { text: "".into(), signature: Some(foreign), hidden: true },
             ],
             reasoning: true,
             calls: vec![Call {
@@ -523,8 +532,8 @@ fn a_whole_answer_is_written_and_read_back() {
     let choice = &read.choices[0];
     assert_eq!((choice.text.as_deref(), choice.finish.as_deref()), (Some("Hello"), Some("tool_calls")));
     assert_eq!(choice.thoughts.len(), 2, "a foreign seal without words is nothing here");
-    assert_eq!(choice.thoughts[0].seal.as_ref().unwrap().id.as_deref(), Some("rs_up"));
-    assert_eq!(choice.thoughts[1].seal, None);
+    assert_eq!(choice.thoughts[0].signature.as_ref().unwrap().id.as_deref(), Some("rs_up"));
+    assert_eq!(choice.thoughts[1].signature, None);
     let call = &choice.calls[0];
     assert_eq!(&body[call.span.clone().unwrap()], b"\"{}\"");
     let cut = whole(&head(), &answer_of("length"), None);
@@ -537,7 +546,7 @@ enum Saying {
     Text(String),
     Thought(String),
     Refusal(String),
-    Seal(String),
+    Signature(String),
     Calls(Vec<(String, bool)>),
     Alive,
 }
@@ -548,7 +557,7 @@ fn saying() -> impl Strategy<Value = Saying> {
         4 => words.prop_map(Saying::Text),
         2 => words.prop_map(Saying::Thought),
         1 => words.prop_map(Saying::Refusal),
-        1 => "[A-Z]{1,4}".prop_map(Saying::Seal),
+        1 => "[A-Z]{1,4}".prop_map(Saying::Signature),
         1 => prop::collection::vec((words, any::<bool>()), 0..3).prop_map(Saying::Calls),
         1 => Just(Saying::Alive),
     ]
@@ -568,9 +577,9 @@ proptest! {
                 Saying::Text(said) => { expected.text.push_str(said); writer.say(&text(said)) }
                 Saying::Thought(said) => { expected.thought.push_str(said); writer.say(&thought(said)) }
                 Saying::Refusal(said) => { expected.refusal.push_str(said); writer.say(&refusal(said)) }
-                Saying::Seal(said) => {
-                    if keep { expected.seal.push_str(said); }
-                    writer.say(&Step { seal: Some(said.as_str().into()), ..Step::default() })
+                Saying::Signature(said) => {
+                    if keep { expected.signature.push_str(said); }
+                    writer.say(&Step { signature: Some(said.as_str().into()), ..Step::default() })
                 }
                 Saying::Calls(all) => {
                     let first = expected.calls.len();

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use bytes::Bytes;
-use koboshi_wire::chat::write::WholeCall;
-use koboshi_wire::chat::{ChatRequest, Corrected, Rewrite};
+use koboshi_wire::chat::frames::WholeCall;
+use koboshi_wire::chat::{ChatRequest, Correction, Rewrite};
 use serde_json::{Value, json};
 
 /// The body after these wishes.
@@ -188,8 +188,8 @@ fn a_broken_call_is_shown_back_as_sound_json_with_its_correction() {
         rewrite.append_exchange(
             "",
             &[
-                Corrected { call: broken, correction: "not JSON at column 7" },
-                Corrected { call: sound, correction: "`b` is missing" },
+                Correction { call: broken, correction: "not JSON at column 7" },
+                Correction { call: sound, correction: "`b` is missing" },
             ],
         );
     };

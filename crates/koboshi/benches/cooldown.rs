@@ -18,7 +18,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use jiff::Timestamp;
 use koboshi::chance::Seed;
 use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure};
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::key::{ScopeKey, ScopeLevel};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("an instant")
@@ -26,7 +26,7 @@ fn at(second: i64) -> Timestamp {
 
 fn keys(count: usize) -> Vec<ScopeKey> {
     (0..count)
-        .map(|n| ScopeKey::new(Rung::Agent, &format!("agent-{n:06}/project-{n:06}")).expect("a key"))
+        .map(|n| ScopeKey::new(ScopeLevel::Agent, &format!("agent-{n:06}/project-{n:06}")).expect("a key"))
         .collect()
 }
 

@@ -17,7 +17,7 @@
 //!
 //! # Events
 //!
-//! None: it is a function. Whoever pauses says so before the pause, with its length and why.
+//! None: it is a function. The caller that pauses says so before the pause, with its length and why.
 //!
 //! # Anti-patterns
 //!

@@ -49,7 +49,7 @@ impl Default for RequestPolicy {
 
 /// What a request has spent so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spent {
+pub struct AttemptCount {
     /// Attempts on the target that just failed, that one included.
     pub on_target: u32,
     /// Attempts over all targets.
@@ -91,7 +91,7 @@ impl RequestPolicy {
     /// Attempts over all targets where nothing is set and there are few targets.
     pub const DEFAULT_ATTEMPTS: u32 = 6;
 
-    /// Attempts that a request over so many targets may make.
+    /// Attempts that a request over this many targets may make.
     #[must_use]
     pub fn attempts_over(&self, targets: usize) -> u32 {
         let reaches_all = u32::try_from(targets).unwrap_or(u32::MAX).saturating_add(1);

@@ -19,7 +19,7 @@ pub const LONGEST_NAME: usize = 200;
 /// What kind of thing a key names, from narrow to wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Rung {
+pub enum ScopeLevel {
     /// An agent in a project: `agent/project`.
     Agent,
     /// Provider, model and key together: what a request is sent to.
@@ -36,8 +36,8 @@ pub enum Rung {
     Network,
 }
 
-impl Rung {
-    /// Every rung.
+impl ScopeLevel {
+    /// Every level.
     pub const ALL: &[Self] =
         &[Self::Agent, Self::Target, Self::Key, Self::Account, Self::Model, Self::Provider, Self::Network];
 
@@ -55,7 +55,7 @@ impl Rung {
         }
     }
 
-    /// The rung that a fault of this scope belongs to; none where nothing but the request is affected.
+    /// The level that a fault of this scope belongs to; none where nothing but the request is affected.
     #[must_use]
     pub const fn of(scope: Scope) -> Option<Self> {
         match scope {
@@ -82,7 +82,7 @@ impl Rung {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScopeKey {
-    rung: Rung,
+    level: ScopeLevel,
     name: Arc<str>,
 }
 
@@ -95,7 +95,7 @@ pub enum KeyError {
         "`{0}` is not a valid key: write what it names, a colon and the name, such as `provider:openai`, \
          `account:openai`, `model:gpt-4o` or `target:openai/gpt-4o` (also possible: key, agent, network)"
     )]
-    Rung(String),
+    ScopeLevel(String),
     /// The name is empty.
     #[error("the name of a key must not be empty: write it like `account:main`")]
     Empty,
@@ -115,7 +115,7 @@ impl ScopeKey {
     ///
     /// # Errors
     /// The name is empty, too long or not printable.
-    pub fn new(rung: Rung, name: &str) -> Result<Self, KeyError> {
+    pub fn new(level: ScopeLevel, name: &str) -> Result<Self, KeyError> {
         if name.is_empty() {
             return Err(KeyError::Empty);
         }
@@ -125,7 +125,7 @@ impl ScopeKey {
         if name.chars().any(char::is_control) {
             return Err(KeyError::Control);
         }
-        Ok(Self { rung, name: Arc::from(name) })
+        Ok(Self { level, name: Arc::from(name) })
     }
 
     /// The key of an agent in a project.
@@ -140,16 +140,16 @@ impl ScopeKey {
         if agent.is_empty() || project.is_empty() {
             return Err(KeyError::Empty);
         }
-        Self::new(Rung::Agent, &format!("{agent}/{project}"))
+        Self::new(ScopeLevel::Agent, &format!("{agent}/{project}"))
     }
 
     /// What kind of thing it names.
     #[must_use]
-    pub const fn rung(&self) -> Rung {
-        self.rung
+    pub const fn level(&self) -> ScopeLevel {
+        self.level
     }
 
-    /// The name without the rung.
+    /// The name without the level.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -160,19 +160,19 @@ impl ScopeKey {
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let keyed = || other.name.strip_prefix(&*self.name).is_some_and(|rest| rest.starts_with('#'));
-        self == other || (self.rung == Rung::Target && other.rung == Rung::Target && keyed())
+        self == other || (self.level == ScopeLevel::Target && other.level == ScopeLevel::Target && keyed())
     }
 
     /// Whether other machines may learn about it.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        self.rung != Rung::Network
+        self.level != ScopeLevel::Network
     }
 }
 
 impl fmt::Display for ScopeKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.rung.name(), self.name)
+        write!(formatter, "{}:{}", self.level.name(), self.name)
     }
 }
 
@@ -180,10 +180,11 @@ impl FromStr for ScopeKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let unknown = || KeyError::Rung(text.chars().filter(|c| !c.is_control()).take(80).collect());
-        let (rung, name) = text.split_once(':').ok_or_else(unknown)?;
-        let rung = Rung::ALL.iter().copied().find(|known| known.name() == rung).ok_or_else(unknown)?;
-        Self::new(rung, name)
+        let unknown = || KeyError::ScopeLevel(text.chars().filter(|c| !c.is_control()).take(80).collect());
+        let (level, name) = text.split_once(':').ok_or_else(unknown)?;
+        let level =
+            ScopeLevel::ALL.iter().copied().find(|known| known.name() == level).ok_or_else(unknown)?;
+        Self::new(level, name)
     }
 }
 
@@ -218,13 +219,13 @@ mod tests {
         assert_eq!("account:".parse::<ScopeKey>(), Err(KeyError::Empty));
         assert_eq!("account:a\nb".parse::<ScopeKey>(), Err(KeyError::Control));
         assert_eq!(format!("key:{}", "x".repeat(201)).parse::<ScopeKey>(), Err(KeyError::Long(201)));
-        assert!(matches!("main".parse::<ScopeKey>(), Err(KeyError::Rung(_))));
+        assert!(matches!("main".parse::<ScopeKey>(), Err(KeyError::ScopeLevel(_))));
     }
 
     #[test]
     fn every_scope_but_the_request_has_a_rung() {
         for scope in Scope::ALL {
-            assert_eq!(Rung::of(*scope).is_none(), *scope == Scope::Request);
+            assert_eq!(ScopeLevel::of(*scope).is_none(), *scope == Scope::Request);
         }
     }
 
@@ -240,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_network_is_nobody_elses_business() {
-        assert!(!ScopeKey::new(Rung::Network, "local").unwrap().is_shared());
-        assert!(ScopeKey::new(Rung::Provider, "local").unwrap().is_shared());
+        assert!(!ScopeKey::new(ScopeLevel::Network, "local").unwrap().is_shared());
+        assert!(ScopeKey::new(ScopeLevel::Provider, "local").unwrap().is_shared());
     }
 }

@@ -27,7 +27,7 @@
 //! | | |
 //! |---|---|
 //! | invalid answers that end a call | 3 |
-//! | the same text again, or cut by the output limit twice | ends it at once: a third identical try helps nobody |
+//! | the same text again, or cut by the output limit twice | ends it at once: a third identical try does not help |
 //! | excerpt of the broken arguments | 400 characters, redacted |
 //! | hint at the tool's schema, if it was told | [`LONGEST_HINT`] characters |
 //!
@@ -53,7 +53,7 @@ const LONGEST_TEXT: usize = 400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaskPolicy {
-    /// So many invalid answers end a call.
+    /// This many invalid answers end a call.
     pub max_attempts: u32,
 }
 
@@ -101,7 +101,7 @@ pub struct Ask {
     pub refusal: Refusal,
     /// The broken arguments, redacted and shortened.
     pub text: String,
-    /// What the tool takes, in the form of [`ToolSchema::hint`]; empty if nobody said.
+    /// What the tool takes, in the form of [`ToolSchema::hint`]; empty if it is not known.
     pub hint: String,
     /// The output limit cut it: smaller pieces or a higher limit, not the same again.
     pub cut: bool,
@@ -122,7 +122,7 @@ impl Lineage {
         Self { invalid: 0, last: None }
     }
 
-    /// What to do with this answer. A good one starts the count anew, and so does the end.
+    /// What to do with this answer. A good one resets the count, and so does the end.
     pub fn next(&mut self, called: &Called<'_>, verdict: &Verdict, policy: &ReaskPolicy) -> Step {
         self.next_with(None, called, verdict, policy)
     }

@@ -49,7 +49,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::backoff::BackoffPolicy;
-use crate::budget::{RequestPolicy, Spent};
+use crate::budget::{AttemptCount, RequestPolicy};
 use crate::chance::Seed;
 use crate::fault::{Fault, Kind};
 use crate::time::Moment;
@@ -86,7 +86,7 @@ pub enum Remedy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct History {
     /// Attempts made, the failed one included.
-    pub spent: Spent,
+    pub spent: AttemptCount,
     /// The pause before the failed attempt, if there was one.
     pub pause: Option<Duration>,
     /// How often the model was told to correct a tool call.
@@ -101,7 +101,7 @@ pub struct History {
 
 /// What is left besides the failed target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct Remaining {
     /// Attempts that may still be made, on whatever target.
     pub attempts: u32,
     /// Other targets that can take the request and were not asked yet.
@@ -146,7 +146,7 @@ impl Default for RemedyPolicy {
 pub fn remedy(
     fault: &Fault,
     history: &History,
-    left: Left,
+    left: Remaining,
     policy: &RemedyPolicy,
     now: Moment,
     seed: Seed,
@@ -170,7 +170,7 @@ pub fn remedy(
 struct Case<'a> {
     fault: &'a Fault,
     history: &'a History,
-    left: Left,
+    left: Remaining,
     policy: &'a RemedyPolicy,
     now: Moment,
     seed: Seed,
@@ -254,7 +254,7 @@ impl Case<'_> {
         if self.fits(after) { Remedy::Again { after } } else { self.last_resort() }
     }
 
-    /// Whether an attempt could still follow after so long.
+    /// Whether an attempt could still follow after this long.
     fn fits(&self, pause: Duration) -> bool {
         self.history.deadline.is_none_or(|deadline| self.now.after(pause) < deadline)
     }

@@ -1,4 +1,4 @@
-//! Points on a monotonic clock, told by whoever has one.
+//! Points on a monotonic clock, told by the caller, which has a clock.
 //!
 //! Waiting, windows and open times are counted on a clock that never jumps; wall time is only for what
 //! people see and for resets that were stated as an instant. The core has neither clock: every decision
@@ -16,7 +16,7 @@ impl Moment {
     /// The beginning of the clock.
     pub const START: Self = Self(0);
 
-    /// So many nanoseconds from the beginning.
+    /// This many nanoseconds from the beginning.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -46,7 +46,7 @@ impl Moment {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The moment so much later.
+    /// The moment this much later.
     #[must_use]
     pub fn after(self, length: Duration) -> Self {
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
@@ -54,7 +54,7 @@ impl Moment {
     }
 }
 
-/// A length after so many steps of growth; saturates, and nonsense grows nothing.
+/// A length after this many steps of growth; saturates, and nonsense grows nothing.
 pub(crate) fn grown(first: Duration, growth: f64, steps: u32) -> Duration {
     let steps = i32::try_from(steps).unwrap_or(i32::MAX);
     scaled(first, growth.powi(steps))

@@ -10,7 +10,7 @@ use koboshi::breaker::{Breaker, BreakerPolicy, Mode};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::call::{Call, End, Next};
 use koboshi::chance::Seed;
-use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, HeldFor, Standing};
+use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, Standing, StartRefusalReason};
 use koboshi::fault::{Fault, Kind};
 use koboshi::key::ScopeKey;
 use koboshi::remedy::RemedyPolicy;
@@ -220,9 +220,15 @@ fn resting() -> Cooldowns {
 #[test]
 fn cooldown_admission() {
     let mut cooldowns = resting();
-    assert_eq!(cooldowns.start(&account(), true, wall(1059), SEED).unwrap_err().why, HeldFor::Rest);
+    assert_eq!(
+        cooldowns.start(&account(), true, wall(1059), SEED).unwrap_err().why,
+        StartRefusalReason::Rest
+    );
     assert!(cooldowns.start(&account(), true, wall(1060), SEED).unwrap().probe);
-    assert_eq!(cooldowns.start(&account(), true, wall(1060), SEED).unwrap_err().why, HeldFor::Probe);
+    assert_eq!(
+        cooldowns.start(&account(), true, wall(1060), SEED).unwrap_err().why,
+        StartRefusalReason::Probe
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::gate::{
-    Allowance, Cost, Entry, Gate, GatePolicy, Held, LARGEST_QUEUE, Limit, Refill, Refusal, Tenant,
+    Allowance, Cost, Entry, Gate, GateDelay, GatePolicy, LARGEST_QUEUE, Limit, Refill, Refusal, Tenant,
     TicketState,
 };
 use koboshi::time::Moment;
@@ -45,7 +45,7 @@ fn gate_admission() {
     );
     let inside: Vec<_> = (0..5).filter_map(|_| gate.reserve(ONE, at(0)).ok()).collect();
     assert_eq!(inside.len(), 3);
-    let full = Held { until: None, reason: Limit::Concurrency };
+    let full = GateDelay { until: None, reason: Limit::Concurrency };
     assert_eq!(gate.reserve(ONE, at(0)).unwrap_err(), full);
     assert!(matches!(gate.enter(&tenant(), ONE, at(1000), at(0)), Entry::Refused(Refusal::Full)));
     drop(inside);

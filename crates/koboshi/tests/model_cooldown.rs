@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::chance::Seed;
-use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, HeldFor, RunEnd, Standing};
+use koboshi::cooldown::{Class, CooldownPolicy, Cooldowns, Failure, RunEnd, Standing, StartRefusalReason};
 use koboshi::key::ScopeKey;
 use koboshi::wait::{Form, Wait, WaitZone};
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ struct Key {
 #[derive(Debug, PartialEq)]
 enum Answer {
     Go { probe: bool },
-    Held(HeldFor, Option<i64>),
+    Held(StartRefusalReason, Option<i64>),
 }
 
 fn seconds(length: Duration) -> i64 {
@@ -144,21 +144,21 @@ impl Key {
         let release = now + seconds(policy.release);
         self.release = self.release.map(|(next, all)| (next.min(now + stagger), all.min(release)));
         let probe = match self.standing(now) {
-            "parked" => return Answer::Held(HeldFor::Parked, None),
-            "cooling" => return Answer::Held(HeldFor::Rest, Some(self.ends(now))),
+            "parked" => return Answer::Held(StartRefusalReason::Parked, None),
+            "cooling" => return Answer::Held(StartRefusalReason::Rest, Some(self.ends(now))),
             "due" => {
                 if let Some(until) = self.probe.filter(|until| now < *until) {
-                    return Answer::Held(HeldFor::Probe, Some(until));
+                    return Answer::Held(StartRefusalReason::Probe, Some(until));
                 }
                 if !may_probe {
-                    return Answer::Held(HeldFor::Probe, Some(now + stagger));
+                    return Answer::Held(StartRefusalReason::Probe, Some(now + stagger));
                 }
                 true
             }
             _ => {
                 if let Some((next, all)) = self.release.filter(|(_, all)| now < *all) {
                     if now < next {
-                        return Answer::Held(HeldFor::Turn, Some(next));
+                        return Answer::Held(StartRefusalReason::Turn, Some(next));
                     }
                     self.release = Some((now + stagger, all));
                 }
@@ -172,8 +172,8 @@ impl Key {
             (self.probe, self.release) = (probe, release);
             self.starts.clear();
             return match self.standing(now) {
-                "parked" => Answer::Held(HeldFor::Parked, None),
-                _ => Answer::Held(HeldFor::Rest, Some(self.ends(now))),
+                "parked" => Answer::Held(StartRefusalReason::Parked, None),
+                _ => Answer::Held(StartRefusalReason::Rest, Some(self.ends(now))),
             };
         }
         self.starts.push(now);

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::gate::{
-    Allowance, Cost, Entry, Gate, GateEvent, GatePolicy, Held, Holds, Limit, Refill, Refusal, Reservation,
-    Tenant, Ticket, TicketState,
+    Allowance, Cost, Entry, Gate, GateDelay, GateEvent, GatePolicy, Holds, Limit, Refill, Refusal,
+    Reservation, Tenant, Ticket, TicketState,
 };
 use koboshi::time::Moment;
 use proptest::collection::vec;
@@ -392,7 +392,7 @@ impl Model {
         self.waiting.iter().find(|waiting| waiting.tenant == *tenant)
     }
 
-    fn blocked(&self, cost: Cost) -> Option<Held> {
+    fn blocked(&self, cost: Cost) -> Option<GateDelay> {
         let past = self.past();
         let holds = Limit::ALL.iter().filter_map(|reason| Some((*past.ends.get(reason)?, *reason)));
         let levels = COUNTED
@@ -401,23 +401,23 @@ impl Model {
         let timed =
             holds.chain(levels).filter(|(until, _)| *until > self.now).max_by_key(|(until, _)| *until);
         if let Some((until, reason)) = timed {
-            return Some(Held { until: Some(moment(until)), reason });
+            return Some(GateDelay { until: Some(moment(until)), reason });
         }
         let full = self.policy.concurrency.is_some_and(|most| past.in_flight >= most);
-        full.then_some(Held { until: None, reason: Limit::Concurrency })
+        full.then_some(GateDelay { until: None, reason: Limit::Concurrency })
     }
 
-    fn refused(&self, cost: Cost) -> Option<Held> {
+    fn refused(&self, cost: Cost) -> Option<GateDelay> {
         match self.blocked(cost) {
             Some(held) if held.until.is_some() => Some(held),
-            _ if !self.waiting.is_empty() => Some(Held { until: None, reason: self.reason }),
+            _ if !self.waiting.is_empty() => Some(GateDelay { until: None, reason: self.reason }),
             other => other,
         }
     }
 
-    fn kept_back(&self, cost: Cost) -> Option<Held> {
+    fn kept_back(&self, cost: Cost) -> Option<GateDelay> {
         let paced = self.pace.filter(|(next, _)| *next > self.now);
-        let paced = paced.map(|(next, _)| Held { until: Some(moment(next)), reason: self.reason });
+        let paced = paced.map(|(next, _)| GateDelay { until: Some(moment(next)), reason: self.reason });
         self.blocked(cost).or(paced)
     }
 
@@ -441,7 +441,7 @@ impl Model {
         }
     }
 
-    fn reserve(&mut self, cost: Cost) -> Result<usize, Held> {
+    fn reserve(&mut self, cost: Cost) -> Result<usize, GateDelay> {
         self.tick();
         self.call(None);
         self.refused(cost).map_or(Ok(()), Err)?;

@@ -71,7 +71,9 @@ fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(
     let list: Vec<&Value> = list.collect();
     let body = match dialect {
         Dialect::Responses => json!({"model": "recorded", "input": list}),
-        _ => json!({"model": "recorded", "max_tokens": 1, "messages": list}),
+        Dialect::Chat | Dialect::Messages | Dialect::Gemini => {
+            json!({"model": "recorded", "max_tokens": 1, "messages": list})
+        }
     };
     let body = body.to_string();
     let wrong = |error: koboshi_wire::IntakeError| Wrong::new("guard-replay-no-messages", &error);

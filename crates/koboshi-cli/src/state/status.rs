@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use koboshi::breaker::Why;
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_gateway::{Meaning, Presence};
 use koboshi_store::{Row, RowState};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             Meaning::Keys(keys) => known.above(&keys),
             // Of an agent that nothing was recorded about, nothing is known against it.
             Meaning::Unknown(near)
-                if key.rung() != Rung::Agent && !status.rows.iter().any(|row| row.key == *key) =>
+                if key.level() != ScopeLevel::Agent && !status.rows.iter().any(|row| row.key == *key) =>
             {
                 return unknown(say, args.state.format, key, &near);
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi_wire::chat::write::COMMENT;
+use koboshi_wire::chat::frames::COMMENT;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;

@@ -11,7 +11,7 @@
 use jiff::Timestamp;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_store::{Ledger, Named, Record};
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ impl Known {
     pub fn add_records(&mut self, records: &[Named], now: Timestamp) {
         let learned = |(slot, record): &&Named| match record {
             // No config names agents: a record is all that there is.
-            _ if slot.key().rung() == Rung::Agent => true,
+            _ if slot.key().level() == ScopeLevel::Agent => true,
             Record::Cooldown(cooldown) => is_learned(cooldown, now),
             Record::Holds(holds) => *holds != Holds::default(),
             _ => true,
@@ -102,7 +102,7 @@ impl Known {
     /// The same of a ledger, which has it in memory.
     pub(crate) fn add_ledger(&mut self, ledger: &Ledger, now: Timestamp) {
         let learned = |key: &ScopeKey| {
-            let agent = key.rung() == Rung::Agent;
+            let agent = key.level() == ScopeLevel::Agent;
             ledger.cooldown(key).is_some_and(|cooldown| agent || is_learned(&cooldown, now))
                 || ledger.holds(key).is_some_and(|holds| *holds != Holds::default())
                 || !ledger.breakers(key).is_empty()
@@ -141,11 +141,11 @@ impl Known {
         let name = asked.name();
         Box::new(self.targets.iter().flat_map(move |scopes| {
             let of_provider = scopes.provider.as_ref().is_some_and(|provider| provider.name() == name);
-            let found = match asked.rung() {
-                Rung::Target => scopes.target.as_ref().filter(|key| asked.covers(key)),
-                Rung::Model => scopes.model.as_ref().filter(|_| scopes.model_name() == Some(name)),
-                Rung::Account => scopes.account.as_ref().filter(|_| of_provider),
-                Rung::Key => scopes.key.as_ref().filter(|_| of_provider),
+            let found = match asked.level() {
+                ScopeLevel::Target => scopes.target.as_ref().filter(|key| asked.covers(key)),
+                ScopeLevel::Model => scopes.model.as_ref().filter(|_| scopes.model_name() == Some(name)),
+                ScopeLevel::Account => scopes.account.as_ref().filter(|_| of_provider),
+                ScopeLevel::Key => scopes.key.as_ref().filter(|_| of_provider),
                 _ => None,
             };
             found.cloned()
@@ -162,12 +162,12 @@ impl Known {
     #[must_use]
     pub fn has_replaced(&self, key: &ScopeKey) -> bool {
         let of_key = |provider: &str, print: &str| format!("{provider}/{print}");
-        let (provider, name) = match key.rung() {
-            Rung::Key => match key.name().rsplit_once('/') {
+        let (provider, name) = match key.level() {
+            ScopeLevel::Key => match key.name().rsplit_once('/') {
                 Some((provider, _)) => (provider, key.name().to_owned()),
                 None => return false,
             },
-            Rung::Target => match (key.name().split_once('/'), key.name().rsplit_once('#')) {
+            ScopeLevel::Target => match (key.name().split_once('/'), key.name().rsplit_once('#')) {
                 (Some((provider, _)), Some((_, print))) => (provider, of_key(provider, print)),
                 _ => return false,
             },
@@ -216,11 +216,11 @@ impl Known {
             let far = strsim::damerau_levenshtein(bare, &name).min(strsim::damerau_levenshtein(last, &name));
             let part = name.len() > 2 && last.len() > 2 && (bare.contains(&name) || name.contains(last));
             if part || far <= name.len() / 3 {
-                all.push((key.rung() != asked.rung(), far, text));
+                all.push((key.level() != asked.level(), far, text));
             }
         }
         if all.is_empty() {
-            let of_kind = self.keys().filter(|key| key.rung() == asked.rung());
+            let of_kind = self.keys().filter(|key| key.level() == asked.level());
             all.extend(of_kind.map(|key| (false, 0, written(key))));
         }
         all.sort();
@@ -234,8 +234,8 @@ impl Known {
 /// A key as a person writes it: a target without the name of its API key.
 fn written(key: &ScopeKey) -> String {
     let text = key.to_string();
-    match (key.rung(), text.split_once('#')) {
-        (Rung::Target, Some((target, _))) => target.to_owned(),
+    match (key.level(), text.split_once('#')) {
+        (ScopeLevel::Target, Some((target, _))) => target.to_owned(),
         _ => text,
     }
 }

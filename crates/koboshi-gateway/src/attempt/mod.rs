@@ -246,7 +246,7 @@ fn headers(
     tell(&ACCEPT, if shape.streams { &events } else { &json });
     tell(&USER_AGENT, &OURSELVES);
     target.credential.tell(interface, token, tell);
-    if matches!(interface, Interface::Talk(Dialect::Messages) | Interface::Count(Dialect::Messages)) {
+    if interface.dialect().is_some_and(Dialect::has_vendor_headers) {
         tell(&names::ANTHROPIC_VERSION, &VERSION);
         let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
         if let Some(betas) = betas(story.betas.as_ref(), interface == shape.interface, login) {

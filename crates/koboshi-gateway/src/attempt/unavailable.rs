@@ -12,8 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cause, Rest, Standing};
 use koboshi::fault::{Fault, Kind, Scope, Sub};
-use koboshi::gate::{Held, Limit};
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::gate::{GateDelay, Limit};
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::time::Moment;
 
 use crate::route::target::Target;
@@ -68,7 +68,7 @@ impl Unavailable {
     }
 
     /// Its gate is closed.
-    pub(crate) fn held(world: &World, held: Held, now: Moment) -> Self {
+    pub(crate) fn held(world: &World, held: GateDelay, now: Moment) -> Self {
         let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
         Self { until, reason: Reason::Limit(held.reason) }
     }
@@ -132,7 +132,7 @@ impl Unavailable {
             Reason::Down => target.causes.down().unwrap_or_else(unknown),
             Reason::Breaker => {
                 if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
-                    return by_operator(Rung::Target, "");
+                    return by_operator(ScopeLevel::Target, "");
                 }
                 target.causes.failing().unwrap_or_else(unknown)
             }
@@ -165,16 +165,16 @@ fn longest<T>(
 fn behind(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
         Some(cause) => Box::new(cause.fault(RULE, &rest.detail)),
-        None => by_operator(key.rung(), &rest.detail),
+        None => by_operator(key.level(), &rest.detail),
     }
 }
 
-fn by_operator(rung: Rung, reason: &str) -> Box<Fault> {
+fn by_operator(level: ScopeLevel, reason: &str) -> Box<Fault> {
     let mut fault = of(Kind::CoolingDown, Some(Sub::Operator));
-    fault.scope = match rung {
-        Rung::Provider => Scope::Provider,
-        Rung::Account => Scope::Account,
-        Rung::Key => Scope::Key,
+    fault.scope = match level {
+        ScopeLevel::Provider => Scope::Provider,
+        ScopeLevel::Account => Scope::Account,
+        ScopeLevel::Key => Scope::Key,
         _ => Scope::Model,
     };
     reason.clone_into(&mut fault.detail);

@@ -13,8 +13,8 @@ use koboshi_config::gateway::CacheMode;
 use koboshi_store::What;
 use koboshi_wire::any::{Request, answer};
 use koboshi_wire::step::Usage;
-use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
+use koboshi_wire::writer::Head;
 use serde_json::{Value, json};
 
 use crate::attempt::journey::Ended;

@@ -92,7 +92,7 @@ async fn answer(
         _ => door.dialect(),
     };
     story.list = wants_list(door, &request.head);
-    if story.dialect != Dialect::Chat {
+    if story.dialect.has_vendor_agent() {
         story.program = Program::of(&request.head.fields);
     }
     let open = Opened::on(core);
@@ -206,7 +206,7 @@ fn let_in(
         return Err(refuse(story, Refusal::deadline()));
     }
     let named = called(head.path());
-    if door.dialect() == Dialect::Gemini && named.is_none() {
+    if door.dialect().has_model_in_path() && named.is_none() {
         return Err(refuse(story, Refusal::no_model_in_path()));
     }
     let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
@@ -276,14 +276,14 @@ fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
         return Some(match dialect {
             Dialect::Gemini => gemini::models::one(one),
             Dialect::Messages => messages::models::one(one).into(),
-            _ => models::one(one).into(),
+            Dialect::Chat | Dialect::Responses => models::one(one).into(),
         });
     }
     let names = names.iter().map(String::as_str);
     Some(match dialect {
         Dialect::Gemini => gemini::models::list(names),
         Dialect::Messages => messages::models::list(names).into(),
-        _ => models::list(names).into(),
+        Dialect::Chat | Dialect::Responses => models::list(names).into(),
     })
 }
 

@@ -11,7 +11,7 @@ use http::header::{
     VARY,
 };
 use koboshi_wire::http1::head::Head;
-use koboshi_wire::http1::{Fields, Heading, Lines};
+use koboshi_wire::http1::{Fields, HeaderLines, Heading};
 
 use crate::reply::refusal::Refusal;
 use crate::route::plan::Plan;
@@ -72,7 +72,7 @@ pub(crate) fn allowed(plan: &Plan, headers: &Fields) -> Option<String> {
 }
 
 /// Tells the browser that this page may read the answer.
-pub(crate) fn admit(lines: &mut Lines, page: &str) {
+pub(crate) fn admit(lines: &mut HeaderLines, page: &str) {
     lines.add(ACCESS_CONTROL_ALLOW_ORIGIN, page);
     lines.add(ACCESS_CONTROL_EXPOSE_HEADERS, READABLE);
     lines.add(VARY, "origin");

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::http::line::Line;
 use crate::http::memory::Share;
 use koboshi_wire::http1::chunks::Chunks;
-use koboshi_wire::http1::head::Coming;
+use koboshi_wire::http1::head::RequestBody;
 
 /// The most that is read at a time; after that other requests have their turn.
 const STEP: usize = 256 * 1024;
@@ -48,9 +48,9 @@ pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Res
     let coming = line.coming();
     line.spoil();
     let whole = match coming {
-        Coming::Nothing => Bytes::new(),
-        Coming::Spoiled => return Err(Unread::Broken),
-        Coming::Length(length) => {
+        RequestBody::Nothing => Bytes::new(),
+        RequestBody::Abandoned => return Err(Unread::Broken),
+        RequestBody::Length(length) => {
             let length = usize::try_from(length)
                 .ok()
                 .filter(|length| *length <= room.max_bytes)
@@ -62,7 +62,7 @@ pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Res
                 None => Box::pin(in_time(line, time, of_length(line, length))).await?,
             }
         }
-        Coming::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
+        RequestBody::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
     };
     line.has_read_body();
     Ok(whole)

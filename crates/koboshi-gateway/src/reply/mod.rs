@@ -55,7 +55,7 @@ pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure
     let mut heading = Heading::of(status);
     heading.add(CONTENT_TYPE, content);
     heading.add(&names::REQUEST_ID, &*story.id);
-    if story.dialect == Dialect::Messages {
+    if story.dialect.has_vendor_headers() {
         heading.add(&names::ANTHROPIC_REQUEST_ID, &*story.id);
     }
     heading.lines.extend(&facts.limits);

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use koboshi::fault::{Fault, Kind, Origin, Sub};
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_config::gateway::ErrorDetail;
 use koboshi_report::phrase::Lang;
 use koboshi_report::when::{asks_again, try_again};
@@ -60,7 +60,7 @@ impl Sentences {
     /// With what an operator does last, where something is parked: fixing the cause alone does not bring it back.
     pub(crate) fn and_resume(mut self, world: &World, story: &Story, parked: Option<&ScopeKey>) -> Self {
         // A rejected key is replaced, and the new one is used at once: there is nothing to resume.
-        let Some(key) = parked.filter(|key| key.rung() != Rung::Key) else { return self };
+        let Some(key) = parked.filter(|key| key.level() != ScopeLevel::Key) else { return self };
         let command = format!("koboshi resume {}", quoted(&key.to_string()));
         let said =
             world.phrases.text(story.lang, "parked-resume", &[("command", &command)]).unwrap_or_default();

@@ -47,15 +47,15 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
 
 /// The estimate, as the dialect tells it.
 fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeError> {
-    if dialect == Dialect::Gemini {
-        let request = gemini::count::parse(model, body)?;
-        return Ok(gemini::count::answer(request.form().needs().input_tokens));
-    }
-    let request = Request::parse(dialect, body, None)?;
-    let tokens = request.needs().input_tokens;
+    let tokens = || Request::parse(dialect, body, None).map(|request| request.needs().input_tokens);
     Ok(match dialect {
-        Dialect::Responses => responses::counted(tokens),
-        _ => messages::models::counted(tokens).into(),
+        Dialect::Responses => responses::count::answer(tokens()?),
+        // Chat has no such endpoint.
+        Dialect::Messages | Dialect::Chat => messages::count::answer(tokens()?).into(),
+        Dialect::Gemini => {
+            let request = gemini::count::parse(model, body)?;
+            gemini::count::answer(request.form().needs().input_tokens)
+        }
     })
 }
 
@@ -69,7 +69,7 @@ async fn asked(
 ) -> Result<Option<Bytes>, Refusal> {
     let Intake { story, plan, body, own_key, .. } = intake;
     let dialect = story.dialect;
-    let request = (dialect != Dialect::Gemini).then(|| Request::parse(dialect, body, None).ok()).flatten();
+    let request = (!dialect.has_model_in_path()).then(|| Request::parse(dialect, body, None).ok()).flatten();
     let wanted = request.as_ref().map_or(model, |request| request.model());
     let chain = match core.chains.of(&core.world, plan, wanted) {
         Some(chain) => chain,
@@ -102,7 +102,11 @@ async fn asked(
     let says = |field: &str| {
         serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer.get(field).is_some())
     };
-    if !says(if dialect == Dialect::Gemini { "totalTokens" } else { "input_tokens" }) {
+    let is_count = match dialect {
+        Dialect::Gemini => says("totalTokens"),
+        Dialect::Responses | Dialect::Messages | Dialect::Chat => says("input_tokens"),
+    };
+    if !is_count {
         return Ok(None);
     }
     facts.served_by(&open.target);

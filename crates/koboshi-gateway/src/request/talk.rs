@@ -12,8 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 use koboshi::fault::{Fault, Kind, Origin, Sub};
+use koboshi_wire::IntakeError;
 use koboshi_wire::any::Request;
-use koboshi_wire::{Dialect, IntakeError};
 
 use crate::attempt::Shape;
 use crate::attempt::journey::{ChangeRequest, Ended};
@@ -211,7 +211,7 @@ fn served(run: &Run<'_>, id: &str) {
         && let Some(target) = run.facts.borrow().served.clone()
     {
         let (affinity, tenant) = (&world.affinity, run.story.tenant.name());
-        if run.request.dialect() == Dialect::Responses && !id.is_empty() {
+        if run.request.dialect().has_stored_answers() && !id.is_empty() {
             affinity.note(affinity.conversation(tenant, id.as_bytes()), target.clone());
         }
         affinity.note(affinity.conversation(tenant, run.request.opening()), target);

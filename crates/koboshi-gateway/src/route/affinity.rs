@@ -50,14 +50,14 @@ impl Affinity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use koboshi::key::Rung;
+    use koboshi::key::ScopeLevel;
 
     #[test]
     fn conversations_are_told_apart_and_memory_is_bounded() {
         let affinity = Affinity::default();
         let mine = affinity.conversation("a", b"hello");
         assert_ne!(mine, affinity.conversation("b", b"hello"), "tenants are apart");
-        let target = |name: &str| ScopeKey::new(Rung::Target, name).unwrap();
+        let target = |name: &str| ScopeKey::new(ScopeLevel::Target, name).unwrap();
         affinity.note(mine, target("one/ok#a"));
         assert_eq!(affinity.served_by(mine), Some(target("one/ok#a")));
         for other in 0..3 * MOST as u64 {

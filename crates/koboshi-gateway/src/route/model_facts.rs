@@ -11,9 +11,9 @@ use koboshi::models::{Facts, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Redone, Request, To, Turn};
-use koboshi_wire::chat::Corrected;
-use koboshi_wire::voice::WholeCall;
+use koboshi_wire::any::{Edits, Request, RetriedCalls, To, Turn};
+use koboshi_wire::chat::Correction;
+use koboshi_wire::writer::WholeCall;
 use serde_json::{Value, json};
 
 use crate::route::capability::facts_of;
@@ -142,7 +142,10 @@ fn openai(model: &str) -> String {
     for dialect in [Dialect::Chat, Dialect::Responses] {
         let to = to(dialect, true, model);
         // Of another dialect, so that the request is written from its form.
-        let from = if dialect == Dialect::Chat { Dialect::Responses } else { Dialect::Chat };
+        let (from, limit) = match dialect {
+            Dialect::Chat => (Dialect::Responses, "max_output_tokens"),
+            _ => (Dialect::Chat, "max_tokens"),
+        };
         let asked = |effort: &str, more: &Value| {
             let how = match from {
                 Dialect::Chat => json!({"reasoning_effort": effort}),
@@ -160,11 +163,11 @@ fn openai(model: &str) -> String {
             let (body, left) = asked(effort, &json!({}));
             word(&body) + if left.iter().any(|rule| rule == "nearest_effort") { "~" } else { "" }
         });
-        let limit = if from == Dialect::Chat { "max_tokens" } else { "max_output_tokens" };
-        let tools = if from == Dialect::Chat {
-            tool()
-        } else {
-            json!([{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}])
+        let tools = match from {
+            Dialect::Chat => tool(),
+            _ => {
+                json!([{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}])
+            }
         };
         let settings = json!({limit: 99, "temperature": 0.5, "top_p": 0.5, "tools": tools,
             "parallel_tool_calls": false});
@@ -186,9 +189,9 @@ fn openai(model: &str) -> String {
         .unwrap();
     }
     let call =
-        WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, seal: None };
-    let broken = [Corrected { call, correction: "no" }];
-    let turn = Turn::Redo(Redone { broken: &broken, tool: "f" });
+        WholeCall { id: "c", name: "f", arguments: "{", free_text: false, namespace: None, signature: None };
+    let broken = [Correction { call, correction: "no" }];
+    let turn = Turn::Redo(RetriedCalls { broken: &broken, tool: "f" });
     let body = Bytes::from(asks(Dialect::Chat, &json!({"tools": tool()})).to_string());
     let request = Request::parse(Dialect::Chat, &body, None).unwrap();
     let edits = Edits { turn, ..Edits::plain(model) };

@@ -11,7 +11,7 @@ use http::uri::PathAndQuery;
 use koboshi::breaker::Breaker;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
-use koboshi::key::{Rung, ScopeKey};
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::models::Facts;
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
@@ -119,33 +119,33 @@ impl Scopes {
 
     fn of(provider: &str, model: &str, key: &KeyUse) -> Self {
         let model = shown::model(model);
-        let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
+        let scope = |level, name: &str| ScopeKey::new(level, name).ok();
         Self {
-            target: scope(Rung::Target, &format!("{provider}/{model}#{}", key.fingerprint)),
-            key: scope(Rung::Key, &format!("{provider}/{}", key.fingerprint)),
-            account: scope(Rung::Account, &key.account),
-            model: scope(Rung::Model, &format!("{provider}/{model}")),
-            provider: scope(Rung::Provider, provider),
-            limits: scope(Rung::Model, &format!("{}/{model}", key.account)),
+            target: scope(ScopeLevel::Target, &format!("{provider}/{model}#{}", key.fingerprint)),
+            key: scope(ScopeLevel::Key, &format!("{provider}/{}", key.fingerprint)),
+            account: scope(ScopeLevel::Account, &key.account),
+            model: scope(ScopeLevel::Model, &format!("{provider}/{model}")),
+            provider: scope(ScopeLevel::Provider, provider),
+            limits: scope(ScopeLevel::Model, &format!("{}/{model}", key.account)),
         }
     }
 
     /// Each name of the built-in provider has a key and an account of its own: what dies for one is alive for the others.
     fn stand_alone(&mut self, name: &str) {
-        self.key = ScopeKey::new(Rung::Key, name).ok();
-        self.account = ScopeKey::new(Rung::Account, name).ok();
+        self.key = ScopeKey::new(ScopeLevel::Key, name).ok();
+        self.account = ScopeKey::new(ScopeLevel::Account, name).ok();
     }
 
     /// With a key that is not ours: only what holds for everybody.
     pub(crate) fn borrowed(provider: &str, model: &str) -> Self {
         let model = shown::model(model);
-        let scope = |rung, name: &str| ScopeKey::new(rung, name).ok();
+        let scope = |level, name: &str| ScopeKey::new(level, name).ok();
         Self {
             target: None,
             key: None,
             account: None,
-            model: scope(Rung::Model, &format!("{provider}/{model}")),
-            provider: scope(Rung::Provider, provider),
+            model: scope(ScopeLevel::Model, &format!("{provider}/{model}")),
+            provider: scope(ScopeLevel::Provider, provider),
             limits: None,
         }
     }

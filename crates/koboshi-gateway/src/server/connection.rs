@@ -21,7 +21,7 @@ use crate::http::line::Line;
 use crate::shared::core::Core;
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
-use koboshi_wire::http1::out::{self, CHUNK_END, Going, LAST_CHUNK};
+use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
 
 /// So much is put together before it is sent; a larger piece is not copied.
 const ENOUGH: usize = 16 * 1024;
@@ -94,7 +94,7 @@ struct Sending<'l> {
     head: Option<Heading>,
     /// What makes the body, until it has ended.
     flow: Option<Flow>,
-    going: Going,
+    going: AnswerBody,
     /// Another request may follow.
     stays: bool,
     /// What the client has not taken yet.
@@ -104,13 +104,13 @@ struct Sending<'l> {
 impl<'l> Sending<'l> {
     fn of(line: &'l Line, response: Response, asked: Asked) -> Self {
         let Response { heading, flow } = response;
-        let going = Going::of(asked.version, heading.status, flow.length());
+        let going = AnswerBody::of(asked.version, heading.status, flow.length());
         Self {
             line,
             version: asked.version,
-            flow: Some(flow).filter(|_| !asked.only_head && going != Going::Never),
+            flow: Some(flow).filter(|_| !asked.only_head && going != AnswerBody::Never),
             going,
-            stays: asked.stays && going != Going::UntilEnd && line.may_stay(),
+            stays: asked.stays && going != AnswerBody::UntilEnd && line.may_stay(),
             head: Some(heading),
             rest: VecDeque::new(),
         }
@@ -145,12 +145,12 @@ impl<'l> Sending<'l> {
                 Poll::Pending => return (None, true),
                 Poll::Ready(None) => {
                     self.flow = None;
-                    if self.going == Going::Chunked {
+                    if self.going == AnswerBody::Chunked {
                         text.extend_from_slice(LAST_CHUNK);
                     }
                 }
                 Poll::Ready(Some(piece)) => {
-                    let is_chunk = self.going == Going::Chunked;
+                    let is_chunk = self.going == AnswerBody::Chunked;
                     if is_chunk {
                         out::chunk(text, piece.len());
                     }
@@ -170,7 +170,7 @@ impl<'l> Sending<'l> {
     /// Sends this; what the client does not take at once is kept.
     fn write(&mut self, text: &[u8], large: Option<Bytes>, context: &mut Context<'_>) -> io::Result<()> {
         let large = large.unwrap_or_default();
-        let end = if self.going == Going::Chunked && !large.is_empty() { CHUNK_END } else { b"" };
+        let end = if self.going == AnswerBody::Chunked && !large.is_empty() { CHUNK_END } else { b"" };
         let pieces = [IoSlice::new(text), IoSlice::new(&large), IoSlice::new(end)];
         let mut sent =
             match self.line.poll_write(context, if large.is_empty() { &pieces[..1] } else { &pieces }) {

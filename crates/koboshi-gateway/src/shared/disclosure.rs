@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use koboshi::key::ScopeKey;
-use koboshi_wire::http1::{Fields, Lines};
+use koboshi_wire::http1::{Fields, HeaderLines};
 use serde::Serialize;
 
 use crate::route::target::Target;
@@ -38,7 +38,7 @@ pub(crate) struct Disclosure {
     /// What could not be said in the dialect of a target, and so kept the request from it.
     pub(crate) lacks: Vec<Lack>,
     /// What the provider said of its limits, where it is of the client's dialect: only then does the client know the words.
-    pub(crate) limits: Lines,
+    pub(crate) limits: HeaderLines,
 }
 
 /// A part of a request that a target cannot get.

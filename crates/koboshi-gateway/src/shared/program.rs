@@ -70,7 +70,9 @@ impl Program {
         let Reply { status, header, body } = usual;
         let with = |status| Reply { status, ..usual };
         let reply = match self {
-            Self::Codex if dialect == Dialect::Responses && kind == Kind::CoolingDown && !again => with(429),
+            Self::Codex if dialect.has_usage_limit_status() && kind == Kind::CoolingDown && !again => {
+                with(429)
+            }
             Self::Codex if !passes && (matches!(status, 401..=403 | 413) || status >= 500) => with(400),
             Self::Codex if status >= 500 => Reply { status: 503, header: header.or(Some(A_WHILE)), body },
             // It reads how long it is to wait only in a 429.
@@ -78,7 +80,7 @@ impl Program {
             Self::Gemini if !passes && status >= 500 => with(400),
             Self::Claude if status == 401 => with(403),
             // As Anthropic's own API says it; Claude Code would retry it whatever the headers say.
-            Self::Other if dialect == Dialect::Messages && kind == Kind::Overloaded => with(OVERLOADED),
+            Self::Other if dialect.has_overloaded_status() && kind == Kind::Overloaded => with(OVERLOADED),
             _ => usual,
         };
         let about_waiting = body.is_some() || matches!(reply.status, 429 | 503);

@@ -12,13 +12,13 @@ use koboshi::reask::{Called, Lineage, Step};
 use koboshi::remedy::Remedy;
 use koboshi_report::reask::{debug_lines, for_model, for_user};
 use koboshi_store::What;
-use koboshi_wire::any::{Redone, Turn, answer};
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::any::{RetriedCalls, Turn, answer};
+use koboshi_wire::chat::Correction;
 use koboshi_wire::form::{Tool, ToolInput, free_text};
 use koboshi_wire::responses::flat_name;
 use koboshi_wire::step::{CallPiece, Usage};
-use koboshi_wire::voice::WholeCall;
 use koboshi_wire::whole;
+use koboshi_wire::writer::WholeCall;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(crate) struct ToolCall {
     pub(crate) arguments: String,
     pub(crate) free_text: bool,
     /// The provider's proof of it.
-    pub(crate) seal: Option<String>,
+    pub(crate) signature: Option<String>,
     /// The arguments are not the upstream's own, or it does not stand by itself there.
     pub(crate) changed: bool,
     /// The answer that it came with was cut by the output limit, and this call was its last.
@@ -61,7 +61,7 @@ impl ToolCall {
             namespace: self.namespace.as_deref(),
             arguments: &self.arguments,
             free_text: self.free_text,
-            seal: self.seal.as_deref(),
+            signature: self.signature.as_deref(),
         }
     }
 
@@ -128,8 +128,8 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
         call.arguments.push_str(arguments);
     }
     call.free_text |= piece.free_text;
-    if let Some(seal) = piece.seal.as_deref() {
-        call.seal = Some(seal.to_owned());
+    if let Some(signature) = piece.signature.as_deref() {
+        call.signature = Some(signature.to_owned());
     }
     Some(())
 }
@@ -194,9 +194,9 @@ impl Run<'_> {
             self.disclose(|facts| facts.reasks += 1);
             self.core.world.meters.tool_call("reasked");
             let Some(call) = calls.get(at) else { return Err(CallsError::Elsewhere) };
-            let corrected = [Corrected { call: call.whole(), correction: &correction }];
+            let corrected = [Correction { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
-            let turn = Turn::Redo(Redone { broken: &corrected, tool: &call.name });
+            let turn = Turn::Redo(RetriedCalls { broken: &corrected, tool: &call.name });
             let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
                 Ok(next) => next,
                 Err(ended) => return Err(CallsError::Ended(ended)),

@@ -7,8 +7,8 @@
 use koboshi::guard::{Finding, Forbids};
 use koboshi_report::guard::refusal;
 use koboshi_store::What;
-use koboshi_wire::any::{Refused, Turn};
-use koboshi_wire::chat::Corrected;
+use koboshi_wire::any::{RefusedCalls, Turn};
+use koboshi_wire::chat::Correction;
 use koboshi_wire::form::GuardCall;
 use serde_json::{Value, json};
 
@@ -76,14 +76,14 @@ pub(crate) struct RefusedAnswer {
 }
 
 impl RefusedAnswer {
-    pub(crate) fn corrected(&self) -> Vec<Corrected<'_>> {
-        self.calls.iter().map(|(call, correction)| Corrected { call: call.whole(), correction }).collect()
+    pub(crate) fn corrected(&self) -> Vec<Correction<'_>> {
+        self.calls.iter().map(|(call, correction)| Correction { call: call.whole(), correction }).collect()
     }
 }
 
 /// How the next attempt is asked after a refusal.
-pub(crate) fn turn_after<'t>(calls: &'t [Corrected<'t>], text: &'t str) -> Turn<'t> {
-    if calls.is_empty() { Turn::Plain } else { Turn::Refuse(Refused { text, calls }) }
+pub(crate) fn turn_after<'t>(calls: &'t [Correction<'t>], text: &'t str) -> Turn<'t> {
+    if calls.is_empty() { Turn::Plain } else { Turn::Refuse(RefusedCalls { text, calls }) }
 }
 
 impl Run<'_> {

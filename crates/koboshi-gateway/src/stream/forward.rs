@@ -225,8 +225,8 @@ impl Stream<'_, '_> {
 
 /// What it takes to keep what a frame says, beside the frame.
 fn step_size(step: &Step<'_>) -> usize {
-    let own = [&step.id, &step.model, &step.text, &step.thought, &step.seal, &step.refused];
-    let calls = step.calls.iter().flat_map(|call| [&call.id, &call.name, &call.arguments, &call.seal]);
+    let own = [&step.id, &step.model, &step.text, &step.thought, &step.signature, &step.refused];
+    let calls = step.calls.iter().flat_map(|call| [&call.id, &call.name, &call.arguments, &call.signature]);
     let texts = own.into_iter().chain(calls).flatten().map(|text| text.len());
     size_of::<Step<'_>>() + texts.sum::<usize>()
 }

@@ -234,7 +234,7 @@ fn is_heard(step: &Step<'_>) -> bool {
 
 /// Whether a step, without its calls, says something that a frame of another dialect may say.
 fn says_something(step: &Step<'_>) -> bool {
-    is_heard(step) || step.seal.is_some() || step.block.is_some() || step.item.is_some()
+    is_heard(step) || step.signature.is_some() || step.block.is_some() || step.item.is_some()
 }
 
 impl Answer {

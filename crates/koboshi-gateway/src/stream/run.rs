@@ -9,7 +9,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_config::gateway::Commit;
 use koboshi_store::What;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Mending, Request, Turn, Written};
+use koboshi_wire::any::{Edits, Mending, Request, Turn, WrittenRequest};
 use koboshi_wire::form::trim::trim;
 use serde_json::json;
 
@@ -98,7 +98,7 @@ impl<'r> Run<'r> {
         Some(written.body)
     }
 
-    fn written(&self, target: &Target, turn: &Turn<'_>) -> Written {
+    fn written(&self, target: &Target, turn: &Turn<'_>) -> WrittenRequest {
         let wants_usage = self.request.stream() && target.asks_usage;
         let edits = Edits {
             model: &target.model,
@@ -114,7 +114,7 @@ impl<'r> Run<'r> {
     }
 
     /// Tells the journal what did not come along, once a request.
-    fn note(&self, target: &Target, written: &Written) {
+    fn note(&self, target: &Target, written: &WrittenRequest) {
         if self.noted.replace(true) && written.lacks().is_none() {
             return;
         }

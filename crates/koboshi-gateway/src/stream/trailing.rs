@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use koboshi_store::{Clock, SystemClock};
-use koboshi_wire::chat::chunk;
+use koboshi_wire::chat::event as chunk;
 use koboshi_wire::sse::Framer;
 use tokio::time::{Instant, timeout_at};
 

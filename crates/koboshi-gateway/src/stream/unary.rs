@@ -13,8 +13,8 @@ use koboshi_wire::any::answer;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
-use koboshi_wire::voice::Head;
 use koboshi_wire::whole::{Choice, Whole};
+use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
@@ -242,7 +242,7 @@ fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
             namespace: call.namespace.as_deref().map(str::to_owned),
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
-            seal: call.seal.as_ref().map(|seal| seal.data.clone().into_owned()),
+            signature: call.signature.as_ref().map(|signature| signature.data.clone().into_owned()),
             ..ToolCall::default()
         });
         calls.collect::<Vec<_>>()
@@ -284,7 +284,7 @@ impl Run<'_> {
             call.namespace = own.namespace.as_deref().map(Into::into);
             call.arguments = own.arguments.as_str().into();
             call.free_text = own.free_text;
-            call.seal = None;
+            call.signature = None;
         }
         for choice in &mut whole.choices {
             let has_calls = !choice.calls.is_empty();

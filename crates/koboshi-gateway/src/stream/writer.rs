@@ -12,10 +12,10 @@ use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Manner, Request, Writer};
-use koboshi_wire::chat::write;
+use koboshi_wire::chat::frames as write;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
-use koboshi_wire::voice::{Head, WholeCall};
+use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -72,7 +72,7 @@ impl StreamWriter {
     fn new(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
-            keep_seals: true,
+            forward_signatures: true,
             include_usage: request.include_usage(),
             legacy: request.is_legacy(),
             frames_only: style == KeepAlive::Frame,
@@ -106,9 +106,9 @@ impl StreamWriter {
 
     /// An answer begins. Signatures of thinking go on where its vendor is the client's.
     pub(crate) fn forward_signatures(&mut self, keep: bool) {
-        self.manner.keep_seals = keep;
+        self.manner.forward_signatures = keep;
         if let Some(writer) = &mut self.writer {
-            writer.keep_seals(keep);
+            writer.forward_signatures(keep);
         }
     }
 

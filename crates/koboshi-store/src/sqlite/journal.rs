@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use koboshi::key::Rung;
+use koboshi::key::ScopeLevel;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, Transaction, params, params_from_iter};
 
@@ -53,7 +53,7 @@ pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<
     if let Some(key) = &query.key {
         // As `ScopeKey::covers`: the names that begin with this target's and a `#`.
         let (exact, from, to) = (key.to_string(), format!("{key}#"), format!("{key}$"));
-        if key.rung() == Rung::Target {
+        if key.level() == ScopeLevel::Target {
             wanted.push("(key = ? OR (key >= ? AND key < ?))");
             values.extend([exact.into(), from.into(), to.into()]);
         } else {

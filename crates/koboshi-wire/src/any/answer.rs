@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::step::Usage;
-use crate::voice::Head;
 use crate::whole::Whole;
+use crate::writer::Head;
 use crate::{Malformed, amend, chat, gemini, messages, responses};
 
 /// Reads an answer.
@@ -35,11 +35,11 @@ pub fn write(
     legacy: bool,
 ) -> Bytes {
     match dialect {
-        Dialect::Chat if legacy => chat::voice::whole_legacy(head, whole, koboshi),
-        Dialect::Chat => chat::voice::whole(head, whole, koboshi),
-        Dialect::Messages => messages::write::whole(head, whole, koboshi),
-        Dialect::Responses => responses::write::whole(head, whole, koboshi),
-        Dialect::Gemini => gemini::write::whole(head, whole, koboshi),
+        Dialect::Chat if legacy => chat::write_answer::write_legacy(head, whole, koboshi),
+        Dialect::Chat => chat::write_answer::write(head, whole, koboshi),
+        Dialect::Messages => messages::write_answer::write(head, whole, koboshi),
+        Dialect::Responses => responses::write_answer::write(head, whole, koboshi),
+        Dialect::Gemini => gemini::write_answer::write(head, whole, koboshi),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A request as a target gets it: in its own dialect the client's bytes with only what must change changed, in another one written from
 //! the form.
 //!
-//! The same wishes are made both ways, so that whoever has them need not know which it is.
+//! The gateway makes the same wishes both ways and need not know which one it is.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use bytes::Bytes;
 use koboshi::models::Facts;
 
 use super::fit::fit;
-use super::kept::Kept;
+use super::kept::KeptFields;
 use super::request::Request;
-use crate::chat::{self, Corrected};
+use crate::chat::{self, Correction};
 use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
 use crate::form::trim::trim;
-use crate::form::{Call, Choice, Form, Left, Outcome, Part, Role, Thinking, Turn as Said};
+use crate::form::{Call, Choice, Form, Omission, Outcome, Part, Role, Thinking, Turn as Said};
 use crate::raw::is_object;
 use crate::{gemini, messages, responses};
 
@@ -30,7 +30,7 @@ pub struct Edits<'e> {
     pub note: Option<&'e str>,
     /// No tool may be called.
     pub close: bool,
-    /// The conversation must come down to about so many tokens.
+    /// The conversation must come down to about this many tokens.
     pub trim: Option<u64>,
     /// Turns with one of these texts are not left out by it.
     pub pinned: &'e [String],
@@ -63,7 +63,7 @@ pub enum Mending {
     /// Something in it, and something in it is known to be wrong.
     History,
     /// A proof of thinking: it is another account's, or one is missing.
-    Seals,
+    Signatures,
 }
 
 /// What is different about an attempt.
@@ -74,27 +74,27 @@ pub enum Turn<'t> {
     /// The answer is to go on with this text.
     Prefill(&'t str),
     /// The model is to mend a call, in an answer that is no stream.
-    Redo(Redone<'t>),
+    Redo(RetriedCalls<'t>),
     /// The model's calls were refused: it is to do something else.
-    Refuse(Refused<'t>),
+    Refuse(RefusedCalls<'t>),
 }
 
 /// Calls that the model is to make again.
 #[derive(Debug, Clone, Copy)]
-pub struct Redone<'t> {
+pub struct RetriedCalls<'t> {
     /// What was wrong with them.
-    pub broken: &'t [Corrected<'t>],
+    pub broken: &'t [Correction<'t>],
     /// The tool that it must call.
     pub tool: &'t str,
 }
 
 /// Calls that were not run, and that the model is not to make again.
 #[derive(Debug, Clone, Copy)]
-pub struct Refused<'t> {
+pub struct RefusedCalls<'t> {
     /// The text before them that the client has seen.
     pub text: &'t str,
     /// The calls, and why each was refused.
-    pub calls: &'t [Corrected<'t>],
+    pub calls: &'t [Correction<'t>],
 }
 
 /// Who gets it.
@@ -116,19 +116,19 @@ pub struct To {
 
 /// A body for a target.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenRequest {
     /// The body.
     pub body: Bytes,
     /// What did not come along. With one that is needed the body must not be sent.
-    pub left: Vec<Left>,
+    pub left: Vec<Omission>,
     /// What was mended on the way.
     pub mends: Vec<Mend>,
 }
 
-impl Written {
+impl WrittenRequest {
     /// What cannot be left out, if anything.
     #[must_use]
-    pub fn lacks(&self) -> Option<&Left> {
+    pub fn lacks(&self) -> Option<&Omission> {
         self.left.iter().find(|left| !left.droppable)
     }
 }
@@ -136,9 +136,9 @@ impl Written {
 impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
-    pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
+    pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> WrittenRequest {
         if edits.trim.is_none() && edits.mend.is_none() && self.dialect() == to.dialect {
-            if !self.has_unproven_thoughts() {
+            if !self.has_unsigned_thinking() {
                 return self.spliced_and_told(body, to, edits);
             }
             if let Some(written) = self.proven(body, to, edits) {
@@ -146,23 +146,21 @@ impl Request<'_> {
             }
         }
         let mut form = self.form().into_owned();
-        let kept = (self.dialect() == to.dialect).then(|| Kept::of(self, &mut form));
+        let kept = (self.dialect() == to.dialect).then(|| KeptFields::of(self, &mut form));
         if let Some(trimmed) =
             edits.trim.and_then(|tokens| trim(&form, tokens, self.needs().input_tokens, edits.pinned))
         {
             form = trimmed.form;
         }
         let mut store = Some(false);
-        if let Self::Responses(request) = self
-            && to.dialect == Dialect::Responses
-        {
+        if let (Self::Responses(request), Some(_)) = (self, &kept) {
             without_groups(&mut form, request);
             // Said where it is no other than usual.
             store = request.store().filter(|store| !store);
         }
-        if edits.mend == Some(Mending::Seals) {
-            drop_seals(&mut form);
-            form.left.push(Left::dropped("drop_refused_seals", "turns"));
+        if edits.mend == Some(Mending::Signatures) {
+            drop_signatures(&mut form);
+            form.left.push(Omission::dropped("drop_refused_seals", "turns"));
         }
         edit(&mut form, edits);
         fit(&mut form, self.dialect(), to);
@@ -173,7 +171,7 @@ impl Request<'_> {
         }
         let mut left = std::mem::take(&mut form.left);
         let flavor =
-            chat::body::Flavor { mistral: to.mistral, ..chat::body::Flavor::of(to.openai, to.facts) };
+            chat::model::Flavor { mistral: to.mistral, ..chat::model::Flavor::of(to.openai, to.facts) };
         let written = match to.dialect {
             Dialect::Chat => chat::body::write(&form, flavor),
             Dialect::Messages => messages::body::write_within(&form, to.facts, self.room(to)),
@@ -185,7 +183,7 @@ impl Request<'_> {
             Some(kept) => kept.put_into(written.body, form.stream),
             None => written.body,
         };
-        Written { body, left, mends }
+        WrittenRequest { body, left, mends }
     }
 
     /// How long an answer can be beside this conversation, by estimate.
@@ -200,12 +198,12 @@ impl Request<'_> {
     pub fn mending(&self, to: To, said: &str) -> Option<Mending> {
         let mut form = self.form().into_owned();
         let said = said.to_ascii_lowercase();
-        let of_seals = ["signature", "encrypted_content", "encrypted content", "`thinking`"];
+        let of_signatures = ["signature", "encrypted_content", "encrypted content", "`thinking`"];
         let is_sealed = |part: &Part<'_>| matches!(part, Part::Thought(_) | Part::Call(_));
-        if of_seals.iter().any(|word| said.contains(word))
+        if of_signatures.iter().any(|word| said.contains(word))
             && form.turns.iter().flat_map(|turn| &turn.parts).any(is_sealed)
         {
-            return Some(Mending::Seals);
+            return Some(Mending::Signatures);
         }
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let is_wrong = |mend: &Mend| !matches!(mend.rule, "prefill_refused" | "drop_own_note");
@@ -214,30 +212,30 @@ impl Request<'_> {
 
     /// Whether there are thoughts that we wrote for another vendor's model: they come back without a proof, and their vendor would refuse
     /// them. Where they are only left out by a splice, this is not asked.
-    fn has_unproven_thoughts(&self) -> bool {
-        matches!(self, Self::Messages(request) if has_unproven_thoughts(request.form()))
+    fn has_unsigned_thinking(&self) -> bool {
+        matches!(self, Self::Messages(request) if has_unsigned_thinking(request.form()))
     }
 
     /// The client's own bytes without such thoughts, if that is a request.
-    fn proven(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Option<Written> {
+    fn proven(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Option<WrittenRequest> {
         let Self::Messages(request) = self else { return None };
-        let body = request.without_unproven_thoughts(body)?;
+        let body = request.without_unsigned_thinking(body)?;
         let request = Request::parse(Dialect::Messages, &body, None).ok()?;
         let mut written = request.spliced_and_told(&body, to, edits);
-        written.left.push(Left::dropped("drop_foreign_thought", "messages"));
+        written.left.push(Omission::dropped("drop_foreign_thought", "messages"));
         Some(written)
     }
 
-    fn spliced_and_told(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Written {
+    fn spliced_and_told(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> WrittenRequest {
         let thoughtless = matches!(self, Self::Messages(request) if lacks_thought(request.form()));
-        let left = thoughtless.then(|| Left::dropped("drop_thinking_in_tool_loop", "thinking"));
+        let left = thoughtless.then(|| Omission::dropped("drop_thinking_in_tool_loop", "thinking"));
         let left = left.into_iter().collect();
-        Written { body: self.spliced(body, to, edits), left, mends: Vec::new() }
+        WrittenRequest { body: self.spliced(body, to, edits), left, mends: Vec::new() }
     }
 
     fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
-        // In chat, models that call one tool at a time refuse to be told so.
-        let tells_parallel = to.dialect != Dialect::Chat || to.facts.parallel_tool_calls != Some(false);
+        let tells_parallel =
+            !to.dialect.refuses_idle_parallel_switch() || to.facts.parallel_tool_calls != Some(false);
         macro_rules! changed {
             ($rewrite:ident, $prefill:ident, $redo:expr) => {{
                 $rewrite.model(edits.model);
@@ -252,7 +250,7 @@ impl Request<'_> {
                     Turn::Prefill(text) => {
                         $rewrite.$prefill(text);
                     }
-                    Turn::Redo(Redone { broken, tool }) => {
+                    Turn::Redo(RetriedCalls { broken, tool }) => {
                         $redo(&mut $rewrite, "", broken);
                         $rewrite.force_tool(tool);
                         if tells_parallel {
@@ -260,7 +258,7 @@ impl Request<'_> {
                         }
                         $rewrite.stream(false);
                     }
-                    Turn::Refuse(Refused { text, calls }) => $redo(&mut $rewrite, text, calls),
+                    Turn::Refuse(RefusedCalls { text, calls }) => $redo(&mut $rewrite, text, calls),
                 }
                 $rewrite.finish()
             }};
@@ -307,17 +305,17 @@ impl Request<'_> {
     }
 }
 
-fn has_unproven_thoughts(form: &Form<'_>) -> bool {
+fn has_unsigned_thinking(form: &Form<'_>) -> bool {
     let mut parts = form.turns.iter().flat_map(|turn| &turn.parts);
-    parts.any(|part| matches!(part, Part::Thought(thought) if thought.seal.is_none()))
+    parts.any(|part| matches!(part, Part::Thought(thought) if thought.signature.is_none()))
 }
 
 /// Takes every proof out, and with it what only the proof holds.
-fn drop_seals(form: &mut Form<'_>) {
+fn drop_signatures(form: &mut Form<'_>) {
     for part in form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
         match part {
-            Part::Thought(thought) => thought.seal = None,
-            Part::Call(call) => call.seal = None,
+            Part::Thought(thought) => thought.signature = None,
+            Part::Call(call) => call.signature = None,
             _ => {}
         }
     }
@@ -351,21 +349,21 @@ fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     match edits.turn {
         Turn::Plain => {}
         Turn::Prefill(text) => prefill(form, text),
-        Turn::Redo(Redone { broken, tool }) => {
+        Turn::Redo(RetriedCalls { broken, tool }) => {
             form.turns.extend(exchange("", broken));
             form.choice = Choice::Tool(Cow::Owned(tool.to_owned()));
             form.parallel = Some(false);
             form.stream = false;
         }
-        Turn::Refuse(Refused { text, calls }) => form.turns.extend(exchange(text, calls)),
+        Turn::Refuse(RefusedCalls { text, calls }) => form.turns.extend(exchange(text, calls)),
     }
 }
 
 /// To the last result that the client sent.
 fn append_note(form: &mut Form<'_>, note: &str, turn: Turn<'_>) {
     let ours = match turn {
-        Turn::Redo(Redone { broken, .. }) => broken.len(),
-        Turn::Refuse(Refused { calls, .. }) => calls.len(),
+        Turn::Redo(RetriedCalls { broken, .. }) => broken.len(),
+        Turn::Refuse(RefusedCalls { calls, .. }) => calls.len(),
         Turn::Plain | Turn::Prefill(_) => 0,
     };
     let parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
@@ -387,19 +385,19 @@ fn prefill(form: &mut Form<'_>, text: &str) {
 }
 
 /// Broken calls as if a tool had complained.
-fn exchange(text: &str, broken: &[Corrected<'_>]) -> [Said<'static>; 2] {
+fn exchange(text: &str, broken: &[Correction<'_>]) -> [Said<'static>; 2] {
     let owned = |text: &str| Cow::Owned(text.to_owned());
     let text = (!text.trim().is_empty()).then(|| Part::Text(owned(text)));
-    let calls = broken.iter().map(|Corrected { call, .. }| {
+    let calls = broken.iter().map(|Correction { call, .. }| {
         Part::Call(Call {
             id: owned(call.id),
             name: owned(call.name),
             arguments: owned(if is_object(call.arguments) || call.free_text { call.arguments } else { "{}" }),
             free_text: call.free_text,
-            seal: None,
+            signature: None,
         })
     });
-    let results = broken.iter().map(|Corrected { call, correction }| {
+    let results = broken.iter().map(|Correction { call, correction }| {
         Part::Outcome(Outcome {
             id: owned(call.id),
             name: Some(owned(call.name)),

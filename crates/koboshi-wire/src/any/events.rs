@@ -49,7 +49,7 @@ impl Events {
     /// It is not what the dialect says.
     pub fn read<'a>(&mut self, event: Option<&str>, data: &'a str) -> Result<Step<'a>, Malformed> {
         match self {
-            Self::Chat => chat::chunk::read(data),
+            Self::Chat => chat::event::read(data),
             Self::Messages(events) => events.read(event, data),
             Self::Responses(events) => events.read(event, data),
             Self::Gemini(events) => events.read(event, data),

@@ -6,7 +6,7 @@
 
 use super::edit::To;
 use crate::dialect::Dialect;
-use crate::form::{Form, Left, Thinking};
+use crate::form::{Form, Omission, Thinking};
 
 /// Fits what a client of this dialect asks.
 pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: To) {
@@ -14,14 +14,14 @@ pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: To) {
         // A model that does not think refuses to be told how.
         let asked = std::mem::take(&mut form.thinking);
         if !matches!(asked, Thinking::Unsaid | Thinking::Off | Thinking::Budget(0)) {
-            form.left.push(Left::dropped("drop_thinking", "thinking"));
+            form.left.push(Omission::dropped("drop_thinking", "thinking"));
         }
     }
     if let (Some(wished), Some(most)) = (form.max_output, to.facts.max_output_tokens)
         && wished > most
     {
         form.max_output = Some(most);
-        form.left.push(Left::dropped("clamp_max_output", "max_output"));
+        form.left.push(Omission::dropped("clamp_max_output", "max_output"));
     }
     if !is_one_vendor(from, to.dialect) {
         loosen(form);
@@ -33,7 +33,7 @@ pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: To) {
 fn loosen(form: &mut Form<'_>) {
     for (index, tool) in form.tools.iter_mut().enumerate() {
         if tool.strict.take() == Some(true) {
-            form.left.push(Left::dropped("drop_strict", format!("tools[{index}].strict")));
+            form.left.push(Omission::dropped("drop_strict", format!("tools[{index}].strict")));
         }
     }
 }

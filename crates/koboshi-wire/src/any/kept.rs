@@ -1,4 +1,4 @@
-//! Settings that a request keeps when it is written anew in its own dialect, to be mended or made shorter.
+//! Settings that a request keeps when it is written again in its own dialect, to be mended or made shorter.
 //!
 //! The form has no place for them, but this vendor knows them, and some the next request depends on: without its `include` Codex gets no encrypted thoughts, and
 //! without those its next request is refused. They go back as they were written.
@@ -14,17 +14,22 @@ use crate::form::Form;
 use crate::numbers;
 use crate::splice::quoted;
 
-/// In Messages these belong to what is made anew: whether there is thinking, and its traces in the conversation.
-const MADE_ANEW: [&str; 2] = ["thinking", "context_management"];
+/// Fields that belong to what is written again: in Messages whether there is thinking, and its traces in the conversation.
+const fn made_anew(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Messages => &["thinking", "context_management"],
+        Dialect::Chat | Dialect::Responses | Dialect::Gemini => &[],
+    }
+}
 
 /// Whole fields of the top level, as they were written.
-pub(super) struct Kept<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct KeptFields<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Kept<'a> {
+impl<'a> KeptFields<'a> {
     /// What a form does not say of its request but its own vendor can be told. It is not left out then.
     pub(super) fn of(request: &Request<'a>, form: &mut Form<'_>) -> Self {
         let mut kept = Vec::new();
-        let made_anew: &[&str] = if request.dialect() == Dialect::Messages { &MADE_ANEW } else { &[] };
+        let made_anew = made_anew(request.dialect());
         form.left.retain(|left| {
             let is_whole =
                 left.droppable || left.rule == "needs_logprobs" || passes(left.rule, request.dialect());
@@ -52,7 +57,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Whether a number that we cannot read goes back to the client's own vendor. Messages has no request without a limit: one is written anew.
+/// Whether a number that we cannot read goes back to the client's own vendor. Where a limit is required, one is written in its place.
 fn passes(rule: &str, dialect: Dialect) -> bool {
-    rule == numbers::RULE && dialect != Dialect::Messages
+    rule == numbers::RULE && !dialect.requires_output_limit()
 }

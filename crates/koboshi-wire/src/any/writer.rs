@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::step::{Step, Usage};
-use crate::voice::{Head, WholeCall};
+use crate::writer::{Head, WholeCall};
 use crate::{chat, gemini, messages, responses};
 
 /// How a client wants its stream.
@@ -14,8 +14,8 @@ use crate::{chat, gemini, messages, responses};
 pub struct Manner {
     /// What it speaks.
     pub dialect: Dialect,
-    /// The upstream is of the same vendor: its seals go on.
-    pub keep_seals: bool,
+    /// The upstream is of the same vendor: its signatures go on.
+    pub forward_signatures: bool,
     /// Chat: the cost comes at the end.
     pub include_usage: bool,
     /// Chat: calls go out in the old form.
@@ -30,13 +30,13 @@ pub struct Manner {
 #[derive(Debug)]
 pub enum Writer {
     /// Chat completions.
-    Chat(chat::voice::Writer),
+    Chat(chat::writer::Writer),
     /// Messages.
-    Messages(Box<messages::write::Writer>),
+    Messages(Box<messages::writer::Writer>),
     /// Responses.
     Responses(Box<responses::Writer>),
     /// Gemini.
-    Gemini(Box<gemini::write::Writer>),
+    Gemini(Box<gemini::writer::Writer>),
 }
 
 macro_rules! each {
@@ -54,34 +54,36 @@ impl Writer {
     /// For a stream with these names.
     #[must_use]
     pub fn new(head: Head, manner: Manner) -> Self {
-        let Manner { dialect, keep_seals, include_usage, legacy, frames_only, list } = manner;
+        let Manner { dialect, forward_signatures, include_usage, legacy, frames_only, list } = manner;
         match dialect {
             Dialect::Chat => Self::Chat(
-                chat::voice::Writer::new(head, keep_seals)
+                chat::writer::Writer::new(head, forward_signatures)
                     .include_usage(include_usage)
                     .legacy(legacy)
                     .frames_only(frames_only),
             ),
-            Dialect::Messages => Self::Messages(Box::new(messages::write::Writer::new(head, keep_seals))),
-            Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(head, keep_seals))),
+            Dialect::Messages => {
+                Self::Messages(Box::new(messages::writer::Writer::new(head, forward_signatures)))
+            }
+            Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(head, forward_signatures))),
             Dialect::Gemini => {
-                let shape = if list { gemini::write::Shape::List } else { gemini::write::Shape::Events };
+                let shape = if list { gemini::writer::Shape::List } else { gemini::writer::Shape::Events };
                 let alive =
-                    if frames_only { gemini::write::Alive::Chunk } else { gemini::write::Alive::Line };
-                let writer = gemini::write::Writer::new(head, keep_seals).shaped(shape).alive(alive);
+                    if frames_only { gemini::writer::Alive::Chunk } else { gemini::writer::Alive::Line };
+                let writer = gemini::writer::Writer::new(head, forward_signatures).shaped(shape).alive(alive);
                 Self::Gemini(Box::new(writer))
             }
         }
     }
 
-    /// Whether seals go along from here on: another upstream may answer, of the same vendor or not.
-    pub fn keep_seals(&mut self, keep: bool) {
+    /// Whether signatures go along from here on: another upstream may answer, of the same vendor or not.
+    pub fn forward_signatures(&mut self, keep: bool) {
         match self {
-            // Nothing is sealed there.
+            // Nothing is signed there.
             Self::Chat(_) => {}
-            Self::Messages(writer) => writer.keep_seals(keep),
-            Self::Responses(writer) => writer.keep_seals(keep),
-            Self::Gemini(writer) => writer.keep_seals(keep),
+            Self::Messages(writer) => writer.forward_signatures(keep),
+            Self::Responses(writer) => writer.forward_signatures(keep),
+            Self::Gemini(writer) => writer.forward_signatures(keep),
         }
     }
 
@@ -105,7 +107,7 @@ impl Writer {
         each!(self, writer => writer.open(koboshi))
     }
 
-    /// Text, thinking, seal and refusal of a step of any dialect; never its calls, its end or its cost.
+    /// Text, thinking, signature and refusal of a step of any dialect; never its calls, its end or its cost.
     pub fn say(&mut self, step: &Step<'_>) -> Bytes {
         each!(self, writer => writer.say(step))
     }

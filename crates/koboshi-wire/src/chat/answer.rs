@@ -9,8 +9,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde::de::MapAccess;
 
-use super::said::{Said, Spent};
-use super::write::usage_json;
+use super::frames::usage_json;
+use super::output::{MessageFields, UsageFields};
 use crate::Malformed;
 use crate::amend;
 use crate::form::Thought;
@@ -46,7 +46,7 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
     Ok(whole)
 }
 
-fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
+fn choice<'a>(found: ChoiceFields<'a>, index: u32, body: &[u8]) -> Choice<'a> {
     let said = found.said;
     let calls = said.calls.into_iter().map(|call| Call {
         arguments: call.function.arguments_text().unwrap_or_default(),
@@ -55,7 +55,7 @@ fn choice<'a>(found: Found<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         name: call.function.name,
         namespace: None,
         free_text: call.free_text,
-        seal: None,
+        signature: None,
     });
     Choice {
         index: found.index.unwrap_or(index),
@@ -87,8 +87,8 @@ struct Answer<'a> {
     id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
     created: Option<u64>,
-    choices: Vec<Object<Found<'a>>>,
-    spent: Spent,
+    choices: Vec<Object<ChoiceFields<'a>>>,
+    spent: UsageFields,
     error: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "model" => self.model = map.next_value::<Text<'a>>()?.full(),
             "created" => self.created = map.next_value::<Number>()?.0,
             "choices" => self.choices = map.next_value::<List<_>>()?.0,
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "error" => self.error |= map.next_value::<Truth>()?.0,
             "object" => self.error |= map.next_value::<Text<'a>>()?.0.as_deref() == Some("error"),
             _ => skip(map)?,
@@ -109,14 +109,14 @@ impl<'a> Fields<'a> for Answer<'a> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct ChoiceFields<'a> {
     index: Option<u32>,
-    said: Said<'a>,
+    said: MessageFields<'a>,
     finish: Option<Cow<'a, str>>,
     error: bool,
 }
 
-impl<'a> Fields<'a> for Found<'a> {
+impl<'a> Fields<'a> for ChoiceFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "index" => self.index = map.next_value::<Number>()?.small(),

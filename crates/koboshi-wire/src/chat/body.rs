@@ -6,75 +6,30 @@
 
 use std::borrow::Cow;
 
-use koboshi::models::{Efforts, Facts, Sampling};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::history::{Message, messages};
-use super::sampling::Drawn;
-use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use super::model::Flavor;
+use super::write_settings::SamplingJson;
+use super::write_turns::{Message, messages};
+use crate::form::{Choice, Form, Omission, Output, Tool, ToolInput, WrittenBody, free_text};
 use crate::inputs::{self, Input};
 use crate::json;
-
-/// Whose chat dialect it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flavor {
-    /// OpenAI's own, or Azure's: custom tools, `refusal`, its limits.
-    pub openai: bool,
-    /// The model thinks: it takes `reasoning_effort`. OpenAI's then want `max_completion_tokens` and refuse sampling parameters.
-    pub reasoning: bool,
-    /// The model wants the thought before its calls back, and refuses calls without one. Other servers refuse the field.
-    pub recalls: bool,
-    /// Mistral's own: it refuses fields that it does not know, and ids of calls that are not like its own.
-    pub mistral: bool,
-    /// What is known of the model.
-    pub facts: Facts,
-}
-
-impl Flavor {
-    /// What is known of a model. Of others than OpenAI's it is not known that they take an effort.
-    #[must_use]
-    pub fn of(openai: bool, facts: Facts) -> Self {
-        let reasons = facts.reasoning == Some(true);
-        Self {
-            openai,
-            reasoning: openai && reasons,
-            recalls: !openai && reasons && facts.reasoning_content == Some(true),
-            mistral: false,
-            facts,
-        }
-    }
-
-    /// The efforts that the model knows. Of others than OpenAI's only the usual ones are known.
-    pub(crate) fn efforts(self) -> Efforts {
-        self.facts.efforts.filter(|_| self.openai).unwrap_or(Efforts::USUAL)
-    }
-
-    /// Whether temperature and its like are refused: by OpenAI's models that think, and by others of which that is known.
-    pub(crate) fn refuses_sampling(self) -> bool {
-        self.openai && (self.reasoning || self.facts.sampling == Some(Sampling::None))
-    }
-
-    /// Whether the model calls no tools in chat while it thinks.
-    pub(super) fn thinks_or_calls(self) -> bool {
-        self.openai && self.facts.reasoning_with_tools == Some(false)
-    }
-}
 
 /// Writes a form.
 ///
 /// ```
 /// use koboshi::models::Facts;
-/// use koboshi_wire::chat::body::{Flavor, write};
+/// use koboshi_wire::chat::{body, model::Flavor};
 /// use koboshi_wire::form::{Form, Part, Role, Turn};
 ///
 /// let turn = Turn { role: Role::User, parts: vec![Part::Text("Hi".into())] };
 /// let form = Form { model: "gpt-4o".into(), turns: vec![turn], max_output: Some(9), ..Form::default() };
-/// let written = write(&form, Flavor::of(true, Facts::default()));
+/// let written = body::write(&form, Flavor::of(true, Facts::default()));
 /// assert_eq!(written.body, r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Hi"}],"max_tokens":9}"#);
 /// ```
 #[must_use]
-pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
+pub fn write(form: &Form<'_>, flavor: Flavor) -> WrittenBody {
     let mut notes = Notes::default();
     let tools: Vec<Offer<'_>> =
         form.tools.iter().enumerate().map(|(index, tool)| offer(tool, index, flavor, &mut notes)).collect();
@@ -91,20 +46,20 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> Written {
         response_format: format(&form.output),
         max_tokens: limit(false),
         max_completion_tokens: limit(true),
-        drawn: Drawn::of(form, flavor, &mut notes),
+        drawn: SamplingJson::of(form, flavor, &mut notes),
         user: user(form, flavor, &mut notes),
     };
-    Written { body: json::bytes(&body), left: notes.all }
+    WrittenBody { body: json::bytes(&body), left: notes.all }
 }
 
 /// What could not be carried, each rule once, with its first place: a long conversation says the same of every turn.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    all: Vec<Left>,
+    all: Vec<Omission>,
 }
 
 impl Notes {
-    pub(super) fn add(&mut self, left: Left) {
+    pub(super) fn add(&mut self, left: Omission) {
         if self.all.iter().all(|known| known.rule != left.rule) {
             self.all.push(left);
         }
@@ -122,7 +77,7 @@ struct Body<'f> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Offer<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Chosen<'f>>,
+    tool_choice: Option<ToolChoiceJson<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +87,7 @@ struct Body<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u64>,
     #[serde(flatten)]
-    drawn: Drawn<'f>,
+    drawn: SamplingJson<'f>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<&'f str>,
 }
@@ -145,20 +100,20 @@ struct StreamOptions {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Offer<'f> {
-    Function { function: Offered<'f> },
-    Custom { custom: Offered<'f> },
+    Function { function: FunctionJson<'f> },
+    Custom { custom: FunctionJson<'f> },
 }
 
 /// A word, or the name of a tool in the form in which it is offered.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Chosen<'f> {
+enum ToolChoiceJson<'f> {
     Mode(&'static str),
     Tool(Offer<'f>),
 }
 
 #[derive(Serialize)]
-struct Offered<'f> {
+struct FunctionJson<'f> {
     name: &'f str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'f str>,
@@ -175,9 +130,9 @@ fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes
     let fits = tool.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if flavor.openai && !(fits && tool.name.len() <= LONGEST_NAME) {
         // Another name would come back in the calls.
-        notes.add(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+        notes.add(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
     }
-    let mut offered = Offered {
+    let mut offered = FunctionJson {
         name: &tool.name,
         description: tool.description.as_deref(),
         parameters: None,
@@ -188,7 +143,9 @@ fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes
             offered.parameters = schema.as_deref().map(|schema| parameters(schema, index, flavor, notes));
             Offer::Function { function: offered }
         }
-        ToolInput::FreeText if flavor.openai => Offer::Custom { custom: Offered { strict: None, ..offered } },
+        ToolInput::FreeText if flavor.openai => {
+            Offer::Custom { custom: FunctionJson { strict: None, ..offered } }
+        }
         ToolInput::FreeText => {
             offered.parameters = RawValue::from_string(free_text::SCHEMA.to_owned()).ok().map(Cow::Owned);
             Offer::Function { function: offered }
@@ -206,29 +163,29 @@ fn parameters<'f>(
     let plain = Input::plain(schema);
     let Input { schema, rule } = if flavor.openai { inputs::openai(schema) } else { plain.with_properties() };
     if let Some(rule) = rule {
-        notes.add(Left::dropped(rule, format!("tools[{index}]")));
+        notes.add(Omission::dropped(rule, format!("tools[{index}]")));
     }
     schema
 }
 
 /// Without tools nothing is said of them: servers refuse that.
-fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<Chosen<'f>> {
+fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<ToolChoiceJson<'f>> {
     if form.tools.is_empty() {
         if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
-            notes.add(Left::dropped("drop_tool_choice", "choice"));
+            notes.add(Omission::dropped("drop_tool_choice", "choice"));
         }
         return None;
     }
     match &form.choice {
         Choice::Unsaid => None,
-        Choice::Auto => Some(Chosen::Mode("auto")),
-        Choice::Never => Some(Chosen::Mode("none")),
-        Choice::Any => Some(Chosen::Mode("required")),
+        Choice::Auto => Some(ToolChoiceJson::Mode("auto")),
+        Choice::Never => Some(ToolChoiceJson::Mode("none")),
+        Choice::Any => Some(ToolChoiceJson::Mode("required")),
         Choice::Tool(name) => {
             let is_free = |tool: &Tool<'_>| tool.name == *name && matches!(tool.input, ToolInput::FreeText);
-            let named = Offered { name, description: None, parameters: None, strict: None };
+            let named = FunctionJson { name, description: None, parameters: None, strict: None };
             let is_custom = flavor.openai && form.tools.iter().any(is_free);
-            Some(Chosen::Tool(if is_custom {
+            Some(ToolChoiceJson::Tool(if is_custom {
                 Offer::Custom { custom: named }
             } else {
                 Offer::Function { function: named }
@@ -241,7 +198,7 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<C
 fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
     let said = form.parallel.filter(|_| has_tools)?;
     if flavor.openai && flavor.facts.parallel_tool_calls == Some(false) {
-        notes.add(Left::dropped("drop_parallel", "parallel"));
+        notes.add(Omission::dropped("drop_parallel", "parallel"));
         return None;
     }
     Some(said)
@@ -273,13 +230,13 @@ fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
     }
 }
 
-/// The end user's id may have so many characters.
+/// The end user's id may have this many characters.
 const LONGEST_USER: usize = 64;
 
 fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f str> {
     let user = form.user.as_deref()?;
     if flavor.mistral || user.chars().nth(LONGEST_USER).is_some() {
-        notes.add(Left::dropped("drop_user", "user"));
+        notes.add(Omission::dropped("drop_user", "user"));
         return None;
     }
     Some(user)
@@ -288,7 +245,7 @@ fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f
 /// The longest id of a call that OpenAI takes.
 const LONGEST_ID: usize = 40;
 
-/// So long are all ids of calls that Mistral takes.
+/// The length of all ids of calls that Mistral takes.
 const MISTRALS_ID: usize = 9;
 
 /// An id of a call that the server takes: the same one for the same id.

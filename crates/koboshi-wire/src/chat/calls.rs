@@ -2,7 +2,10 @@
 //!
 //! Only the calls since the user last wrote count, and of a long turn only the last ones are read; those before are counted.
 //! A call is paired with its result by id within its own answer, because some servers use the same ids in each. Calls that
-//! nobody has answered are left out: nothing has happened yet. The dialect has no error flag.
+//! have no result are left out: nothing has happened yet. The dialect has no error flag.
+//!
+//! The form answers the same for all other dialects ([`Form::calls`](crate::form::Form::calls)). Here the messages since the user last wrote
+//! are read alone, which costs half of making the form; a property test compares both.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,8 +14,8 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::content;
+use super::output::{CallFields, Function};
 use super::request::{ChatRequest, GuardCall, Message, Role};
-use super::said::{Called, Function};
 use crate::form::MOST_READ;
 use crate::lenient::{List, Object};
 use crate::step::join;
@@ -33,20 +36,28 @@ impl<'a> ChatRequest<'a> {
             (0..self.messages.len()).rev().find(|index| self.is_real_user(*index)).map_or(0, |at| at + 1);
         let turn = self.turn();
         let mut answers = Vec::new();
-        let (mut read, mut end) = (0, self.messages.len());
-        for index in (start..self.messages.len()).rev() {
-            let Some(message) = self.messages.get(index).filter(|message| message.role == Role::Assistant)
-            else {
+        let (mut read, mut end, mut index) = (0, self.messages.len(), self.messages.len());
+        let is_answer =
+            |index: usize| self.messages.get(index).is_some_and(|message| message.role == Role::Assistant);
+        while index > start {
+            index -= 1;
+            if !is_answer(index) {
                 continue;
-            };
-            let results = self.messages.get(index + 1..end).unwrap_or_default();
+            }
+            let last = index;
+            // Answers that follow each other without anything between count as one.
+            while index > start && is_answer(index - 1) {
+                index -= 1;
+            }
+            let asked = self.messages.get(index..=last).unwrap_or_default();
+            let results = self.messages.get(last + 1..end).unwrap_or_default();
             end = index;
             let batch = u32::try_from(index).unwrap_or(u32::MAX);
             let blank = GuardCall { turn, batch, ..GuardCall::default() };
             let calls = if read < MOST_READ {
-                paired(message, results, &blank)
+                paired(asked, results, &blank)
             } else {
-                counted(message, results, &blank)
+                counted(asked, results, &blank)
             };
             read += calls.len();
             answers.push(calls);
@@ -56,8 +67,8 @@ impl<'a> ChatRequest<'a> {
 }
 
 /// The calls of an answer with their results.
-fn paired<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
-    let asked = asked(message);
+fn paired<'a>(asked: &[Message<'a>], results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
+    let asked: Vec<_> = asked.iter().flat_map(calls_of).collect();
     // Several calls of one answer may have one id, or none: then their order decides.
     let mut open: HashMap<&str, std::collections::VecDeque<usize>> = HashMap::new();
     for (index, call) in asked.iter().enumerate() {
@@ -100,25 +111,29 @@ fn marks_of(message: &Message<'_>) -> Vec<String> {
 }
 
 /// As many blank calls as the answer made and got answered.
-fn counted<'a>(message: &Message<'a>, results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
-    let list = message.tool_calls.map(RawValue::get);
-    let made = list.and_then(|text| serde_json::from_str::<List<IgnoredAny>>(text).ok()).unwrap_or_default();
-    let made = made.0.len() + usize::from(message.function_call.is_some());
+fn counted<'a>(asked: &[Message<'a>], results: &[Message<'a>], blank: &GuardCall<'a>) -> Vec<GuardCall<'a>> {
+    let count = |message: &Message<'_>| {
+        let list = message.tool_calls.map(RawValue::get);
+        let made = list.and_then(|text| serde_json::from_str::<List<IgnoredAny>>(text).ok());
+        made.map_or(0, |made| made.0.len()) + usize::from(message.function_call.is_some())
+    };
+    let made: usize = asked.iter().map(count).sum();
     let answered = results.iter().filter(|message| message.is_result()).count();
     vec![blank.clone(); made.min(answered)]
 }
 
-/// The calls of an answer, in both forms.
-fn asked<'a>(message: &Message<'a>) -> Vec<Called<'a>> {
+/// The calls of a message, in both forms.
+fn calls_of<'a>(message: &Message<'a>) -> Vec<CallFields<'a>> {
     let list = message.tool_calls.map(RawValue::get);
-    let List(calls) =
-        list.and_then(|text| serde_json::from_str::<List<Object<Called<'a>>>>(text).ok()).unwrap_or_default();
-    let mut calls: Vec<Called<'a>> = calls.into_iter().map(|Object(call)| call).collect();
+    let List(calls) = list
+        .and_then(|text| serde_json::from_str::<List<Object<CallFields<'a>>>>(text).ok())
+        .unwrap_or_default();
+    let mut calls: Vec<CallFields<'a>> = calls.into_iter().map(|Object(call)| call).collect();
     let old = message.function_call.map(RawValue::get);
     if let Some(Object(function)) =
         old.and_then(|text| serde_json::from_str::<Object<Function<'a>>>(text).ok())
     {
-        calls.push(Called { function, ..Called::default() });
+        calls.push(CallFields { function, ..CallFields::default() });
     }
     calls
 }

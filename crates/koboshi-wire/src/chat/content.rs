@@ -50,30 +50,30 @@ impl<'a> Fields<'a> for Part<'a> {
 
 /// What a model said: the visible text, and whether it thought. Mistral's reasoning models send parts.
 #[derive(Debug, Default)]
-pub(crate) struct Spoken<'a> {
+pub(crate) struct ContentText<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
     pub(crate) thinking: bool,
 }
 
-struct SpokenVisitor;
+struct ContentVisitor;
 
-impl<'a> Visitor<'a> for SpokenVisitor {
-    type Value = Spoken<'a>;
+impl<'a> Visitor<'a> for ContentVisitor {
+    type Value = ContentText<'a>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a text or a list of parts")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'a str) -> Result<Spoken<'a>, E> {
-        Ok(Spoken { text: Text(Some(Cow::Borrowed(text))).full(), thinking: false })
+    fn visit_borrowed_str<E: Error>(self, text: &'a str) -> Result<ContentText<'a>, E> {
+        Ok(ContentText { text: Text(Some(Cow::Borrowed(text))).full(), thinking: false })
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Spoken<'a>, E> {
-        Ok(Spoken { text: Text(Some(Cow::Owned(text.to_owned()))).full(), thinking: false })
+    fn visit_str<E: Error>(self, text: &str) -> Result<ContentText<'a>, E> {
+        Ok(ContentText { text: Text(Some(Cow::Owned(text.to_owned()))).full(), thinking: false })
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Spoken<'a>, A::Error> {
-        let mut spoken = Spoken::default();
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<ContentText<'a>, A::Error> {
+        let mut spoken = ContentText::default();
         while let Some(Object(part)) = list.next_element::<Object<Part<'a>>>()? {
             spoken.thinking |= part.thinking;
             if let Some(text) = part.text() {
@@ -86,9 +86,9 @@ impl<'a> Visitor<'a> for SpokenVisitor {
     otherwise!(numbers, flags, null, objects);
 }
 
-impl<'a> Deserialize<'a> for Spoken<'a> {
+impl<'a> Deserialize<'a> for ContentText<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SpokenVisitor)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 

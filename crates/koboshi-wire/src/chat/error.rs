@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use koboshi::fault::Kind;
 
-use super::write::{ErrorBody, error_body, error_frame};
+use super::frames::{ErrorBody, error_body, error_frame};
 use crate::failure::Failure;
 
 /// An error as the body of an answer.

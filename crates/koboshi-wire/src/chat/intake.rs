@@ -36,7 +36,7 @@ impl<'a> Top<'a> {
     pub(crate) fn of(body: &'a [u8]) -> Result<Self, IntakeError> {
         let body =
             std::str::from_utf8(body).map_err(|error| IntakeError::NotUtf8 { at: error.valid_up_to() })?;
-        let Found { is_object, fields, messages, messages_twice } =
+        let TopFields { is_object, fields, messages, messages_twice } =
             serde_json::from_str(body).map_err(|error| IntakeError::of(&error))?;
         if !is_object {
             return Err(IntakeError::NotAnObject);
@@ -86,24 +86,24 @@ impl<'a> Top<'a> {
 }
 
 #[derive(Default)]
-struct Found<'a> {
+struct TopFields<'a> {
     is_object: bool,
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
     messages: Option<(From<'a>, Messages<'a>)>,
     messages_twice: bool,
 }
 
-struct FoundVisitor;
+struct TopVisitor;
 
-impl<'a> Visitor<'a> for FoundVisitor {
-    type Value = Found<'a>;
+impl<'a> Visitor<'a> for TopVisitor {
+    type Value = TopFields<'a>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Found<'a>, A::Error> {
-        let mut found = Found { is_object: true, fields: Vec::with_capacity(8), ..Found::default() };
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<TopFields<'a>, A::Error> {
+        let mut found = TopFields { is_object: true, fields: Vec::with_capacity(8), ..TopFields::default() };
         while let Some(name) = map.next_key_seed(Key::<Self>::of())? {
             if name != "messages" {
                 found.fields.push((name, map.next_value()?));
@@ -124,8 +124,8 @@ impl<'a> Visitor<'a> for FoundVisitor {
     otherwise!(texts, numbers, flags, null, lists);
 }
 
-impl<'a> Deserialize<'a> for Found<'a> {
+impl<'a> Deserialize<'a> for TopFields<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FoundVisitor)
+        deserializer.deserialize_any(TopVisitor)
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ModelList<'a> {
     object: &'static str,
     data: Vec<Model<'a>>,
 }
@@ -22,7 +22,7 @@ struct Model<'a> {
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let models = names.into_iter().map(model);
     // Texts and numbers into memory: this cannot fail.
-    serde_json::to_vec(&Listed { object: "list", data: models.collect() }).unwrap_or_default()
+    serde_json::to_vec(&ModelList { object: "list", data: models.collect() }).unwrap_or_default()
 }
 
 /// One of them.

@@ -9,8 +9,8 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::frames::WholeCall;
 use super::request::{ChatRequest, Message};
-use super::write::WholeCall;
 use crate::raw::is_object;
 use crate::splice::{Splices, place, quoted};
 
@@ -44,7 +44,7 @@ pub struct Rewrite<'a> {
 
 /// A broken call and what the model is told about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Corrected<'a> {
+pub struct Correction<'a> {
     /// The call as the model made it.
     pub call: WholeCall<'a>,
     /// What is wrong with it.
@@ -151,13 +151,13 @@ impl<'a> Rewrite<'a> {
 
     /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown as an empty one: many servers refuse a history with broken arguments, and the correction quotes them.
-    pub fn append_exchange(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+    pub fn append_exchange(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         let text = Some(text).filter(|text| !text.trim().is_empty());
         let sound = |call: &WholeCall<'_>| {
             if is_object(call.arguments) { call.arguments.to_owned() } else { "{}".to_owned() }
         };
         if self.request.is_legacy() {
-            for Corrected { call, correction } in broken {
+            for Correction { call, correction } in broken {
                 let function = json!({"name": call.name, "arguments": sound(call)});
                 self.append_message(
                     &json!({"role": "assistant", "content": text, "function_call": function}),
@@ -168,14 +168,14 @@ impl<'a> Rewrite<'a> {
         }
         let calls: Vec<Value> = broken
             .iter()
-            .map(|Corrected { call, .. }| {
+            .map(|Correction { call, .. }| {
                 json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sound(call)}})
             })
             .collect();
         if !calls.is_empty() {
             self.append_message(&json!({"role": "assistant", "content": text, "tool_calls": calls}));
         }
-        for Corrected { call, correction } in broken {
+        for Correction { call, correction } in broken {
             self.append_message(&json!({"role": "tool", "tool_call_id": call.id, "content": correction}));
         }
         self

@@ -1,6 +1,6 @@
 //! A whole answer as the stream that was asked for: some compatible servers do not know `stream`, and answer well all the same.
 //!
-//! The frames say what the answer says and in its own words: every field of a message becomes a field of a delta, whoever invented it.
+//! The frames say what the answer says and in its own words: every field of a message becomes a field of a delta, also one that only this vendor has.
 //! What the frames mean is then judged like that of any other stream. A body that was read to its end is whole, so a choice that does not
 //! say why it ended has ended.
 //!
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::write::DONE;
+use super::frames::DONE;
 use crate::MAX_DEPTH;
 use crate::intake::{fields, is_text_deeper};
 use crate::lenient::{text_of, without_halves};
@@ -186,14 +186,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::chat::chunk;
+    use crate::chat::event;
     use crate::step::Step;
 
     fn steps(answer: &Value) -> Vec<Step<'static>> {
         let frames = frames(answer.to_string().as_bytes()).unwrap();
         let text = String::from_utf8(frames.to_vec()).unwrap();
         let data = text.split("\n\n").filter(|frame| !frame.is_empty());
-        data.map(|frame| chunk::read(frame.strip_prefix("data: ").unwrap()).unwrap().into_owned()).collect()
+        data.map(|frame| event::read(frame.strip_prefix("data: ").unwrap()).unwrap().into_owned()).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! last wrote.
 //!
 //! Only calls since the user last wrote count, and of a long turn only the last ones are read; those before are counted. A call is paired
-//! with its result by id within its own answer, because some servers use the same ids in each. Calls that nobody has answered
+//! with its result by id within its own answer, because some servers use the same ids in each. Calls without a result
 //! are left out: nothing has happened yet.
 //!
 //! Results of tools are said by the user's side, so it takes a look to tell who wrote: texts beside or after results are the user's,
@@ -22,7 +22,7 @@ use crate::step::join;
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// What an image, a sound or a file is counted as: its bytes say nothing.
 pub(crate) const TOKENS_OF_ENCODED: usize = 1000;
-/// So many calls of a turn are read. The guard looks back on fewer.
+/// At most this many calls of a turn are read. The guard looks back on fewer.
 pub(crate) const MOST_READ: usize = 300;
 
 /// What a target must be able to do for a request.
@@ -120,7 +120,7 @@ impl Form<'_> {
         })
     }
 
-    /// About how many bytes of text are sent; what is encoded counts as so much text as it costs.
+    /// About how many bytes of text are sent; encoded data counts as the text that costs the same.
     pub(crate) fn weight(&self) -> usize {
         let system: usize = self.system.iter().map(|text| text.len()).sum();
         let turns: usize = self.turns.iter().map(Turn::weight).sum();
@@ -203,8 +203,8 @@ impl Form<'_> {
     }
 }
 
-/// Whether a text beside results is the client program's own word to the model. Coding agents add such to every few results, and nobody
-/// has written.
+/// Whether a text beside results is the client program's own word to the model. Coding agents add such to every few results, and
+/// the user has not written.
 fn is_reminder(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")

@@ -6,7 +6,7 @@
 //!
 //! Everything borrows from the body it was read from; schemas and arguments stay the JSON they were, because a provider's prompt cache looks at
 //! the text. What a dialect says that the form has no place for is not lost in silence: the reader names it in [`Form::left`], and a writer
-//! names what its dialect cannot carry. A [`Left`] either may be dropped, which the journal shows, or not, and then the target
+//! names what its dialect cannot carry. A [`Omission`] either may be dropped, which the journal shows, or not, and then the target
 //! cannot serve the request.
 //!
 //! *Not here*: traffic that stays in its dialect. It passes as bytes and never sees this form.
@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use ask::{ASKS_FOR_JSON, BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED, names_json};
 pub use ask::{GuardCall, JsonNeed, Needs};
-pub use part::{Call, Image, Media, Outcome, Part, Seal, Thought};
+pub use part::{Call, Image, Media, Outcome, Part, Signature, Thought};
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ pub struct Form<'a> {
     /// The end user's id.
     pub user: Option<Cow<'a, str>>,
     /// What the reader found no place for.
-    pub left: Vec<Left>,
+    pub left: Vec<Omission>,
 }
 
 /// What one side says until the other speaks.
@@ -168,7 +168,7 @@ pub enum Thinking {
     Adaptive,
     /// About this hard.
     Effort(Effort),
-    /// With so many tokens at most.
+    /// With at most this many tokens.
     Budget(u64),
 }
 
@@ -201,7 +201,7 @@ impl From<Effort> for models::Effort {
 
 /// Something that could not be carried over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct Omission {
     /// Name of the rule, stable: `drop_logit_bias`, `needs_audio`. The journal shows it.
     pub rule: &'static str,
     /// Where it stood: `messages[3].content[0]`, `logprobs`. Never what stood there.
@@ -210,7 +210,7 @@ pub struct Left {
     pub droppable: bool,
 }
 
-impl Left {
+impl Omission {
     /// Something that the answer can do without.
     #[must_use]
     pub fn dropped(rule: &'static str, at: impl Into<String>) -> Self {
@@ -226,11 +226,11 @@ impl Left {
 
 /// A body in another dialect, and what did not come along.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenBody {
     /// The body.
     pub body: bytes::Bytes,
     /// What the dialect cannot carry, the reader's own findings not repeated. With one that is needed the body must not be sent.
-    pub left: Vec<Left>,
+    pub left: Vec<Omission>,
 }
 
 /// What a tool that takes an object sees in place of free text.

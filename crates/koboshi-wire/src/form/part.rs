@@ -60,8 +60,8 @@ pub struct Call<'a> {
     pub arguments: Cow<'a, str>,
     /// The tool takes free text.
     pub free_text: bool,
-    /// Gemini seals calls too.
-    pub seal: Option<Seal<'a>>,
+    /// Gemini signatures calls too.
+    pub signature: Option<Signature<'a>>,
 }
 
 /// What came back from a tool.
@@ -82,18 +82,18 @@ pub struct Outcome<'a> {
 /// What the model thought.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thought<'a> {
-    /// The words, or a summary of them; empty where only the seal is given.
+    /// The words, or a summary of them; empty where only the signature is given.
     pub text: Cow<'a, str>,
     /// The provider's proof.
-    pub seal: Option<Seal<'a>>,
-    /// The words are withheld and only the seal holds them: Anthropic's `redacted_thinking`.
+    pub signature: Option<Signature<'a>>,
+    /// The words are withheld and only the signature holds them: Anthropic's `redacted_thinking`.
     pub hidden: bool,
 }
 
 /// A provider's proof that a thought or a call is its own: a signature, or the encrypted thought. Only the vendor that made it can read it, so
 /// it is written for that dialect alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seal<'a> {
+pub struct Signature<'a> {
     /// Whose it is.
     pub of: Dialect,
     /// Id of the item it belongs to, where the dialect has one.
@@ -102,11 +102,16 @@ pub struct Seal<'a> {
     pub data: Cow<'a, str>,
 }
 
-impl Seal<'_> {
+impl Signature<'_> {
+    /// Whether the vendor of this dialect made it.
+    pub(crate) fn is_of(&self, dialect: Dialect) -> bool {
+        self.of == dialect
+    }
+
     /// The same, borrowing nothing.
     #[must_use]
-    pub fn into_owned(self) -> Seal<'static> {
-        Seal { of: self.of, id: owned(self.id), data: Cow::Owned(self.data.into_owned()) }
+    pub fn into_owned(self) -> Signature<'static> {
+        Signature { of: self.of, id: owned(self.id), data: Cow::Owned(self.data.into_owned()) }
     }
 }
 
@@ -116,7 +121,7 @@ impl Thought<'_> {
     pub fn into_owned(self) -> Thought<'static> {
         Thought {
             text: Cow::Owned(self.text.into_owned()),
-            seal: self.seal.map(Seal::into_owned),
+            signature: self.signature.map(Signature::into_owned),
             hidden: self.hidden,
         }
     }

@@ -5,7 +5,7 @@
 //! what the user wrote last, the last exchange and turns that hold a pinned text are kept. What is left out is said where it stood, so that the
 //! model does not take the rest for the whole.
 //!
-//! Own weights are rough, so the size is told in the count of whoever refused: [`trim`] is given how many tokens the conversation has by that
+//! Own weights are rough, so the size is told in the count of the provider that refused: [`trim`] is given how many tokens the conversation has by that
 //! count, and scales. The outcome is smaller in any case, or there is none.
 //!
 //! *Not here*: how often that may be tried, and whether it may at all.
@@ -17,7 +17,7 @@ use super::{Form, Part, Role, Turn};
 
 /// A text of a result is cut only if it is longer.
 const LONG: usize = 2_000;
-/// So much of it stays at least: two thirds from its beginning, the rest from its end.
+/// At least this much of it stays: two thirds from its beginning, the rest from its end.
 const LEAST_KEPT: usize = 1_500;
 /// What our own words may weigh.
 const ROOM: usize = 160;
@@ -26,7 +26,7 @@ const NO_PICTURE: &str = "[koboshi] an image stood here; it was left out to fit 
 
 /// A shorter conversation.
 #[derive(Debug, Clone)]
-pub struct Trimmed<'a> {
+pub struct TrimmedRequest<'a> {
     /// The request with it.
     pub form: Form<'a>,
     /// Tokens before, as they were told.
@@ -43,7 +43,7 @@ pub struct Trimmed<'a> {
     pub dropped_turns: usize,
 }
 
-/// Trims a form to about so many tokens. `estimate` is how many it has now: by the provider's count where that is known, else
+/// Trims a form to about this many tokens. `estimate` is how many it has now: by the provider's count where that is known, else
 /// [`Needs::input_tokens`](super::Needs). None if nothing can be left out. A turn that holds one of the texts that are `pinned` is not left out,
 /// and a result that does is not cut.
 ///
@@ -60,7 +60,12 @@ pub struct Trimmed<'a> {
 /// assert!(trim(&trimmed.form, 100, 2_000, &[]).is_some_and(|again| !again.fits), "the last exchange stays");
 /// ```
 #[must_use]
-pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64, pinned: &[String]) -> Option<Trimmed<'a>> {
+pub fn trim<'a>(
+    form: &Form<'a>,
+    to_tokens: u64,
+    estimate: u64,
+    pinned: &[String],
+) -> Option<TrimmedRequest<'a>> {
     if to_tokens >= estimate {
         return None;
     }
@@ -77,7 +82,7 @@ pub fn trim<'a>(form: &Form<'a>, to_tokens: u64, estimate: u64, pinned: &[String
     let dropped_turns = work.drop_oldest(pinned);
     let Work { form, target, cut_results, dropped_images, .. } = work;
     let weight = form.weight();
-    (weight < heavy).then(|| Trimmed {
+    (weight < heavy).then(|| TrimmedRequest {
         form,
         before: estimate,
         after: u64::try_from(scaled(weight, estimate, u64::try_from(heavy).unwrap_or(u64::MAX)))
@@ -176,7 +181,7 @@ impl<'a> Work<'a> {
         }
         let (mut weight, goal) = (self.weight, self.target.saturating_sub(ROOM));
         let plan = Plan::of(&self.form, pinned);
-        let mut gone = Gone::none(self.form.turns.len());
+        let mut gone = Removals::none(self.form.turns.len());
         for unit in &plan.units {
             if weight <= goal {
                 break;
@@ -193,7 +198,7 @@ impl<'a> Work<'a> {
         dropped
     }
 
-    fn leave_out(&mut self, gone: &Gone, first_task: Option<usize>, dropped: usize) {
+    fn leave_out(&mut self, gone: &Removals, first_task: Option<usize>, dropped: usize) {
         let note = format!(
             "[koboshi] {dropped} earlier messages of this conversation were left out here to fit the model's window."
         );
@@ -278,12 +283,12 @@ impl Plan {
 }
 
 /// What is left out of each turn.
-struct Gone {
+struct Removals {
     results: Vec<bool>,
     words: Vec<bool>,
 }
 
-impl Gone {
+impl Removals {
     fn none(turns: usize) -> Self {
         Self { results: vec![false; turns], words: vec![false; turns] }
     }

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use serde::de::MapAccess;
 
 use super::event::only;
-use super::out;
-use super::said::{Candidate, Feedback, Spent, finish_of};
-use super::write::usage_json;
+use super::frames::usage_json;
+use super::output::{Candidate, Feedback, UsageFields, finish_of};
+use super::write_parts;
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::finish;
@@ -60,7 +60,7 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
         name: call.name,
         namespace: None,
         free_text: false,
-        seal: call.seal,
+        signature: call.signature,
     });
     Choice {
         index: found.index.unwrap_or(index),
@@ -78,7 +78,7 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
 /// The answer with other arguments: each object in place of the value at its span. What is no object is put into one.
 #[must_use]
 pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
-    amend::with_arguments(body, changes, |text| out::object(text, false).get().to_owned())
+    amend::with_arguments(body, changes, |text| write_parts::object(text, false).get().to_owned())
 }
 
 /// The answer with another cost: what all attempts together cost.
@@ -92,7 +92,7 @@ struct Answer<'a> {
     id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
     candidates: Vec<Object<Candidate<'a>>>,
-    spent: Spent,
+    spent: UsageFields,
     blocked: bool,
     error: bool,
 }
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "responseId" | "response_id" => self.id = map.next_value::<Text<'a>>()?.full(),
             "modelVersion" | "model_version" => self.model = map.next_value::<Text<'a>>()?.full(),
             "candidates" => self.candidates = map.next_value::<List<_>>()?.0,
-            "usageMetadata" | "usage_metadata" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usageMetadata" | "usage_metadata" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "promptFeedback" | "prompt_feedback" => {
                 self.blocked = map.next_value::<Object<Feedback>>()?.0.blocked;
             }

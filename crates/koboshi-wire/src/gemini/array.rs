@@ -12,7 +12,7 @@ use bytes::Bytes;
 use memchr::memchr2;
 
 use crate::Malformed;
-use crate::blocks::{Blocks, Cut, End};
+use crate::blocks::{Blocks, End, RawFrame};
 use crate::sse::FrameTooLong;
 
 /// Cuts a list into elements.
@@ -37,7 +37,7 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// A framer for one stream, whose frames have at most so many bytes.
+    /// A framer for one stream, whose frames have at most this many bytes.
     #[must_use]
     pub fn new(longest: usize) -> Self {
         Self { blocks: Blocks::new(longest), scan: Scan::default() }
@@ -58,7 +58,7 @@ impl Framer {
             scan.end_of_element(block, start, held).map(|at| End { at, counted: at })
         };
         let cut = self.blocks.next(end_of_frame)?;
-        Some(cut.map(|Cut { raw, at }| Frame { raw, at, element: self.scan.element.take() }))
+        Some(cut.map(|RawFrame { raw, at }| Frame { raw, at, element: self.scan.element.take() }))
     }
 
     /// What is not closed, at the end of the stream. Ask when [`next_frame`](Self::next_frame) gives none.

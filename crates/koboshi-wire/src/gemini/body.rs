@@ -4,14 +4,10 @@
 //! - Turns alternate, and the first is the user's. Neighbours of one side are joined; a conversation that the model opens gets an opening.
 //! - Results come directly after their calls, one for each, in their order. What is missing is filled in, what has no call becomes text.
 //! - Calls and results carry no ids: Vertex refuses the field. Their order and names pair them.
-//! - From Gemini 3 on the first call of an answer must be sealed. One that another vendor made gets the stand-in that Google documents for it.
+//! - From Gemini 3 on the first call of an answer must be signed. One that another vendor made gets the stand-in that Google documents for it.
 //! - There is no empty text.
 //!
 //! What is known of the model decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
-
-mod contents;
-mod generation;
-mod model;
 
 use std::borrow::Cow;
 
@@ -19,12 +15,12 @@ use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::out::Part;
-use crate::form::{Choice, Form, Left, Output, Tool, ToolInput, Written, free_text};
+use super::model::Model;
+use super::write_parts::Part;
+use super::write_settings::Generation;
+use super::write_turns::{Builder, Content};
+use crate::form::{Choice, Form, Omission, Output, Tool, ToolInput, WrittenBody, free_text};
 use crate::json;
-use contents::Builder;
-use generation::Generation;
-use model::Model;
 
 /// The form as the body of `:generateContent` or `:streamGenerateContent`, for a model of which this is known. Model and stream stand in the
 /// path.
@@ -41,7 +37,7 @@ use model::Model;
 /// assert!(written.left.is_empty());
 /// ```
 #[must_use]
-pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
     let model = Model(facts);
     let mut builder = Builder::new(model);
     let contents = builder.contents(&form.turns);
@@ -51,38 +47,38 @@ pub fn write(form: &Form<'_>, facts: Facts) -> Written {
         form.system.iter().filter(|text| !text.is_empty()).map(|text| Part::text(&**text)).collect();
     let tool_config = if tools.is_empty() { None } else { ToolConfig::of(&form.choice) };
     if form.parallel == Some(false) && !tools.is_empty() {
-        left.push(Left::dropped("drop_parallel_off", "parallel"));
+        left.push(Omission::dropped("drop_parallel_off", "parallel"));
     }
     if form.user.is_some() {
-        left.push(Left::dropped("drop_user", "user"));
+        left.push(Omission::dropped("drop_user", "user"));
     }
     if !matches!(form.output, Output::Text) && !tools.is_empty() && !model.has_json_with_tools() {
-        left.push(Left::needed("needs_json_with_tools", "output"));
+        left.push(Omission::needed("needs_json_with_tools", "output"));
     }
     let generation = Generation::of(form, model, &mut left);
     let body = json::bytes(&Body {
         contents,
         system_instruction: (!system.is_empty()).then_some(System { parts: system }),
-        tools: if tools.is_empty() { Vec::new() } else { vec![Offered { function_declarations: tools }] },
+        tools: if tools.is_empty() { Vec::new() } else { vec![ToolJson { function_declarations: tools }] },
         tool_config,
         generation_config: Some(generation).filter(Generation::says_something),
     });
-    Written { body, left }
+    WrittenBody { body, left }
 }
 
-fn tools<'a>(tools: &'a [Tool<'_>], left: &mut Vec<Left>) -> Vec<Declared<'a>> {
+fn tools<'a>(tools: &'a [Tool<'_>], left: &mut Vec<Omission>) -> Vec<FunctionJson<'a>> {
     let declared = tools.iter().enumerate().map(|(index, tool)| {
         if !is_name(&tool.name) {
-            left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+            left.push(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
         }
         if tool.strict == Some(true) {
-            left.push(Left::dropped("drop_strict", format!("tools[{index}].strict")));
+            left.push(Omission::dropped("drop_strict", format!("tools[{index}].strict")));
         }
         let schema = match &tool.input {
             ToolInput::Schema(schema) => schema.as_deref(),
             ToolInput::FreeText => serde_json::from_str(free_text::SCHEMA).ok(),
         };
-        Declared {
+        FunctionJson {
             name: &tool.name,
             description: tool.description.as_deref(),
             parameters_json_schema: schema,
@@ -103,7 +99,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A name of the conversation as Gemini takes it. By one rule for calls and results, so that they still find each other.
-fn fitted(name: &str) -> Cow<'_, str> {
+pub(super) fn fitted(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return Cow::Borrowed(name);
     }
@@ -115,11 +111,11 @@ fn fitted(name: &str) -> Cow<'_, str> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
-    contents: Vec<contents::Content<'a>>,
+    contents: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<System<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<ToolJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,13 +129,13 @@ struct System<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Offered<'a> {
-    function_declarations: Vec<Declared<'a>>,
+struct ToolJson<'a> {
+    function_declarations: Vec<FunctionJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Declared<'a> {
+struct FunctionJson<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
@@ -150,12 +146,12 @@ struct Declared<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolConfig<'a> {
-    function_calling_config: Calling<'a>,
+    function_calling_config: CallingConfig<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Calling<'a> {
+struct CallingConfig<'a> {
     mode: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed_function_names: Option<[&'a str; 1]>,
@@ -170,6 +166,6 @@ impl<'a> ToolConfig<'a> {
             Choice::Any => ("ANY", None),
             Choice::Tool(name) => ("ANY", Some([name.as_ref()])),
         };
-        Some(Self { function_calling_config: Calling { mode, allowed_function_names: allowed } })
+        Some(Self { function_calling_config: CallingConfig { mode, allowed_function_names: allowed } })
     }
 }

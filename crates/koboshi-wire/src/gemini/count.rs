@@ -30,7 +30,7 @@ pub fn parse<'a>(model: &'a str, body: &'a [u8]) -> Result<GeminiRequest<'a>, In
 /// The answer.
 #[must_use]
 pub fn answer(tokens: u64) -> Bytes {
-    json::bytes(&Counted { total_tokens: tokens })
+    json::bytes(&CountJson { total_tokens: tokens })
 }
 
 /// A body of `:generateContent` as the question how many tokens it has. Only AI Studio takes it in this form.
@@ -52,7 +52,7 @@ pub fn read(body: &[u8]) -> Option<u64> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Counted {
+struct CountJson {
     total_tokens: u64,
 }
 

@@ -17,7 +17,7 @@ const DOMAIN: &str = "koboshi";
 #[must_use]
 pub fn body(failure: &Failure<'_>) -> Bytes {
     json::bytes(&Envelope {
-        error: Said {
+        error: ErrorJson {
             code: failure.status,
             message: failure.message,
             status: status_of(failure.status),
@@ -84,11 +84,11 @@ fn details(failure: &Failure<'_>) -> Vec<Value> {
 
 #[derive(Serialize)]
 struct Envelope<'a> {
-    error: Said<'a>,
+    error: ErrorJson<'a>,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ErrorJson<'a> {
     code: u16,
     message: &'a str,
     status: &'static str,

@@ -15,7 +15,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::said::{Candidate, Feedback, Spent, finish_of};
+use super::output::{Candidate, Feedback, UsageFields, finish_of};
 use crate::Malformed;
 use crate::dialect::finish;
 use crate::lenient::{Fields, Fill, List, Object, Text, Truth, filled, otherwise, skip, without_halves};
@@ -143,7 +143,7 @@ impl<'a> Fields<'a> for Chunk<'a> {
             "modelVersion" | "model_version" => step.model = map.next_value::<Text<'a>>()?.full(),
             "candidates" => map.next_value_seed(Candidates(step))?,
             "usageMetadata" | "usage_metadata" => {
-                step.usage = map.next_value::<Object<Spent>>()?.0.usage();
+                step.usage = map.next_value::<Object<UsageFields>>()?.0.usage();
             }
             "promptFeedback" | "prompt_feedback" => {
                 self.blocked = map.next_value::<Object<Feedback>>()?.0.blocked;
@@ -210,8 +210,8 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
         if !thought.text.is_empty() {
             join(&mut step.thought, thought.text, "");
         }
-        // Seals are whole, so that of two the later one stands: it closes the thinking.
-        step.seal = thought.seal.map(|seal| seal.data).or(step.seal.take());
+        // Signatures are whole, so that of two the later one stands: it closes the thinking.
+        step.signature = thought.signature.map(|signature| signature.data).or(step.signature.take());
     }
     for (place, call) in (0..).zip(said.calls) {
         step.calls.push(CallPiece {
@@ -220,7 +220,7 @@ fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
             arguments: call.arguments(),
             name: call.name,
             id: call.id,
-            seal: call.seal.map(|seal| seal.data),
+            signature: call.signature.map(|signature| signature.data),
             ..CallPiece::default()
         });
     }

@@ -10,11 +10,11 @@ use memchr::memchr;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::part::Content;
-use super::reading::{Node, full, is_named};
-use super::settings::Generation;
-use super::turns::Reader;
-use crate::form::Left;
+use super::message::Content;
+use super::proto_json::{Node, full, is_named};
+use super::read_settings::Generation;
+use super::read_turns::Reader;
+use crate::form::Omission;
 use crate::intake::{Body, Expected, IntakeError, MAX_DEPTH, after_spaces, is_text_deeper, twice};
 use crate::lenient::{Fill, Key, add, filled, otherwise, text_of};
 use crate::splice::place;
@@ -57,7 +57,7 @@ impl<'a> Top<'a> {
     fn read_at_once(&mut self, body: &'a [u8]) -> Option<()> {
         let text = std::str::from_utf8(body).ok()?;
         let mut reader = serde_json::Deserializer::from_str(text);
-        let key = Fast(self).deserialize(&mut reader).ok()??;
+        let key = OnePass(self).deserialize(&mut reader).ok()??;
         reader.end().ok()?;
         if twice(&self.fields.0).is_some() || is_text_deeper(body.trim_ascii_start(), MAX_DEPTH) {
             return None;
@@ -102,9 +102,9 @@ fn known_twice(all: &[(Cow<'_, str>, &RawValue)]) -> Option<&'static str> {
 }
 
 /// Reads a whole body; where it is as usual, the name of the contents, as it stands there, comes back.
-struct Fast<'s, 'a>(&'s mut Top<'a>);
+struct OnePass<'s, 'a>(&'s mut Top<'a>);
 
-impl<'a> DeserializeSeed<'a> for Fast<'_, 'a> {
+impl<'a> DeserializeSeed<'a> for OnePass<'_, 'a> {
     type Value = Option<&'a str>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -112,7 +112,7 @@ impl<'a> DeserializeSeed<'a> for Fast<'_, 'a> {
     }
 }
 
-impl<'a> Visitor<'a> for Fast<'_, 'a> {
+impl<'a> Visitor<'a> for OnePass<'_, 'a> {
     type Value = Option<&'a str>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,7 +128,7 @@ impl<'a> Visitor<'a> for Fast<'_, 'a> {
             match name.as_ref() {
                 "contents" => {
                     let read = map.next_value_seed(Contents(talk, &mut content))?;
-                    is_usual &= key.replace(name).is_none() && read == Read::Whole;
+                    is_usual &= key.replace(name).is_none() && read == ContentsKind::Whole;
                 }
                 "systemInstruction" | "system_instruction" => {
                     is_usual &= map.next_value_seed(Instruction(system, &mut content))?;
@@ -157,7 +157,7 @@ impl<'a> Visitor<'a> for Fast<'_, 'a> {
 
 /// What the contents turned out to be.
 #[derive(Default, PartialEq, Eq)]
-enum Read {
+enum ContentsKind {
     /// No contents.
     #[default]
     Neither,
@@ -167,7 +167,7 @@ enum Read {
     NotObject(usize),
 }
 
-impl Read {
+impl ContentsKind {
     fn checked(self) -> Result<(), IntakeError> {
         match self {
             Self::Neither => Err(IntakeError::WrongType { param: "contents", expected: Expected::Contents }),
@@ -181,7 +181,7 @@ impl Read {
 struct Contents<'s, 'a>(&'s mut Reader<'a>, &'s mut Content<'a>);
 
 impl<'a> DeserializeSeed<'a> for Contents<'_, 'a> {
-    type Value = Read;
+    type Value = ContentsKind;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
@@ -189,29 +189,29 @@ impl<'a> DeserializeSeed<'a> for Contents<'_, 'a> {
 }
 
 impl<'a> Visitor<'a> for Contents<'_, 'a> {
-    type Value = Read;
+    type Value = ContentsKind;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list of contents")
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Read, A::Error> {
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<ContentsKind, A::Error> {
         let mut at = 0;
         while let Some(is_object) = list.next_element_seed(Fill(self.1))? {
             if !is_object {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(Read::NotObject(at));
+                return Ok(ContentsKind::NotObject(at));
             }
             self.0.take(self.1);
             at += 1;
         }
-        Ok(Read::Whole)
+        Ok(ContentsKind::Whole)
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<Read, A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, map: A) -> Result<ContentsKind, A::Error> {
         Fill(self.1).visit_map(map)?;
         self.0.take(self.1);
-        Ok(Read::Whole)
+        Ok(ContentsKind::Whole)
     }
 
     otherwise!(texts, numbers, flags, null);
@@ -222,7 +222,7 @@ impl<'a> Visitor<'a> for Contents<'_, 'a> {
 pub(super) struct System<'a> {
     pub(super) texts: Vec<Cow<'a, str>>,
     /// What of it found no place.
-    pub(super) left: Vec<Left>,
+    pub(super) left: Vec<Omission>,
     /// How many parts there were.
     parts: usize,
 }
@@ -250,7 +250,7 @@ impl<'a> System<'a> {
                 None if text.is_some() => {}
                 None => {
                     let at = format!("systemInstruction.parts[{}]", self.parts);
-                    self.left.push(Left::dropped("drop_system_part", at));
+                    self.left.push(Omission::dropped("drop_system_part", at));
                 }
             }
             self.parts += 1;

@@ -9,7 +9,7 @@ use crate::json;
 const METHODS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTokens"];
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ModelList<'a> {
     models: Vec<Model<'a>>,
 }
 
@@ -27,7 +27,7 @@ struct Model<'a> {
 /// The list. How many tokens a model takes is not known here, so it does not say.
 #[must_use]
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Bytes {
-    json::bytes(&Listed { models: names.into_iter().map(model).collect() })
+    json::bytes(&ModelList { models: names.into_iter().map(model).collect() })
 }
 
 /// One model: `GET /v1beta/models/{name}`.

@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::intake::{Top, is_read};
-use super::reading::{Node, Pairs, at, camel, first, is_named};
-use super::settings::{self, Generation};
-use super::turns::Reader;
-use crate::form::{Form, Left, Part, Role};
+use super::proto_json::{Node, Pairs, at, camel, first, is_named};
+use super::read_settings::{self, Generation};
+use super::read_turns::Reader;
+use crate::form::{Form, Omission, Part, Role};
 use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::is_full;
 use crate::splice::place;
@@ -43,13 +43,13 @@ pub struct GeminiRequest<'a> {
 }
 
 impl<'a> GeminiRequest<'a> {
-    /// The contents, raw. They are not kept so: whoever wants them reads them once more.
+    /// The contents, raw. They are not kept so: a caller that wants them reads them once more.
     pub(super) fn contents(&self) -> Option<&'a RawValue> {
         let from = std::str::from_utf8(self.body.get(self.start..)?).ok()?;
         first(from)
     }
 
-    /// A field of the top level in either way of writing its name, raw. One that was read is looked for anew: only who changes the
+    /// A field of the top level in either way of writing its name, raw. One that was read is looked for again: only the code that changes the
     /// request wants it.
     pub(super) fn entry(&self, camel: &str) -> Option<&'a RawValue> {
         if is_read(camel) {
@@ -144,18 +144,18 @@ fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) 
             "model" => {}
             // What says nothing is not missed.
             _ if !is_full(value) => {}
-            "cachedContent" => left.push(Left::needed("needs_cached_content", name.as_ref())),
-            "safetySettings" => left.push(Left::dropped("drop_safety_settings", name.as_ref())),
-            "labels" => left.push(Left::dropped("drop_labels", name.as_ref())),
-            _ => left.push(Left::dropped("drop_unknown_field", name.as_ref())),
+            "cachedContent" => left.push(Omission::needed("needs_cached_content", name.as_ref())),
+            "safetySettings" => left.push(Omission::dropped("drop_safety_settings", name.as_ref())),
+            "labels" => left.push(Omission::dropped("drop_labels", name.as_ref())),
+            _ => left.push(Omission::dropped("drop_unknown_field", name.as_ref())),
         }
     }
     let is_given = |raw: &&RawValue| raw.get() != "null";
     if let Some(raw) = tools.filter(is_given) {
-        settings::tools(raw, form);
+        read_settings::tools(raw, form);
     }
     if let Some(raw) = choice.filter(is_given) {
-        settings::choice(raw, form);
+        read_settings::choice(raw, form);
     }
     generation.put_into(form);
     form.left.append(&mut left);

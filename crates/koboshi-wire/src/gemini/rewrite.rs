@@ -7,11 +7,11 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::out;
-use super::reading::{Node, many};
+use super::proto_json::{Node, many};
+use super::read_turns::STAND_IN;
 use super::request::GeminiRequest;
-use super::turns::STAND_IN;
-use crate::chat::Corrected;
+use super::write_parts;
+use crate::chat::Correction;
 use crate::intake::after_spaces;
 use crate::lenient::text_of;
 use crate::splice::{Splices, escaped, place, quoted};
@@ -105,7 +105,7 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Asks for calls with all their arguments at once. Vertex can send them in pieces, which nobody but the client could put together.
+    /// Asks for calls with all their arguments at once. Vertex can send them in pieces, which only the client could put together.
     pub fn whole_calls(&mut self) -> &mut Self {
         self.whole_calls = true;
         self
@@ -146,19 +146,22 @@ impl<'a> Rewrite<'a> {
 
     /// Shows the model its broken calls as if a tool had complained, so that it answers again: one result for each call. Arguments that are
     /// no JSON object are shown as the text that they are.
-    pub fn corrected(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+    pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         let mut said: Vec<String> = Vec::new();
         if !text.is_empty() {
             said.push(json!({"text": text}).to_string());
         }
         let mut results: Vec<Value> = Vec::new();
-        for (index, Corrected { call, correction }) in broken.iter().enumerate() {
-            let args = out::object(call.arguments, call.free_text);
+        for (index, Correction { call, correction }) in broken.iter().enumerate() {
+            let args = write_parts::object(call.arguments, call.free_text);
             let stand_in = (index == 0).then_some(STAND_IN);
-            let seal = call.seal.or(stand_in).map(|seal| format!(r#","thoughtSignature":{}"#, quoted(seal)));
+            let signature = call
+                .signature
+                .or(stand_in)
+                .map(|signature| format!(r#","thoughtSignature":{}"#, quoted(signature)));
             let (name, args) = (quoted(call.name), args.get());
-            let seal = seal.unwrap_or_default();
-            said.push(format!(r#"{{"functionCall":{{"name":{name},"args":{args}}}{seal}}}"#));
+            let signature = signature.unwrap_or_default();
+            said.push(format!(r#"{{"functionCall":{{"name":{name},"args":{args}}}{signature}}}"#));
             results.push(json!({"functionResponse": {"name": call.name, "response": {"error": correction}}}));
         }
         if said.is_empty() {
@@ -314,7 +317,7 @@ impl<'a> Rewrite<'a> {
         Node::of(self.contents().pop()?).get("parts")
     }
 
-    /// The text that the last content ends with, raw: not one that is a thought, nor one that is sealed.
+    /// The text that the last content ends with, raw: not one that is a thought, nor one that is signed.
     fn last_text(&self) -> Option<&'a RawValue> {
         let last = Node::of(many(self.last_parts()?).pop()?);
         if last.get("thought").is_some() || last.get("thoughtSignature").is_some() {

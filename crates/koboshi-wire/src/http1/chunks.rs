@@ -17,7 +17,7 @@ pub struct Chunks {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    /// In the length of a chunk, which has so many digits so far.
+    /// In the length of a chunk, of which this many digits were read.
     Size {
         size: u64,
         digits: u8,
@@ -34,7 +34,7 @@ enum At {
     SizeEnd {
         size: u64,
     },
-    /// So many bytes of a chunk are left.
+    /// This many bytes of a chunk are missing.
     Data {
         left: u64,
     },

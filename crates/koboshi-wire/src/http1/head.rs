@@ -30,7 +30,7 @@ pub struct Head {
     /// The headers.
     pub fields: Fields,
     /// How the body comes.
-    pub coming: Coming,
+    pub coming: RequestBody,
     /// The client waits for a word before it sends its body.
     pub expects: bool,
     /// The client wants to ask for something else on this connection.
@@ -39,15 +39,15 @@ pub struct Head {
 
 /// How a body comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coming {
+pub enum RequestBody {
     /// There is none, or nothing more of it.
     Nothing,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// In chunks.
     Chunked,
     /// It was given up: what follows on the connection is no request.
-    Spoiled,
+    Abandoned,
 }
 
 /// Why a head cannot be taken: a status, and a sentence.
@@ -130,7 +130,7 @@ impl Head {
     }
 }
 
-/// Path and query. A proxy may be asked for a whole address. What follows a `#` belongs to nobody but the client: a target has none.
+/// Path and query. A proxy may be asked for a whole address. What follows a `#` is for the client alone: a target has none.
 fn own_part(target: &str) -> Option<PathAndQuery> {
     if target.contains('#') {
         return None;
@@ -147,7 +147,7 @@ fn own_part(target: &str) -> Option<PathAndQuery> {
 }
 
 /// Whether a CR or an LF stands alone in a head of this length at the beginning of this text. httparse takes an LF alone for the end of a
-/// line; whoever stands in front of us may have taken it for a part of one. A CR at the very end of the text may still get its LF.
+/// line; a proxy in front of us may have taken it for a part of one. A CR at the very end of the text may still get its LF.
 pub(super) fn has_odd_line_end(text: &[u8], length: usize) -> bool {
     let head = text.get(..length).unwrap_or_default();
     let follows_cr = |at: usize| at.checked_sub(1).and_then(|before| head.get(before)) == Some(&b'\r');
@@ -167,11 +167,11 @@ fn authority_in(target: &str) -> Option<&str> {
 }
 
 /// How the body comes. Whatever could be read in two ways is refused.
-fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
+fn coming(fields: &Fields, version: Version) -> Result<RequestBody, BadHead> {
     let length = length_of(fields)?;
     let mut encodings = fields.all("transfer-encoding");
     let Some(encoding) = encodings.next() else {
-        return Ok(length.filter(|length| *length > 0).map_or(Coming::Nothing, Coming::Length));
+        return Ok(length.filter(|length| *length > 0).map_or(RequestBody::Nothing, RequestBody::Length));
     };
     if length.is_some() || version == Version::HTTP_10 {
         return Err(bad("transfer-encoding cannot stand beside content-length or in HTTP/1.0"));
@@ -179,7 +179,7 @@ fn coming(fields: &Fields, version: Version) -> Result<Coming, BadHead> {
     if encodings.next().is_some() || !encoding.eq_ignore_ascii_case(b"chunked") {
         return Err(bad("only one transfer-encoding is known here: chunked"));
     }
-    Ok(Coming::Chunked)
+    Ok(RequestBody::Chunked)
 }
 
 /// The length that is said, if one is said and only one.
@@ -212,7 +212,7 @@ pub(super) fn stays(fields: &Fields, version: Version) -> bool {
                 .any(|one| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
         })
     };
-    // Whoever says both is taken at the word that harms nobody.
+    // A client that says both gets the reading that harms no other request.
     !says("close") && (version == Version::HTTP_11 || says("keep-alive"))
 }
 
@@ -230,7 +230,7 @@ mod tests {
         let (head, length) = Head::parse(text.as_bytes()).unwrap().unwrap();
         assert_eq!((head.path(), head.query()), ("/v1/chat", "beta=true&x=?"));
         assert_eq!((head.method.as_str(), head.version), ("POST", Version::HTTP_11));
-        assert_eq!(head.coming, Coming::Length(12));
+        assert_eq!(head.coming, RequestBody::Length(12));
         assert!(head.expects && head.stays);
         assert_eq!(&text[length..], "body");
         assert_eq!(head.fields.text("host"), Some("a"));
@@ -301,10 +301,10 @@ mod tests {
         }
         assert_eq!(head("POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n").unwrap_err().status, 400);
         let same = head("POST / HTTP/1.1\r\ncontent-length: 5\r\ncontent-length: 5\r\n\r\n").unwrap();
-        assert_eq!(same.coming, Coming::Length(5));
+        assert_eq!(same.coming, RequestBody::Length(5));
     }
 
-    /// Whoever stands in front of us may have read it as one line.
+    /// A proxy in front of us may have read it as one line.
     #[test]
     fn a_line_feed_or_a_carriage_return_alone_ends_no_line() {
         for text in [

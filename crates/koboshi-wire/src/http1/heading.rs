@@ -1,15 +1,15 @@
 //! What an answer says before its body: a status and header lines, kept as the bytes that are sent.
 //!
-//! Nobody looks a line up again once it is said, so there is no map: a line is added behind the others. Two lines of one name are two
-//! lines; whoever adds them knows. A value that could end its line early is left out, so that no text of elsewhere becomes a header.
+//! No code looks a line up again once it is added, so there is no map: a line is added behind the others. Two lines of one name are two
+//! lines; the caller that adds them knows. A value that could end its line early is left out, so that no text of elsewhere becomes a header.
 
 use http::StatusCode;
 
 /// Header lines, ready to be sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lines(Vec<u8>);
+pub struct HeaderLines(Vec<u8>);
 
-impl Lines {
+impl HeaderLines {
     /// Adds a line; one whose value has control characters in it is left out.
     pub fn add(&mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) {
         let value = value.as_ref();
@@ -41,7 +41,7 @@ pub struct Heading {
     /// Its status.
     pub status: StatusCode,
     /// What is said besides.
-    pub lines: Lines,
+    pub lines: HeaderLines,
 }
 
 impl Heading {
@@ -50,10 +50,10 @@ impl Heading {
     pub fn of(status: u16) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Enough for nearly every answer.
-        Self { status, lines: Lines(Vec::with_capacity(256)) }
+        Self { status, lines: HeaderLines(Vec::with_capacity(256)) }
     }
 
-    /// Adds a line, as [`Lines::add`] does.
+    /// Adds a line, as [`HeaderLines::add`] does.
     pub fn add(&mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) {
         self.lines.add(name, value);
     }
@@ -85,18 +85,18 @@ mod tests {
     fn lines_stand_in_the_order_in_which_they_were_added() {
         let mut heading = Heading::of(200);
         heading.add("a", "1");
-        let mut more = Lines::default();
+        let mut more = HeaderLines::default();
         more.add("b", b"2");
         more.add("b", "3");
         heading.lines.extend(&more);
         assert_eq!(heading.lines.as_bytes(), b"a: 1\r\nb: 2\r\nb: 3\r\n");
         more.clear();
-        assert_eq!(more, Lines::default());
+        assert_eq!(more, HeaderLines::default());
     }
 
     #[test]
     fn a_value_that_would_end_its_line_is_not_said() {
-        let mut lines = Lines::default();
+        let mut lines = HeaderLines::default();
         for value in ["a\r\nx: y", "a\nb", "\0", "\x7f"] {
             lines.add("x", value);
         }

@@ -1,7 +1,7 @@
 //! HTTP/1.1 as borrowed bytes: heads, chunks, and what we write ourselves.
 //!
-//! Pure like everything here: it looks at bytes and says what they mean; whoever has a socket moves them. What could be read in two ways is
-//! refused: two lengths, a length beside chunks, a line end inside a header, a line that ends by CR or LF alone. Whoever stands in front of us may have read it the other
+//! Pure like everything here: it parses bytes and says what they mean; the gateway moves them. What could be read in two ways is
+//! refused: two lengths, a length beside chunks, a line end inside a header, a line that ends by CR or LF alone. A proxy in front of us may have read it the other
 //! way. The grammar itself is httparse's.
 
 pub mod chunks;
@@ -12,4 +12,4 @@ pub mod out;
 pub mod reply;
 
 pub use fields::Fields;
-pub use heading::{Heading, Lines};
+pub use heading::{HeaderLines, Heading};

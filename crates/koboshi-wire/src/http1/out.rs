@@ -8,10 +8,10 @@ use super::heading::{Heading, line};
 
 /// How the body of an answer goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Going {
+pub enum AnswerBody {
     /// There is none, and nothing is said of one: 204 and 304.
     Never,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// In chunks.
     Chunked,
@@ -19,7 +19,7 @@ pub enum Going {
     UntilEnd,
 }
 
-impl Going {
+impl AnswerBody {
     /// How the answer to a request of this version goes out, whose body has this length if it is known.
     #[must_use]
     pub fn of(asked: Version, status: StatusCode, length: Option<u64>) -> Self {
@@ -33,7 +33,14 @@ impl Going {
 }
 
 /// The head of an answer. `stays` says whether another request may follow.
-pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, stays: bool, date: &[u8]) {
+pub fn head(
+    out: &mut Vec<u8>,
+    asked: Version,
+    heading: &Heading,
+    going: AnswerBody,
+    stays: bool,
+    date: &[u8],
+) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(heading.status.as_str().as_bytes());
     out.push(b' ');
@@ -41,10 +48,10 @@ pub fn head(out: &mut Vec<u8>, asked: Version, heading: &Heading, going: Going, 
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(heading.lines.as_bytes());
     match going {
-        Going::Never => {}
-        Going::Length(length) => content_length(out, length),
-        Going::Chunked => line(out, "transfer-encoding", b"chunked"),
-        Going::UntilEnd => {}
+        AnswerBody::Never => {}
+        AnswerBody::Length(length) => content_length(out, length),
+        AnswerBody::Chunked => line(out, "transfer-encoding", b"chunked"),
+        AnswerBody::UntilEnd => {}
     }
     if !stays {
         line(out, "connection", b"close");
@@ -106,7 +113,7 @@ mod tests {
         let mut heading = Heading::of(status);
         heading.add("x-a", "b");
         let mut out = Vec::new();
-        let going = Going::of(asked, heading.status, length);
+        let going = AnswerBody::of(asked, heading.status, length);
         head(&mut out, asked, &heading, going, stays, b"now");
         String::from_utf8(out).unwrap()
     }
@@ -127,7 +134,7 @@ mod tests {
             "HTTP/1.1 204 No Content\r\nx-a: b\r\ndate: now\r\n\r\n"
         );
         let old = Version::HTTP_10;
-        assert_eq!(Going::of(old, StatusCode::OK, None), Going::UntilEnd);
+        assert_eq!(AnswerBody::of(old, StatusCode::OK, None), AnswerBody::UntilEnd);
         assert!(written(old, 200, Some(1), true).contains("connection: keep-alive\r\n"));
     }
 

@@ -24,7 +24,7 @@ pub struct ReplyHead {
 /// How the body of an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyBody {
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// In chunks.
     Chunked,
@@ -61,7 +61,7 @@ impl ReplyHead {
         let version = if reply.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
         let fields = Fields::found(text.get(..length).unwrap_or_default(), reply.headers);
         let body = body(&fields, status)?;
-        // Of two lengths somebody on the way may have believed the other one; RFC 9112, 6.3 wants the connection closed.
+        // A proxy on the way may have believed the other of two lengths; RFC 9112, 6.3 wants the connection closed.
         let has_two_lengths = body == ReplyBody::Chunked && fields.has("content-length");
         let stays = body != ReplyBody::UntilEnd && !has_two_lengths && stays(&fields, version);
         Ok(Some((Self { status, stays, body, fields }, length)))

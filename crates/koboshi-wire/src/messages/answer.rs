@@ -9,13 +9,13 @@ use std::ops::Range;
 use bytes::Bytes;
 use serde::de::MapAccess;
 
-use super::event::{Begun, StopDetails};
-use super::usage::{Counts, Spent};
-use super::{arguments, stop};
+use super::event::{BlockFields, StopDetails};
+use super::output::{UsageFields, UsageJson};
+use super::{arguments, output};
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::Dialect;
-use crate::form::{Seal, Thought};
+use crate::form::{Signature, Thought};
 use crate::json;
 use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, skip};
 use crate::splice::place;
@@ -37,7 +37,7 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
     let mut choice = Choice {
         refusal: answer.explanation.is_some(),
         refused: answer.explanation,
-        finish: answer.stop.map(stop::read),
+        finish: answer.stop.map(output::finish_of),
         ..Choice::default()
     };
     let is_answer = answer.content.is_some();
@@ -55,8 +55,8 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
 }
 
 /// Adds what a block says.
-fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
-    let seal = |data| Seal { of: Dialect::Messages, id: None, data };
+fn take<'a>(choice: &mut Choice<'a>, block: BlockFields<'a>, body: &[u8]) {
+    let signature = |data| Signature { of: Dialect::Messages, id: None, data };
     match block.kind.as_deref() {
         Some("text") => {
             if let Some(text) = block.text {
@@ -67,13 +67,17 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
             choice.reasoning |= block.thinking.is_some();
             choice.thoughts.push(Thought {
                 text: block.thinking.unwrap_or_default(),
-                seal: block.signature.map(seal),
+                signature: block.signature.map(signature),
                 hidden: false,
             });
         }
         Some("redacted_thinking") => {
             choice.reasoning = true;
-            choice.thoughts.push(Thought { seal: block.data.map(seal), hidden: true, ..Thought::default() });
+            choice.thoughts.push(Thought {
+                signature: block.data.map(signature),
+                hidden: true,
+                ..Thought::default()
+            });
         }
         Some("tool_use") => {
             choice.calls.push(Call {
@@ -84,7 +88,7 @@ fn take<'a>(choice: &mut Choice<'a>, block: Begun<'a>, body: &[u8]) {
                 arguments: block.input.and_then(arguments_of).unwrap_or_default(),
                 span: block.input.and_then(|raw| place(body, raw.get())),
                 free_text: false,
-                seal: None,
+                signature: None,
             });
         }
         // A tool that the provider runs, or what it found.
@@ -103,17 +107,17 @@ pub fn with_arguments(body: &Bytes, changes: &[(Range<usize>, &str)]) -> Bytes {
 /// The answer with another cost: what all attempts together cost.
 #[must_use]
 pub fn with_usage(body: &Bytes, usage: &Usage) -> Bytes {
-    amend::with_cost(body, "usage", &[], json::bytes(&Counts::of(usage)))
+    amend::with_cost(body, "usage", &[], json::bytes(&UsageJson::of(usage)))
 }
 
 #[derive(Default)]
 struct Answer<'a> {
     id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
-    content: Option<Vec<Object<Begun<'a>>>>,
+    content: Option<Vec<Object<BlockFields<'a>>>>,
     stop: Option<Cow<'a, str>>,
     explanation: Option<Cow<'a, str>>,
-    spent: Spent,
+    spent: UsageFields,
     error: bool,
 }
 
@@ -125,7 +129,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "content" => self.content = Some(map.next_value::<List<_>>()?.0),
             "stop_reason" => self.stop = map.next_value::<Text<'a>>()?.full(),
             "stop_details" => self.explanation = map.next_value::<Object<StopDetails<'a>>>()?.0.0,
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             "error" => self.error |= map.next_value::<Truth>()?.0,
             "type" => self.error |= map.next_value::<Text<'a>>()?.0.as_deref() == Some("error"),
             _ => skip(map)?,

@@ -9,35 +9,37 @@ use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::block::{Block, Message, Role};
-use super::fit;
 use super::ids;
 use super::model::Model;
-use super::thinking::{Thinking, Thought};
-use super::turns;
-use crate::form::{self, ASKS_FOR_JSON, Choice, Form, Left, Output, Sampling, ToolInput, Written, free_text};
+use super::write_parts::{Block, Message, Role};
+use super::write_schema;
+use super::write_settings::{Thinking, Thought};
+use super::write_turns;
+use crate::form::{
+    self, ASKS_FOR_JSON, Choice, Form, Omission, Output, Sampling, ToolInput, WrittenBody, free_text,
+};
 use crate::{inputs, json};
 
-/// The vendor wants a limit of the answer with every request; this one stands where nobody said one and the model's own is not known.
+/// The vendor wants a limit of the answer with every request; this one stands where the client said none and the model's own is not known.
 pub const MOST_TOKENS: u64 = 8192;
-/// Of a model's own limit so much is asked for where nobody said one: all of it would not fit into the window beside a long conversation.
+/// This share of a model's own limit is asked for where the client said none: all of it would not fit into the window beside a long conversation.
 const MOST_UNSAID: u64 = 32_000;
 
-/// The vendor takes ids of users up to so many letters.
+/// The vendor takes ids of users up to this many letters.
 const LONGEST_USER: usize = 256;
 
 /// The form as a request, for a model of which this is known.
 #[must_use]
-pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
     write_within(form, facts, None)
 }
 
-/// The same for a model that has room for so many tokens beside this conversation, where that is known.
+/// The same for a model that has room for this many tokens beside this conversation, where that is known.
 #[must_use]
-pub fn write_within(form: &Form<'_>, facts: Facts, room: Option<u64>) -> Written {
+pub fn write_within(form: &Form<'_>, facts: Facts, room: Option<u64>) -> WrittenBody {
     let mut left = Vec::new();
     let body = Body::of(form, facts, room, &mut left);
-    Written { body: json::bytes(&body), left }
+    WrittenBody { body: json::bytes(&body), left }
 }
 
 #[derive(Serialize)]
@@ -114,9 +116,9 @@ struct ToolChoice<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn of(form: &'a Form<'_>, facts: Facts, room: Option<u64>, left: &mut Vec<Left>) -> Self {
+    fn of(form: &'a Form<'_>, facts: Facts, room: Option<u64>, left: &mut Vec<Omission>) -> Self {
         let (model, output_limit) = (Model(facts), facts.max_output_tokens);
-        let mut messages = turns::messages(&form.turns, left);
+        let mut messages = write_turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
         for said in form.system.iter().filter(|said| !said.trim().is_empty()) {
             system.push(Block::Text { text: said.as_ref().into() });
@@ -124,7 +126,7 @@ impl<'a> Body<'a> {
         if messages.is_empty() {
             // A conversation has at least one message; a prompt that stands alone is it.
             messages.extend(system.pop().map(|block| Message { role: Role::User, content: vec![block] }));
-            left.push(Left::dropped("system_as_user", "system"));
+            left.push(Omission::dropped("system_as_user", "system"));
         }
         let (format, asked) = output(form, model, left);
         system.extend(asked.map(|text| Block::Text { text: Cow::Owned(text) }));
@@ -134,7 +136,7 @@ impl<'a> Body<'a> {
         if form.tools.is_empty() {
             tools = past_tools(form);
             if !tools.is_empty() {
-                left.push(Left::dropped("declare_past_tools", "tools"));
+                left.push(Omission::dropped("declare_past_tools", "tools"));
                 tool_choice =
                     Some(ToolChoice { r#type: "none", name: None, disable_parallel_tool_use: None });
             }
@@ -163,11 +165,11 @@ impl<'a> Body<'a> {
     }
 
     /// How the answer is drawn, as far as the model takes it.
-    fn sample(&mut self, sampling: &'a Sampling<'_>, model: Model, left: &mut Vec<Left>) {
+    fn sample(&mut self, sampling: &'a Sampling<'_>, model: Model, left: &mut Vec<Omission>) {
         let thinks = matches!(self.thinking, Some(Thinking::Enabled { .. } | Thinking::Adaptive));
         let mut keep = |is_set: bool, rule: &'static str, at: &'static str, fits: bool| {
             if is_set && !fits {
-                left.push(Left::dropped(rule, at));
+                left.push(Omission::dropped(rule, at));
             }
             is_set && fits
         };
@@ -201,7 +203,7 @@ impl<'a> Body<'a> {
             }
         }
         if sampling.answers.is_some_and(|answers| answers > 1) {
-            left.push(Left::needed("needs_answers", "n"));
+            left.push(Omission::needed("needs_answers", "n"));
         }
     }
 }
@@ -210,33 +212,33 @@ impl<'a> Body<'a> {
 fn output<'a>(
     form: &'a Form<'_>,
     model: Model,
-    left: &mut Vec<Left>,
+    left: &mut Vec<Omission>,
 ) -> (Option<Format<'a>>, Option<String>) {
     match &form.output {
         Output::Text => (None, None),
         Output::Json => {
-            left.push(Left::dropped("json_by_prompt", "output"));
+            left.push(Omission::dropped("json_by_prompt", "output"));
             (None, Some(ASKS_FOR_JSON.to_owned()))
         }
         Output::Schema { schema, .. } if model.follows_schemas() => {
-            let fitted = fit::answer(schema);
+            let fitted = write_schema::answer(schema);
             if matches!(fitted, Cow::Owned(_)) {
-                left.push(Left::dropped("fit_schema", "output"));
+                left.push(Omission::dropped("fit_schema", "output"));
             }
             (Some(Format { r#type: "json_schema", schema: fitted }), None)
         }
         Output::Schema { schema, .. } => {
-            left.push(Left::dropped("schema_by_prompt", "output"));
+            left.push(Omission::dropped("schema_by_prompt", "output"));
             let asked = "Answer with one JSON value that follows this JSON schema, and nothing else:";
             (None, Some(format!("{asked}\n{}", schema.get())))
         }
     }
 }
 
-fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Model, left: &mut Vec<Left>) -> Option<Tool<'a>> {
+fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Model, left: &mut Vec<Omission>) -> Option<Tool<'a>> {
     if !ids::is_name(&tool.name) {
         // Its calls would come back under a name that the client does not know.
-        left.push(Left::needed("needs_tool_name", format!("tools[{at}].name")));
+        left.push(Omission::needed("needs_tool_name", format!("tools[{at}].name")));
         return None;
     }
     let input_schema = match &tool.input {
@@ -245,13 +247,13 @@ fn tool<'a>(at: usize, tool: &'a form::Tool<'_>, model: Model, left: &mut Vec<Le
             let fitted = inputs::input(schema.as_deref());
             // A tool without a schema loses nothing by one that says so.
             let rule = fitted.rule.filter(|_| schema.is_some());
-            left.extend(rule.map(|rule| Left::dropped(rule, format!("tools[{at}]"))));
+            left.extend(rule.map(|rule| Omission::dropped(rule, format!("tools[{at}]"))));
             Some(fitted.schema)
         }
     };
     let strict = tool.strict.filter(|_| model.follows_schemas());
     if strict != tool.strict && tool.strict == Some(true) {
-        left.push(Left::dropped("drop_strict", format!("tools[{at}].strict")));
+        left.push(Omission::dropped("drop_strict", format!("tools[{at}].strict")));
     }
     let description = tool.description.as_deref();
     Some(Tool { name: &tool.name, description, input_schema: input_schema?, strict })
@@ -288,10 +290,10 @@ fn choice<'a>(form: &'a Form<'_>) -> Option<ToolChoice<'a>> {
     }
 }
 
-fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Metadata<'a>> {
+fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Metadata<'a>> {
     let user_id = form.user.as_deref()?;
     if user_id.chars().count() > LONGEST_USER {
-        left.push(Left::dropped("drop_user", "user"));
+        left.push(Omission::dropped("drop_user", "user"));
         return None;
     }
     Some(Metadata { user_id })

@@ -32,7 +32,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
 /// Adds the envelope.
 pub(super) fn push(text: &mut Vec<u8>, failure: &Failure<'_>) {
     let message = message(failure);
-    let error = Said { r#type: word(failure), message: &message, koboshi: failure.koboshi };
+    let error = ErrorJson { r#type: word(failure), message: &message, koboshi: failure.koboshi };
     json::write(text, &Envelope { r#type: "error", error, request_id: failure.request_id });
 }
 
@@ -75,12 +75,12 @@ fn message<'a>(failure: &Failure<'a>) -> Cow<'a, str> {
 #[derive(Serialize)]
 struct Envelope<'a> {
     r#type: &'static str,
-    error: Said<'a>,
+    error: ErrorJson<'a>,
     request_id: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct ErrorJson<'a> {
     r#type: &'static str,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]

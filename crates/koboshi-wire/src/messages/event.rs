@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::stop;
-use super::usage::Spent;
+use super::output;
+use super::output::UsageFields;
 use crate::Malformed;
 use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, is_full, skip, without_halves};
 use crate::step::{Block, CallPiece, Step};
@@ -29,7 +29,7 @@ use crate::step::{Block, CallPiece, Step};
 /// ```
 #[derive(Debug, Default)]
 pub struct Events {
-    spent: Spent,
+    spent: UsageFields,
     /// The tool calls among the blocks.
     calls: HashMap<u32, Open>,
     made: u32,
@@ -100,7 +100,7 @@ impl Events {
                 if let Some(reason) = frame.delta.stop {
                     step.refused = frame.delta.explanation;
                     step.refusal = step.refused.is_some();
-                    step.finish.push((0, stop::read(reason)));
+                    step.finish.push((0, output::finish_of(reason)));
                 }
                 self.spend(frame.spent, &mut step);
             }
@@ -112,13 +112,13 @@ impl Events {
         step
     }
 
-    fn spend(&mut self, spent: Spent, step: &mut Step<'_>) {
+    fn spend(&mut self, spent: UsageFields, step: &mut Step<'_>) {
         self.spent.grow(spent);
         step.usage = spent.usage().and(self.spent.usage());
     }
 
     /// Takes a block that opens. Most are empty then.
-    fn begin<'a>(&mut self, index: u32, block: Begun<'a>, step: &mut Step<'a>) {
+    fn begin<'a>(&mut self, index: u32, block: BlockFields<'a>, step: &mut Step<'a>) {
         match block.kind.as_deref() {
             Some("tool_use") => {
                 let number = self.made;
@@ -136,12 +136,12 @@ impl Events {
             Some("thinking") => {
                 step.reasoning = block.thinking.is_some();
                 step.thought = block.thinking;
-                step.seal = block.signature;
+                step.signature = block.signature;
             }
             Some("redacted_thinking") => {
                 step.reasoning = true;
                 step.hidden = block.data.is_some();
-                step.seal = block.data;
+                step.signature = block.data;
             }
             // A tool that the provider runs, or what it found.
             Some(_) => step.hosted = true,
@@ -154,7 +154,7 @@ impl Events {
         step.text = delta.text;
         step.reasoning = delta.thinking.is_some();
         step.thought = delta.thinking;
-        step.seal = delta.signature;
+        step.signature = delta.signature;
         let open = self.calls.get_mut(&index);
         if let (Some(open), Some(arguments)) = (open, delta.json) {
             open.input = None;
@@ -168,10 +168,10 @@ impl Events {
 struct Frame<'a> {
     kind: Option<Cow<'a, str>>,
     index: Option<u32>,
-    message: Started<'a>,
-    block: Begun<'a>,
+    message: MessageStart<'a>,
+    block: BlockFields<'a>,
     delta: Delta<'a>,
-    spent: Spent,
+    spent: UsageFields,
     error: bool,
 }
 
@@ -200,18 +200,18 @@ impl<'a> Fields<'a> for Frame<'a> {
 }
 
 #[derive(Default)]
-struct Started<'a> {
+struct MessageStart<'a> {
     id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
-    spent: Spent,
+    spent: UsageFields,
 }
 
-impl<'a> Fields<'a> for Started<'a> {
+impl<'a> Fields<'a> for MessageStart<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "id" => self.id = map.next_value::<Text<'a>>()?.full(),
             "model" => self.model = map.next_value::<Text<'a>>()?.full(),
-            "usage" => self.spent = map.next_value::<Object<Spent>>()?.0,
+            "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -220,7 +220,7 @@ impl<'a> Fields<'a> for Started<'a> {
 
 /// A block of an answer: all of one, or as it opens.
 #[derive(Debug, Default)]
-pub(super) struct Begun<'a> {
+pub(super) struct BlockFields<'a> {
     pub(super) kind: Option<Cow<'a, str>>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) name: Option<Cow<'a, str>>,
@@ -231,7 +231,7 @@ pub(super) struct Begun<'a> {
     pub(super) data: Option<Cow<'a, str>>,
 }
 
-impl<'a> Fields<'a> for Begun<'a> {
+impl<'a> Fields<'a> for BlockFields<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "type" => self.kind = map.next_value::<Text<'a>>()?.full(),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// A name has at most so many bytes.
+/// A name has at most this many bytes.
 const LONGEST_NAME: usize = 128;
 
 fn fits(byte: u8) -> bool {

@@ -2,26 +2,27 @@
 
 pub mod answer;
 mod arguments;
-mod block;
 pub mod body;
+pub mod count;
 pub mod error;
 pub mod event;
-mod fit;
-mod frame;
+mod frames;
 mod ids;
 mod message;
 mod model;
 pub mod models;
-mod parts;
+mod output;
+mod read_settings;
+mod read_turns;
 pub mod request;
 mod rewrite;
-mod settings;
-mod stop;
-mod thinking;
-mod turns;
-mod unproven;
-mod usage;
-pub mod write;
+mod unsigned_thinking;
+pub mod write_answer;
+mod write_parts;
+mod write_schema;
+mod write_settings;
+mod write_turns;
+pub mod writer;
 
 pub use request::MessagesRequest;
 pub use rewrite::Rewrite;

@@ -1,4 +1,4 @@
-//! The list of models, as `GET /v1/models` gives it to clients of this dialect, and the answer to a request to count tokens.
+//! The list of models, as `GET /v1/models` gives it to clients of this dialect.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 const UNKNOWN: &str = "1970-01-01T00:00:00Z";
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ModelList<'a> {
     data: Vec<Model<'a>>,
     has_more: bool,
     first_id: Option<&'a str>,
@@ -34,17 +34,11 @@ pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
     let first_id = data.first().map(|model| model.id);
     let last_id = data.last().map(|model| model.id);
     // Texts into memory: this cannot fail.
-    serde_json::to_vec(&Listed { data, has_more: false, first_id, last_id }).unwrap_or_default()
+    serde_json::to_vec(&ModelList { data, has_more: false, first_id, last_id }).unwrap_or_default()
 }
 
 /// One model, as `GET /v1/models/{id}` gives it.
 #[must_use]
 pub fn one(name: &str) -> Vec<u8> {
     serde_json::to_vec(&Model::of(name)).unwrap_or_default()
-}
-
-/// The answer of `POST /v1/messages/count_tokens`.
-#[must_use]
-pub fn counted(tokens: u64) -> Vec<u8> {
-    format!(r#"{{"input_tokens":{tokens}}}"#).into_bytes()
 }

@@ -7,8 +7,8 @@
 use serde_json::value::RawValue;
 
 use super::message::{Message, Role, messages};
-use super::parts::Reader;
-use super::settings;
+use super::read_settings;
+use super::read_turns::Reader;
 use crate::form::Form;
 use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::splice::place;
@@ -57,7 +57,7 @@ impl<'a> MessagesRequest<'a> {
         }
         let Reader { system, turns, left, .. } = reader;
         let mut form = Form { model, stream, system, turns, left, ..Form::default() };
-        settings::read(&fields.all, &mut form);
+        read_settings::read(&fields.all, &mut form);
         Ok(Self { body, fields, list, messages, form })
     }
 

@@ -16,7 +16,7 @@ use super::message::{Message, Role, raw_blocks};
 use super::model::LEAST_BUDGET;
 use super::request::MessagesRequest;
 use super::{arguments, ids};
-use crate::chat::Corrected;
+use crate::chat::Correction;
 use crate::form::{Choice, Thinking};
 use crate::intake::fields;
 use crate::splice::{Splices, place, quoted};
@@ -109,7 +109,7 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Lets at most so many tokens come back. A budget for thinking that is larger is made smaller.
+    /// Lets at most this many tokens come back. A budget for thinking that is larger is made smaller.
     pub fn max_output(&mut self, tokens: u64) -> &mut Self {
         self.max_output = Some(tokens);
         self
@@ -147,13 +147,13 @@ impl<'a> Rewrite<'a> {
 
     /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON object
     /// stand in one field, `_raw`.
-    pub fn corrected(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+    pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         let mut said = Vec::with_capacity(broken.len() + 1);
         if !text.trim().is_empty() {
             said.push(json!({"type": "text", "text": text}));
         }
         let mut results = Vec::with_capacity(broken.len());
-        for Corrected { call, correction } in broken {
+        for Correction { call, correction } in broken {
             let id = ids::fitted(call.id);
             let input = arguments::object(call.arguments, call.free_text);
             let input: Value = serde_json::from_str(&input).unwrap_or_else(|_| json!({}));

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use super::said::{Output, Response, add};
-use super::whole::usage_json;
+use super::frames::usage_json;
+use super::output::{Output, Response, add};
 use crate::Malformed;
 use crate::amend;
 use crate::lenient::{List, Object, filled};
@@ -56,7 +56,7 @@ fn choice<'a>(items: Vec<Object<Output<'a>>>, response: &Response<'a, Items<'a>>
                 id: item.call_id.or(item.id),
                 name: item.name,
                 namespace: item.namespace,
-                seal: None,
+                signature: None,
             }),
             ItemKind::Other => choice.audio |= item.is_own(),
         }

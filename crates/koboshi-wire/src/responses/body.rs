@@ -12,35 +12,34 @@ use koboshi::models::Facts;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::content::{Item, Piece, items};
-use crate::chat::body::Flavor;
-use crate::chat::sampling::{least, nearest};
+use super::write_settings::{Reasoning, Text, drawn, effort, format, not_carried};
+use super::write_turns::{Item, Piece, items};
+use crate::chat::model::Flavor;
 use crate::form::{
-    ASKS_FOR_JSON, Choice, Effort, Form, Left, Output, Sampling, Thinking, Tool, ToolInput, Turn, Written,
-    names_json,
+    ASKS_FOR_JSON, Choice, Form, Omission, Output, Tool, ToolInput, Turn, WrittenBody, names_json,
 };
 use crate::inputs::{self, Input};
 use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
 const LEAST_OUTPUT: u64 = 16;
-/// The end user's id may have so many characters.
+/// The end user's id may have this many characters.
 const LONGEST_USER: usize = 64;
-/// The name of a tool may have so many characters.
+/// The name of a tool may have this many characters.
 const LONGEST_NAME: usize = 128;
 /// A tool without a schema takes nothing that is known.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The form as a body of this dialect, for a model of the vendor itself of which this is known.
 #[must_use]
-pub fn write(form: &Form<'_>, facts: Facts) -> Written {
+pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
     write_as(form, Flavor::of(true, facts), Some(false))
 }
 
-/// The same for whoever has this flavor of its chat dialect: models are the same in both. Whether the answer is stored is for the client to
+/// The same for a server with this flavor of the chat dialect: models are the same in both. Whether the answer is stored is for the client to
 /// say, if it speaks this dialect.
 #[must_use]
-pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written {
+pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> WrittenBody {
     let mut left = Vec::new();
     let (temperature, top_p) = drawn(&form.sampling, flavor, &mut left);
     let tools = tools(form, &mut left);
@@ -55,7 +54,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written
         reasoning: effort(form, flavor, &mut left).map(|effort| Reasoning { effort }),
         max_output_tokens: form.max_output.map(|most| {
             if most < LEAST_OUTPUT {
-                left.push(Left::dropped("raise_max_output", "max_output"));
+                left.push(Omission::dropped("raise_max_output", "max_output"));
             }
             most.max(LEAST_OUTPUT)
         }),
@@ -66,7 +65,7 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written
         stream: form.stream,
     };
     not_carried(&form.sampling, &mut left);
-    Written { body: json::bytes(&body), left }
+    WrittenBody { body: json::bytes(&body), left }
 }
 
 #[derive(Serialize)]
@@ -100,14 +99,14 @@ struct Body<'a> {
 }
 
 /// What is said. An answer in JSON must be named there: that the instructions do is not enough.
-fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Item<'a>> {
+fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Item<'a>> {
     let (mut all, is_named) = if form.turns.is_empty() {
         (alone(form), form.system.iter().any(|text| names_json(text)))
     } else {
         (items(form, left), form.turns.iter().any(Turn::names_json))
     };
     if matches!(form.output, Output::Json) && !is_named {
-        left.push(Left::dropped("name_json", "output"));
+        left.push(Omission::dropped("name_json", "output"));
         let content = vec![Piece::InputText { text: ASKS_FOR_JSON }];
         all.insert(0, Item::Message { role: "system", content });
     }
@@ -145,12 +144,12 @@ enum Offer<'a> {
     },
 }
 
-fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
+fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Offer<'a>> {
     let any_object: Option<&'static RawValue> = serde_json::from_str(ANY_OBJECT).ok();
     let each = form.tools.iter().enumerate().filter_map(|(index, tool)| {
         if !is_name(&tool.name) {
             // Another name would come back in the calls, and the client does not know it.
-            left.push(Left::needed("needs_tool_name", format!("tools[{index}].name")));
+            left.push(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
             return None;
         }
         let Tool { name, description, input, strict } = tool;
@@ -159,7 +158,7 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Vec<Offer<'a>> {
             ToolInput::FreeText => Offer::Custom { name, description },
             ToolInput::Schema(schema) => {
                 let Input { schema: parameters, rule } = inputs::openai(schema.as_deref().or(any_object)?);
-                left.extend(rule.map(|rule| Left::dropped(rule, format!("tools[{index}]"))));
+                left.extend(rule.map(|rule| Omission::dropped(rule, format!("tools[{index}]"))));
                 Offer::Function { name, description, parameters, strict: strict.unwrap_or(false) }
             }
         })
@@ -179,10 +178,10 @@ enum Chosen<'a> {
     Tool { r#type: &'static str, name: &'a str },
 }
 
-fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
+fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Chosen<'a>> {
     if form.tools.is_empty() {
         if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
-            left.push(Left::needed("needs_tools", "choice"));
+            left.push(Omission::needed("needs_tools", "choice"));
         }
         return None;
     }
@@ -199,114 +198,11 @@ fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<Chosen<'a>> {
     }
 }
 
-#[derive(Serialize)]
-struct Text<'a> {
-    format: Format<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Format<'a> {
-    JsonObject,
-    JsonSchema {
-        name: &'a str,
-        schema: &'a RawValue,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        strict: Option<bool>,
-    },
-}
-
-fn format<'a>(output: &'a Output<'_>) -> Option<Format<'a>> {
-    match output {
-        Output::Text => None,
-        Output::Json => Some(Format::JsonObject),
-        Output::Schema { name, schema, strict } => {
-            // A name must be there.
-            let name = name.as_deref().unwrap_or("answer");
-            Some(Format::JsonSchema { name, schema, strict: *strict })
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Reasoning {
-    effort: &'static str,
-}
-
-/// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
-fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Left>) -> Option<&'static str> {
-    let (word, is_exact) = match form.thinking {
-        Thinking::Unsaid | Thinking::Adaptive => return None,
-        Thinking::Off if flavor.reasoning => least(flavor),
-        Thinking::Off => {
-            left.push(Left::dropped("drop_thinking_off", "thinking"));
-            return None;
-        }
-        Thinking::Effort(effort) => nearest(flavor, effort),
-        Thinking::Budget(tokens) => {
-            left.push(Left::dropped("budget_as_effort", "thinking"));
-            nearest(
-                flavor,
-                match tokens {
-                    0..4096 => Effort::Low,
-                    4096..16384 => Effort::Medium,
-                    _ => Effort::High,
-                },
-            )
-        }
-    };
-    if !is_exact {
-        left.push(Left::dropped("nearest_effort", "thinking"));
-    }
-    Some(word)
-}
-
-/// Temperature and nucleus, which the vendor's reasoning models refuse.
-fn drawn(sampling: &Sampling<'_>, flavor: Flavor, left: &mut Vec<Left>) -> (Option<f64>, Option<f64>) {
-    let Sampling { temperature, top_p, .. } = *sampling;
-    if flavor.refuses_sampling() {
-        if temperature.or(top_p).is_some() {
-            left.push(Left::dropped("drop_sampling_of_reasoning", "sampling"));
-        }
-        return (None, None);
-    }
-    let temperature = clamped(temperature, 2.0, "clamp_temperature", left);
-    (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
-}
-
-fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Left>) -> Option<f64> {
-    let number = number.filter(|number| number.is_finite())?;
-    let fit = number.clamp(0.0, most);
-    if (fit - number).abs() > f64::EPSILON {
-        left.push(Left::dropped(rule, "sampling"));
-        return Some(fit);
-    }
-    Some(number)
-}
-
-fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Left>) -> Option<&'a str> {
+fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<&'a str> {
     let user = form.user.as_deref()?;
     if user.chars().nth(LONGEST_USER).is_some() {
-        left.push(Left::dropped("drop_user", "user"));
+        left.push(Omission::dropped("drop_user", "user"));
         return None;
     }
     Some(user)
-}
-
-/// What the dialect has no field for. Without the texts that end it an answer is another one; so is one where several were asked for.
-fn not_carried(sampling: &Sampling<'_>, left: &mut Vec<Left>) {
-    let dropped = [
-        (sampling.top_k.is_some(), "drop_top_k"),
-        (sampling.frequency_penalty.is_some(), "drop_frequency_penalty"),
-        (sampling.presence_penalty.is_some(), "drop_presence_penalty"),
-        (sampling.seed.is_some(), "drop_seed"),
-    ];
-    let dropped = dropped.into_iter().filter(|(is_there, _)| *is_there);
-    left.extend(dropped.map(|(_, rule)| Left::dropped(rule, "sampling")));
-    if !sampling.stop.is_empty() {
-        left.push(Left::needed("needs_stop", "stop"));
-    }
-    if sampling.answers.is_some_and(|answers| answers > 1) {
-        left.push(Left::needed("needs_answers", "answers"));
-    }
 }

@@ -16,7 +16,7 @@ use crate::json;
 
 /// What an error object says. Fields that a form of it does not have are left out.
 #[derive(Serialize)]
-pub(super) struct Told<'a> {
+pub(super) struct ErrorJson<'a> {
     code: Option<&'a str>,
     message: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,8 +32,8 @@ pub(super) struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct Wrapped<'a> {
-    error: Told<'a>,
+struct ErrorEnvelope<'a> {
+    error: ErrorJson<'a>,
 }
 
 /// An error as the body of an answer.
@@ -47,7 +47,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
     } else {
         words(failure.kind, failure.status)
     };
-    let told = Told {
+    let told = ErrorJson {
         code: code.or(failure.code).or(Some(failure.kind.name())),
         message: Cow::Borrowed(failure.message),
         r#type: Some(kind),
@@ -56,13 +56,13 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
         resets_in_seconds: failure.retry_after.filter(|_| is_usage_limit(failure)),
         koboshi: failure.koboshi,
     };
-    json::bytes(&Wrapped { error: told })
+    json::bytes(&ErrorEnvelope { error: told })
 }
 
 /// The error of a response that failed after its stream had begun.
-pub(super) fn in_stream<'a>(failure: &Failure<'a>) -> Told<'a> {
+pub(super) fn in_stream<'a>(failure: &Failure<'a>) -> ErrorJson<'a> {
     let code = stream_code(failure);
-    Told {
+    ErrorJson {
         code: Some(code),
         message: with_wait(failure, code),
         r#type: None,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use super::said::{BETWEEN_THOUGHTS, Output, Part, Response, add};
+use super::output::{BETWEEN_THOUGHTS, Output, Part, Response, add};
 use crate::Malformed;
 use crate::lenient::{
     Fields, List, Maybe, Number, Object, Text, Truth, arguments_of, filled, skip, text_of, without_halves,
@@ -30,7 +30,7 @@ use crate::step::{Block, CallPiece, Item, ItemKind, ItemMark, Step};
 /// ```
 #[derive(Debug, Default)]
 pub struct Events {
-    items: BTreeMap<u32, Seen>,
+    items: BTreeMap<u32, ItemProgress>,
     /// The item that was spoken of last, for servers that do not number them.
     last: u32,
     calls: u32,
@@ -38,7 +38,7 @@ pub struct Events {
 
 /// What was seen of an item.
 #[derive(Debug, Default, Clone, Copy)]
-struct Seen {
+struct ItemProgress {
     /// Number of the call, if it is one.
     call: Option<u32>,
     /// Something of it was said, and of the part that is open.
@@ -176,7 +176,7 @@ impl Events {
         let kind = item.kind();
         step.block = Some(Block { index, closes: false });
         let free_text = item.is_free_text();
-        self.items.insert(index, Seen::default());
+        self.items.insert(index, ItemProgress::default());
         if kind == ItemKind::Call {
             let (number, _) = self.number(index);
             step.calls.push(CallPiece {
@@ -201,7 +201,7 @@ impl Events {
                 step.text = self.piece(index, item.text());
             }
             ItemKind::Thought => {
-                step.seal = item.encrypted.take();
+                step.signature = item.encrypted.take();
                 if !spoke {
                     step.thought = self.piece(index, item.thought());
                 }
@@ -264,7 +264,7 @@ impl Events {
                 step.calls.append(&mut told.calls);
                 step.audio |= told.audio;
                 step.hosted |= told.hosted;
-                step.seal = step.seal.take().or(told.seal);
+                step.signature = step.signature.take().or(told.signature);
             }
         }
         step.error = response.is_failed();

@@ -1,23 +1,23 @@
 //! What a stream has said so far, item by item.
 //!
-//! Clients count an item only when it is done, and then it must hold everything, whoever wrote its pieces: so what passed as raw frames is
+//! Clients count an item only when it is done, and then it must hold everything, also the pieces of the upstream: so what passed as raw frames is
 //! remembered as well as what we wrote. One item is open at a time, as in the vendor's own streams.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::object::{Item, Part};
+use super::frames::{Item, Part};
 use crate::step::{CallPiece, ItemKind, ItemMark, Step};
 
-/// So far back an item is looked for that closes.
+/// An item that closes is looked for this far back.
 const MOST_OPEN: usize = 64;
 
 /// An item of an answer.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct SentItem {
     pub(super) index: u32,
     pub(super) id: String,
-    pub(super) what: What,
+    pub(super) what: ItemContent,
     pub(super) is_open: bool,
     /// The limit or a filter ended it.
     pub(super) is_cut: bool,
@@ -25,11 +25,11 @@ pub(super) struct Said {
 
 /// What an item is.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum ItemContent {
     Message(Parts),
     Thought {
         parts: Parts,
-        seal: String,
+        signature: String,
     },
     Call {
         number: u32,
@@ -45,13 +45,13 @@ pub(super) enum What {
 /// The parts of a message or of a summary.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    pub(super) all: Vec<Spoken>,
+    pub(super) all: Vec<TextPart>,
     /// The last of them is open.
     pub(super) is_open: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct TextPart {
     pub(super) text: String,
     pub(super) is_refusal: bool,
 }
@@ -64,7 +64,7 @@ impl Parts {
 
     /// A new part.
     pub(super) fn open(&mut self, is_refusal: bool) {
-        self.all.push(Spoken { text: String::new(), is_refusal });
+        self.all.push(TextPart { text: String::new(), is_refusal });
         self.is_open = true;
     }
 
@@ -92,18 +92,18 @@ impl Parts {
     }
 }
 
-impl Spoken {
+impl TextPart {
     pub(super) fn part(&self) -> Part<'_> {
         if self.is_refusal { Part::Refusal { refusal: &self.text } } else { Part::text(&self.text) }
     }
 }
 
-impl Said {
+impl SentItem {
     fn is_call(&self, wanted: u32) -> bool {
-        matches!(self.what, What::Call { number, .. } if number == wanted)
+        matches!(self.what, ItemContent::Call { number, .. } if number == wanted)
     }
 
-    /// As it stands in the output; none if nobody but its dialect knows what it is.
+    /// As it stands in the output; none if only its own dialect knows what it is.
     pub(super) fn item(&self) -> Option<Item<'_>> {
         let id = self.id.as_str();
         let status = match (self.is_open, self.is_cut) {
@@ -112,16 +112,16 @@ impl Said {
             (false, false) => "completed",
         };
         Some(match &self.what {
-            What::Message(parts) => {
-                let content = parts.all.iter().map(Spoken::part).collect();
+            ItemContent::Message(parts) => {
+                let content = parts.all.iter().map(TextPart::part).collect();
                 Item::Message { id, status, role: "assistant", content }
             }
-            What::Thought { parts, seal } => Item::Reasoning {
+            ItemContent::Thought { parts, signature } => Item::Reasoning {
                 id,
                 summary: parts.all.iter().map(|part| Part::SummaryText { text: &part.text }).collect(),
-                encrypted_content: (!seal.is_empty()).then_some(seal),
+                encrypted_content: (!signature.is_empty()).then_some(signature),
             },
-            What::Call { id: call_id, name, namespace, arguments, free_text, .. } => {
+            ItemContent::Call { id: call_id, name, namespace, arguments, free_text, .. } => {
                 let namespace = namespace.as_deref();
                 if *free_text {
                     Item::CustomToolCall { id, status, call_id, input: arguments, name, namespace }
@@ -129,7 +129,7 @@ impl Said {
                     Item::FunctionCall { id, status, arguments, call_id, name, namespace }
                 }
             }
-            What::Other => return None,
+            ItemContent::Other => return None,
         })
     }
 }
@@ -137,7 +137,7 @@ impl Said {
 /// All items of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    pub(super) items: Vec<Said>,
+    pub(super) items: Vec<SentItem>,
     next: u32,
     /// Where the calls stand that passed, by their numbers.
     calls: HashMap<u32, usize>,
@@ -145,7 +145,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// The item that is open.
-    pub(super) fn open(&mut self) -> Option<&mut Said> {
+    pub(super) fn open(&mut self) -> Option<&mut SentItem> {
         self.items.last_mut().filter(|item| item.is_open)
     }
 
@@ -155,14 +155,14 @@ impl Memory {
     }
 
     /// A new item, open.
-    pub(super) fn add(&mut self, index: u32, id: String, what: What) {
+    pub(super) fn add(&mut self, index: u32, id: String, what: ItemContent) {
         self.next = self.next.max(index.saturating_add(1));
-        self.items.push(Said { index, id, what, is_open: true, is_cut: false });
+        self.items.push(SentItem { index, id, what, is_open: true, is_cut: false });
     }
 
     /// The items that are done, as they stand in the output.
     pub(super) fn output(&self) -> Vec<Item<'_>> {
-        self.items.iter().filter(|item| !item.is_open).filter_map(Said::item).collect()
+        self.items.iter().filter(|item| !item.is_open).filter_map(SentItem::item).collect()
     }
 
     /// Takes note of a frame that went out as it was.
@@ -170,15 +170,17 @@ impl Memory {
         let mark = step.item.as_ref().map(|item| item.mark);
         if let Some(item) = step.item.as_ref().filter(|item| item.mark == ItemMark::Opens) {
             let what = match item.kind {
-                ItemKind::Message => What::Message(Parts::default()),
-                ItemKind::Thought => What::Thought { parts: Parts::default(), seal: String::new() },
+                ItemKind::Message => ItemContent::Message(Parts::default()),
+                ItemKind::Thought => {
+                    ItemContent::Thought { parts: Parts::default(), signature: String::new() }
+                }
                 // What a call is the pieces of the same frame say.
-                ItemKind::Call | ItemKind::Other => What::Other,
+                ItemKind::Call | ItemKind::Other => ItemContent::Other,
             };
             self.add(item.index, item.id.as_deref().unwrap_or_default().to_owned(), what);
         }
         if mark == Some(ItemMark::PartOpens) {
-            if let Some(What::Message(parts) | What::Thought { parts, .. }) =
+            if let Some(ItemContent::Message(parts) | ItemContent::Thought { parts, .. }) =
                 self.open().map(|item| &mut item.what)
             {
                 parts.open(false);
@@ -192,15 +194,15 @@ impl Memory {
         if let Some(text) = &step.refused {
             self.message(|parts| parts.hear(text, true));
         }
-        if let Some(data) = &step.seal {
-            self.thought(|_, seal| seal.push_str(data));
+        if let Some(data) = &step.signature {
+            self.thought(|_, signature| signature.push_str(data));
         }
         for piece in &step.calls {
             self.call(piece);
         }
         match step.item.as_ref().map(|item| (item.mark, item.index)) {
             Some((ItemMark::PartCloses, _)) => {
-                if let Some(What::Message(parts) | What::Thought { parts, .. }) =
+                if let Some(ItemContent::Message(parts) | ItemContent::Thought { parts, .. }) =
                     self.open().map(|item| &mut item.what)
                 {
                     parts.is_open = false;
@@ -218,21 +220,21 @@ impl Memory {
     }
 
     fn message(&mut self, hear: impl FnOnce(&mut Parts)) {
-        if !matches!(self.open(), Some(Said { what: What::Message(_), .. })) {
-            self.add(self.next, format!("msg_{}", self.next), What::Message(Parts::default()));
+        if !matches!(self.open(), Some(SentItem { what: ItemContent::Message(_), .. })) {
+            self.add(self.next, format!("msg_{}", self.next), ItemContent::Message(Parts::default()));
         }
-        if let Some(Said { what: What::Message(parts), .. }) = self.open() {
+        if let Some(SentItem { what: ItemContent::Message(parts), .. }) = self.open() {
             hear(parts);
         }
     }
 
     fn thought(&mut self, hear: impl FnOnce(&mut Parts, &mut String)) {
-        if !matches!(self.open(), Some(Said { what: What::Thought { .. }, .. })) {
-            let what = What::Thought { parts: Parts::default(), seal: String::new() };
+        if !matches!(self.open(), Some(SentItem { what: ItemContent::Thought { .. }, .. })) {
+            let what = ItemContent::Thought { parts: Parts::default(), signature: String::new() };
             self.add(self.next, format!("rs_{}", self.next), what);
         }
-        if let Some(Said { what: What::Thought { parts, seal }, .. }) = self.open() {
-            hear(parts, seal);
+        if let Some(SentItem { what: ItemContent::Thought { parts, signature }, .. }) = self.open() {
+            hear(parts, signature);
         }
     }
 
@@ -240,7 +242,7 @@ impl Memory {
         let known = self.calls.get(&piece.index).and_then(|at| self.items.get_mut(*at));
         if !known.is_some_and(|item| item.is_call(piece.index)) {
             let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
-            let what = What::Call {
+            let what = ItemContent::Call {
                 number: piece.index,
                 id: text(&piece.id),
                 name: text(&piece.name),
@@ -249,13 +251,13 @@ impl Memory {
                 free_text: piece.free_text,
             };
             match self.open() {
-                Some(item) if matches!(item.what, What::Other) => item.what = what,
+                Some(item) if matches!(item.what, ItemContent::Other) => item.what = what,
                 _ => self.add(self.next, format!("fc_{}", self.next), what),
             }
             self.calls.insert(piece.index, self.items.len().saturating_sub(1));
         }
         let known = self.calls.get(&piece.index).and_then(|at| self.items.get_mut(*at));
-        if let (Some(What::Call { arguments, .. }), Some(text)) =
+        if let (Some(ItemContent::Call { arguments, .. }), Some(text)) =
             (known.map(|item| &mut item.what), &piece.arguments)
         {
             arguments.push_str(text);

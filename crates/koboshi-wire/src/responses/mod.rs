@@ -2,30 +2,24 @@
 
 pub mod answer;
 pub mod body;
-mod content;
+pub mod count;
 pub mod error;
 pub mod event;
-mod items;
+mod frames;
 mod memory;
-mod object;
+mod output;
+mod read_settings;
+mod read_turns;
 pub mod request;
 mod rewrite;
-mod said;
-mod settings;
 mod tools;
-mod whole;
-pub mod write;
-
-use bytes::Bytes;
+pub mod write_answer;
+mod write_settings;
+mod write_turns;
+pub mod writer;
 
 pub use event::Events;
 pub use request::ResponsesRequest;
-pub use rewrite::{Corrected, Rewrite};
+pub use rewrite::{Correction, Rewrite};
 pub use tools::flat_name;
-pub use write::Writer;
-
-/// The answer of `POST /v1/responses/input_tokens`.
-#[must_use]
-pub fn counted(tokens: u64) -> Bytes {
-    format!(r#"{{"object":"response.input_tokens","input_tokens":{tokens}}}"#).into()
-}
+pub use writer::Writer;

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::items::Reader;
-use super::settings::read_field;
+use super::read_settings::read_field;
+use super::read_turns::Reader;
 use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
 use crate::form::{Form, Part, Role, Turn};
 use crate::intake::{Body, Expected, IntakeError, metadata_of, stream_of};
@@ -87,7 +87,7 @@ impl<'a> Item<'a> {
             }
             (Some("reasoning"), _) => {
                 let is_own = node.get("encrypted_content").is_none()
-                    && node.text("id").is_some_and(|id| id.starts_with(super::write::OWN_THOUGHT));
+                    && node.text("id").is_some_and(|id| id.starts_with(super::writer::OWN_THOUGHT));
                 (if is_own { Kind::OwnThought } else { Kind::Other }, None)
             }
             (Some("item_reference"), _) => (Kind::Reference, None),
@@ -146,7 +146,7 @@ impl<'a> ResponsesRequest<'a> {
         self.form.stream
     }
 
-    /// Whether the conversation lives in the provider's store, so that nobody else can go on with it.
+    /// Whether the conversation lives in the provider's store, so that no other provider can go on with it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         self.pinned_by.is_some()

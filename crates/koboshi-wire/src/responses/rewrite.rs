@@ -12,7 +12,7 @@ use super::request::{Input, Item, Kind, ResponsesRequest};
 use crate::raw::is_object;
 use crate::splice::{Splices, place, quoted};
 
-pub use crate::chat::Corrected;
+pub use crate::chat::Correction;
 
 /// Wished changes of one request.
 ///
@@ -89,7 +89,7 @@ impl<'a> Rewrite<'a> {
         self.of_tools("parallel_tool_calls", "false".to_owned())
     }
 
-    /// Allows so many tokens in the answer.
+    /// Allows at most this many tokens in the answer.
     pub fn max_output(&mut self, tokens: u64) -> &mut Self {
         self.field("max_output_tokens", tokens.to_string())
     }
@@ -134,11 +134,11 @@ impl<'a> Rewrite<'a> {
 
     /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown inside one: servers that read them for a template refuse a history with broken ones.
-    pub fn corrected(&mut self, text: &str, broken: &[Corrected<'_>]) -> &mut Self {
+    pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         if !text.is_empty() {
             self.append_assistant(text);
         }
-        for Corrected { call, .. } in broken {
+        for Correction { call, .. } in broken {
             let (id, name) = (call.id, call.name);
             if call.free_text {
                 let item =
@@ -154,7 +154,7 @@ impl<'a> Rewrite<'a> {
             let item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
             self.append(&within(item, call.namespace));
         }
-        for Corrected { call, correction } in broken {
+        for Correction { call, correction } in broken {
             let kind = if call.free_text { "custom_tool_call_output" } else { "function_call_output" };
             self.append(&json!({"type": kind, "call_id": call.id, "output": correction}));
         }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use crate::form::{Choice, Form, Left, Tool, ToolInput};
+use crate::form::{Choice, Form, Omission, Tool, ToolInput};
 use crate::lenient::text_of;
 use crate::raw::{Raw, list};
 
@@ -21,7 +21,7 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     for (index, raw) in list(raw).unwrap_or_default().into_iter().enumerate() {
         let place = || format!("tools[{index}]");
         let Some(tool) = Raw::of(raw) else {
-            form.left.push(Left::needed("needs_hosted_tool", place()));
+            form.left.push(Omission::needed("needs_hosted_tool", place()));
             continue;
         };
         let kind = tool.kind();
@@ -31,7 +31,7 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
                     form.tools.push(tool);
                     continue;
                 }
-                None => Left::needed("needs_tool_name", place()),
+                None => Omission::needed("needs_tool_name", place()),
             },
             Some("custom") => match free_text(&tool) {
                 Some((tool, has_grammar)) => {
@@ -39,17 +39,17 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
                     if !has_grammar {
                         continue;
                     }
-                    Left::dropped("describe_grammar", format!("{}.format", place()))
+                    Omission::dropped("describe_grammar", format!("{}.format", place()))
                 }
-                None => Left::needed("needs_tool_name", place()),
+                None => Omission::needed("needs_tool_name", place()),
             },
             Some("namespace") => {
                 read_group(&tool, &place(), form, &mut names);
-                Left::dropped("flatten_namespace", place())
+                Omission::dropped("flatten_namespace", place())
             }
-            Some("tool_search") => Left::dropped("drop_tool_search", place()),
-            Some(kind) if kind.starts_with("web_search") => Left::dropped("drop_web_search", place()),
-            _ => Left::needed("needs_hosted_tool", place()),
+            Some("tool_search") => Omission::dropped("drop_tool_search", place()),
+            Some(kind) if kind.starts_with("web_search") => Omission::dropped("drop_web_search", place()),
+            _ => Omission::needed("needs_hosted_tool", place()),
         };
         form.left.push(left);
     }
@@ -82,7 +82,7 @@ fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>, names: &mut
         let flat = tool.map(|tool| Tool { name: Cow::Owned(flat_name(&namespace, &tool.name)), ..tool });
         match flat.filter(|tool| names.is_new(&tool.name, &form.tools)) {
             Some(tool) => form.tools.push(tool),
-            None => form.left.push(Left::dropped("drop_namespace", format!("{place}.tools[{index}]"))),
+            None => form.left.push(Omission::dropped("drop_namespace", format!("{place}.tools[{index}]"))),
         }
     }
 }
@@ -198,7 +198,7 @@ pub(super) fn read_choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     };
     match choice {
         Ok(choice) => form.choice = choice,
-        Err(rule) => form.left.push(Left::needed(rule, "tool_choice")),
+        Err(rule) => form.left.push(Omission::needed(rule, "tool_choice")),
     }
 }
 
@@ -207,7 +207,7 @@ fn allowed<'a>(choice: &Raw<'a>, form: &mut Form<'a>) -> Result<Choice<'a>, &'st
     let named = choice.get("tools").and_then(list).unwrap_or_default().into_iter().filter_map(Raw::of);
     let names: std::collections::HashSet<Cow<'a, str>> = named.filter_map(|tool| tool.full("name")).collect();
     form.tools.retain(|tool| names.contains(&tool.name));
-    form.left.push(Left::dropped("narrow_tools", "tool_choice.tools"));
+    form.left.push(Omission::dropped("narrow_tools", "tool_choice.tools"));
     match choice.text("mode").as_deref() {
         Some("required") if form.tools.is_empty() => Err("needs_hosted_tool"),
         Some("required") => Ok(Choice::Any),

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use koboshi_wire::Dialect;
 use koboshi_wire::form::{
-    Call, Choice, Form, Image, Media, Outcome, Output, Part, Role, Sampling, Seal, Thinking, Thought, Tool,
-    ToolInput, Turn,
+    Call, Choice, Form, Image, Media, Outcome, Output, Part, Role, Sampling, Signature, Thinking, Thought,
+    Tool, ToolInput, Turn,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -78,7 +78,7 @@ fn exchange(number: usize) -> impl Strategy<Value = Vec<Turn<'static>>> {
                 name: name.clone(),
                 arguments,
                 free_text,
-                seal: None,
+                signature: None,
             }));
             let parts = vec![Part::Text(if says { text } else { "".into() })];
             back.push(Part::Outcome(Outcome { id, name: Some(name), parts, failed: None, free_text }));
@@ -187,23 +187,24 @@ pub(crate) fn carried_by_chat() -> impl Strategy<Value = Form<'static>> {
 fn any_part() -> impl Strategy<Value = Part<'static>> {
     let id = || prop::sample::select(vec!["", "a", "b", "c", "call_0"]).prop_map(Cow::Borrowed);
     let words = || prop_oneof![text(), Just(Cow::Borrowed("")), Just(Cow::Borrowed("  "))];
-    let seal = || {
+    let signature = || {
         let of = prop::sample::select(Dialect::ALL.to_vec());
-        option::of((of, encoded()).prop_map(|(of, data)| Seal { of, id: None, data }))
+        option::of((of, encoded()).prop_map(|(of, data)| Signature { of, id: None, data }))
     };
     let arguments = prop::sample::select(vec![
         "{}", "{\"a\":1}", "{\"a\":", "{a: 1}", "[1]", "nonsense", "", "{\"a\":1}{\"a\":2}",
         "{\"a\":\"x\ny\"}",
     ]);
-    let call = (id(), arguments, any::<bool>(), seal()).prop_map(|(id, arguments, free_text, seal)| {
-        Part::Call(Call { id, name: "tool".into(), arguments: arguments.into(), free_text, seal })
-    });
+    let call =
+        (id(), arguments, any::<bool>(), signature()).prop_map(|(id, arguments, free_text, signature)| {
+            Part::Call(Call { id, name: "tool".into(), arguments: arguments.into(), free_text, signature })
+        });
     let inside = prop_oneof![words().prop_map(Part::Text), image(), noted().prop_map(Part::Text)];
     let outcome = (id(), vec(inside, 0..3), option::of(any::<bool>())).prop_map(|(id, parts, failed)| {
         Part::Outcome(Outcome { id, name: None, parts, failed, free_text: false })
     });
-    let thought = (words(), seal(), any::<bool>())
-        .prop_map(|(text, seal, hidden)| Part::Thought(Thought { text, seal, hidden }));
+    let thought = (words(), signature(), any::<bool>())
+        .prop_map(|(text, signature, hidden)| Part::Thought(Thought { text, signature, hidden }));
     prop_oneof![
         3 => words().prop_map(Part::Text),
         1 => image(),

@@ -17,7 +17,7 @@ pub(super) enum Body {
 }
 
 #[derive(Default)]
-struct Seen {
+struct StringMarks {
     legal: bool,
     /// The first backslash that begins no escape of JSON.
     illegal: Option<usize>,
@@ -28,7 +28,7 @@ struct Seen {
 
 /// Reads a body. `at` is where it begins in the text, `tick` whether back-ticks enclose it.
 pub(super) fn read(raw: &str, at: usize, tick: bool) -> Result<Body, Stop> {
-    let seen = look(raw, at, tick)?;
+    let seen = scan(raw, at, tick)?;
     if seen.illegal.is_none() && !seen.apostrophe && !seen.control && !seen.quote {
         return Ok(Body::Plain);
     }
@@ -57,10 +57,10 @@ pub(super) fn read(raw: &str, at: usize, tick: bool) -> Result<Body, Stop> {
     Ok(Body::Made(text, changes))
 }
 
-fn look(raw: &str, at: usize, tick: bool) -> Result<Seen, Stop> {
+fn scan(raw: &str, at: usize, tick: bool) -> Result<StringMarks, Stop> {
     let bytes = raw.as_bytes();
     let bad = |place: usize, why| Err(Stop::new(Defect::BadEscape, at + place, why));
-    let mut seen = Seen::default();
+    let mut seen = StringMarks::default();
     let mut place = 0;
     loop {
         place = special(bytes, place);

@@ -1,4 +1,4 @@
-//! Strings that could end in several places: which end is meant, or that nobody can tell.
+//! Strings that could end in several places: which end is meant, or that it cannot be told.
 //!
 //! Each possible end is tried from the state before the string. The first reading that works is kept, and the others
 //! are looked for: one that only swallows members which the first one read cleanly does not count; any other makes
@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::lexis::{Quote, blank_end};
-use super::reader::{Enclosed, Frame, Read, Reader, Want, stop};
+use super::reader::{Enclosed, Frame, ReadObject, Reader, Want, stop};
 use super::schema::ToolSchema;
 use super::strings::opens_quotation;
 use super::tape::Kind;
@@ -17,7 +17,7 @@ use super::verdict::{Defect, Stop};
 /// The most undecided strings at a time.
 const MOST_OPEN: usize = 64;
 
-/// All tries together may read so many times the text.
+/// All tries together may read the text at most this many times.
 const MOST_WORK: usize = 8;
 
 /// A string with quotation marks inside.
@@ -78,8 +78,8 @@ impl Reader<'_> {
     }
 
     /// Reads to the end of the object, in the only way there is.
-    pub(super) fn read(mut self) -> Result<Read, Stop> {
-        let mut found: Option<Read> = None;
+    pub(super) fn read(mut self) -> Result<ReadObject, Stop> {
+        let mut found: Option<ReadObject> = None;
         let mut sound = Ok(());
         let mut first_failure: Option<Stop> = None;
         loop {
@@ -143,13 +143,13 @@ impl Reader<'_> {
         }
     }
 
-    fn take(&mut self) -> Read {
+    fn take(&mut self) -> ReadObject {
         if self.choices.is_empty() {
             // Nothing will be tried again.
             let (tape, changes) = (std::mem::take(&mut self.tape), std::mem::take(&mut self.changes));
-            return Read { tape, changes, end: self.at };
+            return ReadObject { tape, changes, end: self.at };
         }
-        Read { tape: self.tape.clone(), changes: self.changes.clone(), end: self.at }
+        ReadObject { tape: self.tape.clone(), changes: self.changes.clone(), end: self.at }
     }
 
     /// Reads the inside of the uncertain strings.

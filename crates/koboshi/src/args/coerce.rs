@@ -11,13 +11,13 @@ use super::body::write_text;
 use super::demand::{Types, choices, element, is_declared, is_required, property, types};
 use super::lexis::blank_end;
 use super::number;
-use super::reader::{Read, Reader};
+use super::reader::{ReadObject, Reader};
 use super::schema::ToolSchema;
 use super::settle::{Case, Place};
 use super::tape::{Edit, Form, Item, Kind};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 
-/// So many encodings inside each other are taken off a value.
+/// At most this many encodings inside each other are taken off a value.
 const MOST_LEVELS: usize = 4;
 
 type Fixed = Option<(String, ChangeKind)>;
@@ -203,7 +203,8 @@ impl<'a> Coercion<'a, '_> {
         if self.case.level >= MOST_LEVELS {
             return None;
         }
-        let Read { tape, mut changes, end } = Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
+        let ReadObject { tape, mut changes, end } =
+            Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
         let whole = blank_end(text, end).0 == text.len();
         let place = Place { tape: &tape, root: 0, source: text };
         let kind = place.item()?.kind;

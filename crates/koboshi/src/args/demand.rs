@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-/// So many references are followed one after the other; a schema may refer to itself.
+/// At most this many references are followed one after the other; a schema may refer to itself.
 const MOST_HOPS: usize = 16;
 
-/// So many combinations within combinations are followed.
+/// At most this many combinations within combinations are followed.
 const MOST_NESTED: usize = 4;
 
 /// A set of JSON types.

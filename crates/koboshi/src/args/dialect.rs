@@ -83,7 +83,7 @@ fn in_lower_case(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The same place, which may also be null. Where the type alone decides, it is said there, so that whoever asks a place
+/// The same place, which may also be null. Where the type alone decides, it is said there, so that code that asks a place
 /// for its members still finds them.
 fn or_null(mut members: Map<String, Value>) -> Map<String, Value> {
     let combined = ["$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"];

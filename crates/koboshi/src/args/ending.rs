@@ -8,7 +8,7 @@ use super::reader::{Enclosed, Reader, stop};
 use super::tape::Kind;
 use super::verdict::{ChangeKind, Defect, Stop};
 
-/// So much may follow the end of an object whose closers are missing.
+/// At most this much may follow the end of an object whose closers are missing.
 const MOST_AFTER: usize = 200;
 
 impl Reader<'_> {

@@ -8,7 +8,7 @@ use super::policy::{ArgsPolicy, Finish};
 use super::schema::ToolSchema;
 use super::strict::special;
 use super::verdict::{Defect, Stop, Verdict};
-use super::{Scanned, Top, check, strict, too_long, unmet};
+use super::{ScanResult, Top, check, strict, too_long, unmet};
 
 /// How far a call has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +152,8 @@ pub(super) fn split<'a>(
             .ok_or_else(|| Stop::new(Defect::Unreadable, from, "a JSON object is expected here"))?;
         let moved = |stop: Stop| Stop { at: stop.at + from, ..stop };
         match strict::scan(piece, policy.depth()).map_err(moved)? {
-            Scanned { top: Top::Object, duplicate: None } => {}
-            Scanned { duplicate, .. } => {
+            ScanResult { top: Top::Object, duplicate: None } => {}
+            ScanResult { duplicate, .. } => {
                 let at = from + duplicate.unwrap_or_default();
                 return Err(Stop::new(Defect::DuplicateKey, at, "this key comes twice in one object"));
             }

@@ -12,20 +12,20 @@ use super::choice::member_in;
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, mark};
 use super::markup;
 use super::outside::bare_member;
-use super::reader::{Read, Reader};
+use super::reader::{ReadObject, Reader};
 use super::schema::ToolSchema;
-use super::settle::{Case, Place, Settled};
+use super::settle::{Arguments, Case, Place};
 use super::strict;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 use super::wrap::{encoded, envelope, names_this_tool, noted, settle_any};
 
-/// So many encodings inside each other are taken off.
+/// At most this many encodings inside each other are taken off.
 const MOST_LEVELS: usize = 8;
 
-/// At so many levels quotation marks may be other than JSON's. Each of them is read twice.
+/// At this many levels quotation marks may be other than JSON's. Each of them is read twice.
 const MOST_ODD_LEVELS: usize = 2;
 
-/// Of so many objects in a row, one may be the right one.
+/// Of at most this many objects in a row, one may be the right one.
 const MOST_OBJECTS: usize = 16;
 
 /// Blocks in which models think aloud.
@@ -33,7 +33,7 @@ const THOUGHTS: &[&str] =
     &["think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "analysis"];
 
 /// Arguments from a text that is not valid as it stands.
-pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
+pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
     if case.level > MOST_LEVELS {
         return Err(Stop::new(Defect::NotAnObject, 0, "encoded in strings too many times"));
     }
@@ -58,17 +58,17 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
 }
 
 /// No text stands for no arguments, where the tool takes none.
-fn no_arguments(span: Range<usize>, case: Case<'_>) -> Result<Settled, Stop> {
+fn no_arguments(span: Range<usize>, case: Case<'_>) -> Result<Arguments, Stop> {
     let none = serde_json::json!({});
     if case.schema.is_some_and(|schema| schema.is_satisfied_by(&none)) {
         let changes = vec![Change { what: ChangeKind::EmptyRead, span }];
-        return Ok(Settled { json: "{}".to_owned(), changes });
+        return Ok(Arguments { json: "{}".to_owned(), changes });
     }
     Err(Stop::new(Defect::Empty, span.start, "the call has no arguments, and it is not known to need none"))
 }
 
 /// The whole text is one string: the arguments may be encoded in it.
-fn in_quotes(body: &str, span: Range<usize>, case: Case<'_>) -> Option<Result<Settled, Stop>> {
+fn in_quotes(body: &str, span: Range<usize>, case: Case<'_>) -> Option<Result<Arguments, Stop>> {
     let (quote, length) = Quote::at(body, 0)?;
     let last = body.chars().next_back()?;
     let (closing, _) = Quote::at(body, body.len() - last.len_utf8())?;
@@ -120,9 +120,9 @@ fn with_escaped_quotes(body: &str) -> Option<String> {
     plain.then(|| unescape(body).into_owned())
 }
 
-fn choose(text: &str, mut found: Vec<Read>, case: Case<'_>) -> Result<Settled, Stop> {
+fn choose(text: &str, mut found: Vec<ReadObject>, case: Case<'_>) -> Result<Arguments, Stop> {
     let settle =
-        |read: Read| settle_any(Place { tape: &read.tape, root: 0, source: text }, read.changes, case);
+        |read: ReadObject| settle_any(Place { tape: &read.tape, root: 0, source: text }, read.changes, case);
     if found.len() <= 1 {
         let why = "the arguments of a call must be one JSON object";
         let only = found.pop().ok_or(Stop::new(Defect::NotAnObject, 0, why))?;
@@ -132,7 +132,7 @@ fn choose(text: &str, mut found: Vec<Read>, case: Case<'_>) -> Result<Settled, S
     let several = || Stop::new(Defect::SeveralObjects, second, "several objects: one call has one");
     let Some(schema) = case.schema else { return Err(several()) };
     // However often nothing is said, a tool that takes nothing is called with nothing.
-    let empty = |read: &Read| read.tape.len() == 2;
+    let empty = |read: &ReadObject| read.tape.len() == 2;
     if schema.takes_nothing() && found.iter().all(empty) {
         found.truncate(1);
     }
@@ -167,7 +167,7 @@ struct Search<'a> {
     text: &'a str,
     case: Case<'a>,
     at: usize,
-    found: Vec<Read>,
+    found: Vec<ReadObject>,
     /// What was left out, in pieces.
     outside: Vec<Range<usize>>,
     /// Thoughts that were left out: whatever they hold is no part of the call.
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Vec<Read>, Stop> {
+    fn run(mut self) -> Result<Vec<ReadObject>, Stop> {
         while self.at < self.text.len() {
             self.step()?;
         }

@@ -1,6 +1,6 @@
 //! Keys of open objects, to notice one that comes twice.
 //!
-//! A few keys are compared as hashes, one with each other; many go through a map whose hashing nobody outside can
+//! A few keys are compared as hashes, one with each other; many go through a map whose hashing no outsider can
 //! foresee, so that a flood of chosen keys costs no more than others.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::body::unescape;
 
-/// Up to so many keys are compared one with each other.
+/// Up to this many keys are compared one with each other.
 const FEW: usize = 16;
 
 #[derive(Debug, Clone)]

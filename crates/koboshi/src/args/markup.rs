@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::demand::{Types, property, types};
 use super::lexis::blank_end;
-use super::settle::{Case, Place, Settled, settle_object};
+use super::settle::{Arguments, Case, Place, settle_object};
 use super::tape::{Form, Kind, Tape};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 use super::wrap::names_this_tool;
@@ -65,7 +65,7 @@ fn parameter_name(extra: &str) -> Option<&str> {
 }
 
 /// Arguments from tags.
-pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Settled, Stop> {
+pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
     let Some(schema) = case.schema else {
         let why = "tags carry no types, and the tool's schema is not known";
         return Err(Stop::new(Defect::Ambiguous, 0, why));

@@ -1,4 +1,30 @@
 //! The arguments of a tool call: valid, repaired where exactly one reading exists, or refused with the reason.
+//!
+//! The files, in the order in which they run:
+//!
+//! ```text
+//!   policy      limits, and how the model's answer ended
+//!   strict      scans the text as RFC 8259 has it; keys notices one that comes twice
+//!   schema      compiles the tool's schema once and asks it: dialect translates Gemini's and OpenAPI's schemas,
+//!               demand says what it wants at one place. A strict object that satisfies it is valid: done
+//!   find        looks for the object in what else the model wrote
+//!     outside     text beside the object that may be a member of it
+//!     markup      arguments written as tags
+//!   reader      reads one object in other notations than JSON's, token by token
+//!     lexis       blanks, comments, quotation marks, brackets, separators
+//!     member      the key and the mark before its value
+//!     strings     a string: where it ends; body reads its inside, choice decides between several ends
+//!     bare        a value without quotation marks; number reads numbers in other notations
+//!     ending      a text that ends before its object does
+//!   tape        what the reader read, as a flat list
+//!   settle      from the tape to arguments: keys that come twice, then the schema
+//!     wrap        takes off an encoded string, a list of one, an envelope
+//!     coerce      other types where the schema leaves one choice
+//!   verdict     valid, repaired with the changes, or refused with the defect and its place
+//!
+//!   feed        the same for arguments that arrive in pieces
+//!   hint        the schema as one line for the model, after a refusal
+//! ```
 #![doc = include_str!("../docs/args.md")]
 
 mod bare;
@@ -37,8 +63,8 @@ pub use verdict::{
     Change, ChangeKind, Defect, LONGEST_EXCERPT, MOST_MISSES, Miss, Position, Refusal, Verdict,
 };
 
-use settle::{Case, Settled};
-use strict::{Scanned, Top};
+use settle::{Arguments, Case};
+use strict::{ScanResult, Top};
 use verdict::Stop;
 
 /// What is to be done with the arguments of a call.
@@ -47,7 +73,7 @@ use verdict::Stop;
 pub fn check(text: &str, schema: Option<&ToolSchema>, finish: Finish, policy: &ArgsPolicy) -> Verdict {
     match judge(text, schema, finish, policy) {
         Ok(None) => Verdict::Valid,
-        Ok(Some(Settled { json, changes })) => Verdict::Repaired { json, changes },
+        Ok(Some(Arguments { json, changes })) => Verdict::Repaired { json, changes },
         Err(stop) => Verdict::Refused(stop.refuse(text)),
     }
 }
@@ -57,18 +83,18 @@ fn judge(
     schema: Option<&ToolSchema>,
     finish: Finish,
     policy: &ArgsPolicy,
-) -> Result<Option<Settled>, Stop> {
+) -> Result<Option<Arguments>, Stop> {
     if text.len() > policy.bytes() {
         return Err(too_long(policy));
     }
     let strict = strict::scan(text, policy.depth());
     let whole = strict.is_ok();
     let failure = match strict {
-        Ok(Scanned { top: Top::Object, duplicate: None }) => match unmet(text, schema) {
+        Ok(ScanResult { top: Top::Object, duplicate: None }) => match unmet(text, schema) {
             None => return Ok(None),
             Some(failure) => failure,
         },
-        Ok(Scanned { duplicate: Some(at), .. }) => {
+        Ok(ScanResult { duplicate: Some(at), .. }) => {
             Stop::new(Defect::DuplicateKey, at, "this key comes twice in one object")
         }
         Ok(_) => Stop::new(Defect::NotAnObject, 0, "the arguments of a call must be one JSON object"),

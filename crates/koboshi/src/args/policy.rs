@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Finish {
-    /// Nobody said.
+    /// It is not known.
     #[default]
     Unknown,
     /// The model ended it.

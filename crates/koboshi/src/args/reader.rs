@@ -49,7 +49,7 @@ pub(super) enum Want {
 
 /// One object as it was read.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ReadObject {
     pub(super) tape: Tape,
     pub(super) changes: Vec<Change>,
     /// Where the object ends.

@@ -302,7 +302,7 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// Keeps at most so many.
+    /// Keeps at most this many.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most: most.max(1), kept: Mutex::default() }

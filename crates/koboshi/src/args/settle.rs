@@ -18,12 +18,12 @@ use super::verdict::{Change, ChangeKind, Defect, Stop};
 
 /// Arguments that were read.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct Arguments {
     pub(super) json: String,
     pub(super) changes: Vec<Change>,
 }
 
-/// So many members may come twice.
+/// At most this many members may come twice.
 const MOST_TWICE: usize = 64;
 
 /// What a text is read for.
@@ -76,15 +76,15 @@ pub(super) fn settle_object(
     place: Place<'_>,
     mut changes: Vec<Change>,
     case: Case<'_>,
-) -> Result<Settled, Stop> {
+) -> Result<Arguments, Stop> {
     let twice = duplicates(place, &mut changes)?;
     let Some(schema) = case.schema else {
         no_doubts(place)?;
-        return Ok(Settled { json: place.json(&twice), changes });
+        return Ok(Arguments { json: place.json(&twice), changes });
     };
     let value = place.value(&twice);
     if no_doubts(place).is_ok() && schema.is_satisfied_by(&value) {
-        return Ok(Settled { json: place.json(&twice), changes });
+        return Ok(Arguments { json: place.json(&twice), changes });
     }
     let edits = coerce(place, schema, case, &twice, &mut changes)?;
     let coerced = place.value(&edits);
@@ -97,7 +97,7 @@ pub(super) fn settle_object(
         // What was encoded adds its depth to that of its place.
         strict::scan(&json, case.most_depth).map_err(|failure| failure.inside(place.span().start))?;
     }
-    Ok(Settled { json, changes })
+    Ok(Arguments { json, changes })
 }
 
 /// Values whose meaning depends on the schema are refused where it does not say.

@@ -21,14 +21,14 @@ pub(super) enum Top {
 
 /// A text that is strict JSON.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scanned {
+pub(super) struct ScanResult {
     pub(super) top: Top,
     /// Where a key stands that was there before.
     pub(super) duplicate: Option<usize>,
 }
 
 /// Reads a text as strict JSON.
-pub(super) fn scan(text: &str, most_depth: usize) -> Result<Scanned, Stop> {
+pub(super) fn scan(text: &str, most_depth: usize) -> Result<ScanResult, Stop> {
     let mut scanner = Scanner {
         text,
         bytes: text.as_bytes(),
@@ -39,7 +39,7 @@ pub(super) fn scan(text: &str, most_depth: usize) -> Result<Scanned, Stop> {
         most_depth,
     };
     let top = scanner.whole()?;
-    Ok(Scanned { top, duplicate: scanner.duplicate })
+    Ok(ScanResult { top, duplicate: scanner.duplicate })
 }
 
 struct Frame {
@@ -298,7 +298,7 @@ pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
 /// What a backslash begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Escape {
-    /// An escape of JSON with so many bytes; a pair of surrogates counts as one.
+    /// An escape of JSON with this many bytes; a pair of surrogates counts as one.
     Legal(usize),
     Illegal,
     Surrogate,

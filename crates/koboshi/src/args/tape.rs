@@ -51,7 +51,7 @@ pub(super) struct Item {
 
 /// An item as it is kept: large texts have many.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct TapeItem {
     kind: Kind,
     form: Form,
     start: u32,
@@ -80,7 +80,7 @@ pub(super) type Edits = [(usize, Edit)];
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct Tape {
-    items: Vec<Kept>,
+    items: Vec<TapeItem>,
     pub(super) made: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl Tape {
     }
 
     pub(super) fn get(&self, index: usize) -> Option<Item> {
-        let Kept { kind, form, start, end, link } = *self.items.get(index)?;
+        let TapeItem { kind, form, start, end, link } = *self.items.get(index)?;
         Some(Item { kind, form, start: start as usize, end: end as usize, link: link as usize })
     }
 
@@ -105,7 +105,7 @@ impl Tape {
     }
 
     pub(super) fn push(&mut self, kind: Kind, form: Form, start: usize, end: usize) {
-        self.items.push(Kept { kind, form, start: small(start), end: small(end), link: 0 });
+        self.items.push(TapeItem { kind, form, start: small(start), end: small(end), link: 0 });
     }
 
     /// Moves the last item to an earlier place, over what is there.

@@ -1,7 +1,7 @@
 //! What is said about the arguments of a call: valid, repaired, or refused.
 //!
 //! Names of changes and defects are stable: they are logged, counted and sent to models. A refusal says where and why
-//! in a bounded excerpt, so that it can be sent back. The excerpt itself is not redacted: whoever shows one takes
+//! in a bounded excerpt, so that it can be sent back. The excerpt itself is not redacted: a caller that shows one takes
 //! [`Refusal::redacted_excerpt`], which also knows what the excerpt has cut in half.
 
 use std::fmt;

@@ -4,7 +4,7 @@
 //! keys like `name` and `arguments`, they are arguments.
 
 use super::find;
-use super::settle::{Case, Place, Settled, settle_object};
+use super::settle::{Arguments, Case, Place, settle_object};
 use super::tape::Kind;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 
@@ -19,7 +19,7 @@ const BESIDE: &[&str] =
 const NAMING: &[&str] = &["name", "tool", "tool_name", "recipient_name", "function"];
 
 /// Arguments from whatever was found at a place.
-pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Settled, Stop> {
+pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Arguments, Stop> {
     let whole = place.span();
     match place.item().map(|item| item.kind) {
         Some(Kind::Object) => {
@@ -56,7 +56,7 @@ fn not_an_object(at: usize) -> Stop {
 }
 
 /// The same, with one more change in front.
-pub(super) fn noted(mut settled: Settled, what: ChangeKind, span: std::ops::Range<usize>) -> Settled {
+pub(super) fn noted(mut settled: Arguments, what: ChangeKind, span: std::ops::Range<usize>) -> Arguments {
     settled.changes.insert(0, Change { what, span });
     settled
 }
@@ -116,7 +116,7 @@ pub(super) fn envelope(place: Place<'_>) -> Option<Place<'_>> {
     }
 }
 
-fn unwrap(inside: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Settled, Stop> {
+fn unwrap(inside: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Arguments, Stop> {
     let Some(item) = inside.item() else { return Err(not_an_object(0)) };
     if item.kind == Kind::Object {
         return settle_object(inside, changes, case);
@@ -128,7 +128,7 @@ fn unwrap(inside: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Set
 }
 
 /// Arguments from a text that was encoded in a string at a place.
-pub(super) fn encoded(text: &str, span: std::ops::Range<usize>, case: Case<'_>) -> Result<Settled, Stop> {
+pub(super) fn encoded(text: &str, span: std::ops::Range<usize>, case: Case<'_>) -> Result<Arguments, Stop> {
     let case = Case { level: case.level + 1, ..case };
     let mut settled = find::settle(text, case).map_err(|stop| stop.inside(span.start))?;
     // Places inside the string mean nothing to the reader of the outer text.

@@ -14,7 +14,7 @@ use super::{BreakerSnapshot, Mode};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Why {
-    /// So many failures in a row.
+    /// This many failures in a row.
     Consecutive {
         /// How many.
         failures: u32,

@@ -41,7 +41,7 @@ pub use snapshot::{BreakerSnapshot, Mode};
 
 use permit::Pass;
 use state::State;
-use word::{Basic, SMALL_WINDOW, Seen, Tally, Word};
+use word::{Basic, CallResult, SMALL_WINDOW, Tally, Word};
 
 /// `retry_at` of a breaker that an operator forced open.
 const FORCED: u64 = u64::MAX;
@@ -218,7 +218,7 @@ impl Breaker {
             Outcome::Failure => true,
             Outcome::Ignored => return,
         };
-        let seen = Seen { failed, slow: self.is_slow(since, now) };
+        let seen = CallResult { failed, slow: self.is_slow(since, now) };
         let mut word = self.word();
         if self.large {
             let nothing_new = word.is_spotless() && !failed && !seen.slow;
@@ -285,7 +285,7 @@ impl Breaker {
     }
 
     /// The operator lets go: the breaker is closed. What was counted while it was forced closed still counts; after the
-    /// other modes it starts anew.
+    /// other modes it starts from the beginning.
     pub fn release(&self, now: Moment) {
         self.change(|breaker, state| state.release(breaker, now));
     }
@@ -324,7 +324,7 @@ impl Breaker {
         };
         if let Some(watcher) = &self.watcher {
             for transition in told {
-                // Whoever listens must not break the call: its panic ends here.
+                // A listener must not break the call: its panic ends here.
                 let _ = catch_unwind(AssertUnwindSafe(|| watcher(&transition)));
             }
         }

@@ -13,7 +13,7 @@ pub const LONGEST_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Span {
-    /// The last so many calls.
+    /// The last calls, this many of them.
     Calls(u32),
     /// The calls of the last stretch of time, counted in ten parts.
     Time(Duration),
@@ -65,7 +65,7 @@ pub struct ProbePolicy {
     pub permits: u32,
     /// Successes in a row that close it.
     pub successes: u32,
-    /// A probe that has not come back for so long is written off.
+    /// A probe that has not come back for this long is written off.
     pub longest: Duration,
     /// When no other target is left, an open breaker lets one call through in each such stretch; none refuses all.
     pub last_target_every: Option<Duration>,
@@ -75,7 +75,7 @@ pub struct ProbePolicy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct BreakerPolicy {
-    /// Opens after so many failures in a row.
+    /// Opens after this many failures in a row.
     pub consecutive: Option<u32>,
     /// Opens by the share of failed or slow calls.
     pub window: Option<WindowPolicy>,

@@ -59,7 +59,7 @@ pub struct BreakerSnapshot {
     /// How often it opened in a row without closing in between.
     #[serde(default)]
     pub openings: u32,
-    /// Why it is in this mode; none where nobody has changed it yet, or an older program took the snapshot.
+    /// Why it is in this mode; none where it has not changed yet, or an older program took the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
     pub why: Option<Why>,
 }

@@ -21,7 +21,7 @@ use crate::time::{Moment, grown, scaled};
 
 use super::permit::Pass;
 use super::window::Window;
-use super::word::{Basic, Seen, Word};
+use super::word::{Basic, CallResult, Word};
 use super::{
     Breaker, BreakerPolicy, BreakerSnapshot, FORCED, Forced, Mode, Outcome, ProbePolicy, Refused, Span,
     Transition, Why,
@@ -190,7 +190,13 @@ impl State {
     // ===== outcomes =====
 
     /// The small window says open, as far as was seen outside the lock.
-    pub(super) fn count_and_open(&mut self, breaker: &Breaker, generation: u64, seen: Seen, now: Moment) {
+    pub(super) fn count_and_open(
+        &mut self,
+        breaker: &Breaker,
+        generation: u64,
+        seen: CallResult,
+        now: Moment,
+    ) {
         loop {
             let word = breaker.word();
             if word.mode() != Basic::Closed || !word.is_of(generation) {
@@ -208,7 +214,7 @@ impl State {
     }
 
     /// A window that lives here.
-    pub(super) fn count_large(&mut self, breaker: &Breaker, generation: u64, seen: Seen, now: Moment) {
+    pub(super) fn count_large(&mut self, breaker: &Breaker, generation: u64, seen: CallResult, now: Moment) {
         let word = breaker.word();
         if word.mode() != Basic::Closed || !word.is_of(generation) {
             return;
@@ -352,7 +358,7 @@ impl State {
         self.generation = self.generation.wrapping_add(1);
         self.probes.clear();
         self.good = 0;
-        // The first paced call waits its turn: whoever opened the breaker has just been there.
+        // The first paced call waits its turn: the call that opened the breaker has just been there.
         self.next_paced = now.after(breaker.policy.probe.last_target_every.unwrap_or(Duration::MAX));
         if let Some(large) = &mut self.large {
             large.window.clear();

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::time::Moment;
 
-use super::word::{Seen, Tally};
+use super::word::{CallResult, Tally};
 
-/// A time window is counted in so many parts: what is older leaves part by part.
+/// A time window is counted in this many parts: what is older leaves part by part.
 const PARTS: usize = 10;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Window {
         Self::Time(Buckets { width: width.max(1), newest: 0, parts: [Tally::default(); PARTS] })
     }
 
-    pub(super) fn push(&mut self, seen: Seen, now: Moment) -> Tally {
+    pub(super) fn push(&mut self, seen: CallResult, now: Moment) -> Tally {
         match self {
             Self::Calls(ring) => ring.push(seen),
             Self::Time(buckets) => {
@@ -73,31 +73,31 @@ impl Window {
 }
 
 impl Tally {
-    fn add(&mut self, seen: Seen) {
+    fn add(&mut self, seen: CallResult) {
         self.calls = self.calls.saturating_add(1);
         self.failed = self.failed.saturating_add(u32::from(seen.failed));
         self.slow = self.slow.saturating_add(u32::from(seen.slow));
     }
 
-    fn remove(&mut self, seen: Seen) {
+    fn remove(&mut self, seen: CallResult) {
         self.calls = self.calls.saturating_sub(1);
         self.failed = self.failed.saturating_sub(u32::from(seen.failed));
         self.slow = self.slow.saturating_sub(u32::from(seen.slow));
     }
 }
 
-/// The last so many calls.
+/// The last calls, this many of them.
 #[derive(Debug)]
 pub(super) struct Ring {
     /// Grows to the capacity, then the oldest is overwritten.
-    slots: Vec<Seen>,
+    slots: Vec<CallResult>,
     capacity: usize,
     next: usize,
     tally: Tally,
 }
 
 impl Ring {
-    fn push(&mut self, seen: Seen) -> Tally {
+    fn push(&mut self, seen: CallResult) -> Tally {
         match self.slots.get_mut(self.next) {
             Some(oldest) => {
                 self.tally.remove(*oldest);
@@ -155,8 +155,8 @@ impl Buckets {
 mod tests {
     use super::*;
 
-    const GOOD: Seen = Seen { failed: false, slow: false };
-    const BAD: Seen = Seen { failed: true, slow: true };
+    const GOOD: CallResult = CallResult { failed: false, slow: false };
+    const BAD: CallResult = CallResult { failed: true, slow: true };
 
     #[test]
     fn a_ring_forgets_the_oldest_call() {

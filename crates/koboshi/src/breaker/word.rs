@@ -42,7 +42,7 @@ pub(super) enum Basic {
 
 /// What one call showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct CallResult {
     pub(super) failed: bool,
     pub(super) slow: bool,
 }
@@ -135,15 +135,15 @@ impl Word {
         Self(self.0 & !(1 << SLOW_AT) | (yes as u64) << SLOW_AT)
     }
 
-    /// Whether a window of so many calls has no room left; one of none always is.
+    /// Whether a window of this many calls has no room left; one of none always is.
     #[inline]
     pub(super) const fn is_full(self, window: u32) -> bool {
         window == 0 || self.0 >> window & 1 == 1
     }
 
-    /// One more call, in a window of so many (0: no window).
+    /// One more call, in a window of this many (0: no window).
     #[inline]
-    pub(super) const fn with(self, seen: Seen, window: u32) -> Self {
+    pub(super) const fn with(self, seen: CallResult, window: u32) -> Self {
         let streak = match (seen.failed, self.streak()) {
             (false, _) => 0,
             (true, streak) if streak + 1 < WARY => streak + 1,
@@ -169,8 +169,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const GOOD: Seen = Seen { failed: false, slow: false };
-    const BAD: Seen = Seen { failed: true, slow: false };
+    const GOOD: CallResult = CallResult { failed: false, slow: false };
+    const BAD: CallResult = CallResult { failed: true, slow: false };
 
     #[test]
     fn a_success_after_successes_changes_nothing() {
@@ -188,7 +188,7 @@ mod tests {
     fn evidence_never_touches_mode_or_generation() {
         let mut word = Word::new(Basic::Closed, 0x1f_ffff);
         for _ in 0..1000 {
-            word = word.with(Seen { failed: true, slow: true }, SMALL_WINDOW);
+            word = word.with(CallResult { failed: true, slow: true }, SMALL_WINDOW);
         }
         assert_eq!((word.mode(), word.generation(), word.streak()), (Basic::Closed, 0x1f_ffff, 254));
         assert_eq!(word.tally(), Tally { calls: 16, failed: 16, slow: 16 });
@@ -214,7 +214,7 @@ mod tests {
         ) {
             let mut word = Word::new(Basic::Closed, 5);
             for (index, (failed, slow)) in calls.iter().enumerate() {
-                word = word.with(Seen { failed: *failed, slow: *slow }, window);
+                word = word.with(CallResult { failed: *failed, slow: *slow }, window);
                 let seen = &calls[..=index];
                 let last = &seen[seen.len().saturating_sub(window as usize)..];
                 let count = |pick: fn(&(bool, bool)) -> bool| u32::try_from(last.iter().filter(|call| pick(call)).count()).unwrap();

@@ -31,7 +31,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls over so many targets, with the default policies.
+    /// Calls over this many targets, with the default policies.
     #[must_use]
     pub fn new(targets: usize) -> Self {
         let now = Moment::now();

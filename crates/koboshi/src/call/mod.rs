@@ -91,10 +91,10 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use crate::breaker::{Breaker, Mode, Outcome, Permit, Refused};
-use crate::budget::{RetryShare, Spent};
+use crate::budget::{AttemptCount, RetryShare};
 use crate::chance::Seed;
 use crate::fault::{Fault, IntoFault, Kind};
-use crate::remedy::{History, Left, Remedy, RemedyPolicy, remedy};
+use crate::remedy::{History, Remaining, Remedy, RemedyPolicy, remedy};
 use crate::time::Moment;
 
 #[cfg(feature = "clock")]
@@ -111,7 +111,7 @@ pub struct Call<'a, B> {
     deadline: Option<Moment>,
     /// The target whose turn it is.
     current: usize,
-    spent: Spent,
+    spent: AttemptCount,
     /// The pause before the last attempt.
     paused: Option<Duration>,
     /// The pause before the next one.
@@ -198,16 +198,16 @@ pub enum End {
     /// Every attempt that was made failed; the last one is at the end.
     #[error("{} attempts failed, the last with {}", .0.len(), .0.last().map_or("nothing", |last| last.fault.kind.name()))]
     Failed(Vec<Failed>),
-    /// Nobody was asked: every breaker refused. This one lets calls through first.
+    /// No target was asked: every breaker refused. This one lets calls through first.
     #[error(transparent)]
     Refused(Refused),
-    /// Nobody was asked: the deadline had passed, or the list of targets is empty.
+    /// No target was asked: the deadline had passed, or the list of targets is empty.
     #[error("nothing was tried: the deadline had passed, or there is no target")]
     Nothing,
 }
 
 impl End {
-    /// The last fault, if anybody was asked.
+    /// The last fault, if a target was asked.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
@@ -249,7 +249,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             seed,
             deadline: None,
             current: 0,
-            spent: Spent { on_target: 0, in_all: 0 },
+            spent: AttemptCount { on_target: 0, in_all: 0 },
             paused: None,
             pause: None,
             failed: Vec::new(),
@@ -400,7 +400,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
 
     fn decide(&self, fault: &Fault, now: Moment) -> Remedy {
         let left =
-            Left { attempts: self.attempts_left(), others: self.others_left(now), lesser: self.lesser };
+            Remaining { attempts: self.attempts_left(), others: self.others_left(now), lesser: self.lesser };
         let others = left.others > 0;
         let history = History {
             spent: self.spent,

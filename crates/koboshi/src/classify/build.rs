@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_saphyr::Location;
 
-use super::lexicon::{Clause, Lexicon, MOST_CLAUSES, Written};
+use super::lexicon::{Clause, Lexicon, MOST_CLAUSES, RuleTerm};
 use super::mistakes;
 use super::plain::plain;
 use super::rulefile::{FaultRule, Line, RuleError, RuleFile, ToolRule};
@@ -28,8 +28,8 @@ pub(super) struct Builder {
     finish: Table<FaultRule>,
     process: Table<FaultRule>,
     tool: Table<ToolRule>,
-    clauses: Vec<Vec<Written>>,
-    clause_of: HashMap<Vec<Written>, Clause>,
+    clauses: Vec<Vec<RuleTerm>>,
+    clause_of: HashMap<Vec<RuleTerm>, Clause>,
 }
 
 trait HasId {
@@ -139,8 +139,8 @@ impl Builder {
         for (terms, clause) in self.clauses.iter().zip(first_clause()..) {
             for term in terms {
                 let key = match term {
-                    Written::Words(words) => (false, words.as_str()),
-                    Written::Pattern(pattern) => (true, pattern.as_str()),
+                    RuleTerm::Words(words) => (false, words.as_str()),
+                    RuleTerm::Pattern(pattern) => (true, pattern.as_str()),
                 };
                 entries.entry(key).or_default().push(clause);
             }
@@ -149,7 +149,7 @@ impl Builder {
             .into_iter()
             .map(|((pattern, text), clauses)| {
                 let text = text.to_owned();
-                (if pattern { Written::Pattern(text) } else { Written::Words(text) }, clauses)
+                (if pattern { RuleTerm::Pattern(text) } else { RuleTerm::Words(text) }, clauses)
             })
             .collect();
         Lexicon::compile(&entries).map_err(mistakes::too_large)
@@ -268,14 +268,14 @@ impl Builder {
     }
 
     /// The terms of one line, concepts written out.
-    fn terms(&self, file: &str, line: &Line, out: &mut Vec<Written>, depth: usize) -> Result<(), RuleError> {
+    fn terms(&self, file: &str, line: &Line, out: &mut Vec<RuleTerm>, depth: usize) -> Result<(), RuleError> {
         if let Some(pattern) = line.value.strip_prefix('/').and_then(|text| text.strip_suffix('/')) {
             regex_syntax::parse(pattern).map_err(|error| {
                 let reason = error.to_string();
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 mistakes::bad_pattern(file, line, reason)
             })?;
-            out.push(Written::Pattern(pattern.to_owned()));
+            out.push(RuleTerm::Pattern(pattern.to_owned()));
             return Ok(());
         }
         for term in line.value.split('|').map(str::trim) {
@@ -300,12 +300,12 @@ impl Builder {
             if words.is_empty() || right.trim() != words {
                 return Err(mistakes::never_occurs(file, line, term, right.trim()));
             }
-            out.push(Written::Words(term.to_owned()));
+            out.push(RuleTerm::Words(term.to_owned()));
         }
         Ok(())
     }
 
-    fn expand(&self, concept: &str, out: &mut Vec<Written>, depth: usize) -> Result<(), RuleError> {
+    fn expand(&self, concept: &str, out: &mut Vec<RuleTerm>, depth: usize) -> Result<(), RuleError> {
         let Some(lines) = self.concepts.get(concept) else { return Ok(()) };
         for (file, line) in lines {
             if depth > 8 {
@@ -318,7 +318,7 @@ impl Builder {
 
     fn clause(
         &mut self,
-        mut terms: Vec<Written>,
+        mut terms: Vec<RuleTerm>,
         file: &str,
         location: Location,
     ) -> Result<Clause, RuleError> {

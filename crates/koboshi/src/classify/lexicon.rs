@@ -87,7 +87,7 @@ impl Pattern {
 
 /// A term as it is written in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Written {
+pub(crate) enum RuleTerm {
     /// Words, with `*` at an open end.
     Words(String),
     /// A regular expression, without its slashes.
@@ -99,12 +99,12 @@ pub(crate) enum Written {
 pub(crate) struct LexiconError(pub(crate) String);
 
 impl Lexicon {
-    pub(crate) fn compile(entries: &[(Written, Vec<Clause>)]) -> Result<Self, LexiconError> {
+    pub(crate) fn compile(entries: &[(RuleTerm, Vec<Clause>)]) -> Result<Self, LexiconError> {
         let (mut literals, mut terms) = (Vec::new(), Vec::new());
         let mut sources: HashMap<Clause, Vec<&str>> = HashMap::new();
         for (written, clauses) in entries {
             match written {
-                Written::Words(words) => {
+                RuleTerm::Words(words) => {
                     let mut literal = words.trim_matches('*').to_owned();
                     let bounded = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
                     let mut left = !words.starts_with('*') && bounded(literal.chars().next());
@@ -117,7 +117,7 @@ impl Lexicon {
                     terms.push(Term { left, right, clauses: clauses.clone() });
                     literals.push(literal);
                 }
-                Written::Pattern(pattern) => {
+                RuleTerm::Pattern(pattern) => {
                     for clause in clauses {
                         sources.entry(*clause).or_default().push(pattern);
                     }
@@ -142,7 +142,7 @@ impl Lexicon {
         Ok(Self { words: Some(words), terms, patterns })
     }
 
-    /// Compiles every regular expression: for rules that nobody has tried yet.
+    /// Compiles every regular expression: for rules that were not tried yet.
     pub(crate) fn prove(&self) -> Result<(), LexiconError> {
         self.patterns.iter().flatten().try_for_each(|pattern| pattern.compile().map(drop))
     }
@@ -197,8 +197,8 @@ mod tests {
             .zip(0..)
             .map(|(term, clause)| {
                 let written = match term.strip_prefix('/') {
-                    Some(pattern) => Written::Pattern(pattern.trim_end_matches('/').to_owned()),
-                    None => Written::Words((*term).to_owned()),
+                    Some(pattern) => RuleTerm::Pattern(pattern.trim_end_matches('/').to_owned()),
+                    None => RuleTerm::Words((*term).to_owned()),
                 };
                 (written, vec![clause])
             })

@@ -79,7 +79,7 @@ pub(crate) struct Rule<T> {
 
 /// What was seen in one input.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen<'t> {
+pub(crate) struct Observation<'t> {
     pub(crate) status: Option<u16>,
     /// The plain text, for regular expressions.
     pub(crate) text: &'t str,
@@ -89,7 +89,7 @@ pub(crate) struct Seen<'t> {
     pub(crate) code: Bits,
 }
 
-impl Seen<'_> {
+impl Observation<'_> {
     pub(crate) fn fact(&mut self, fact: Fact) {
         self.all.set(fact.clause());
     }
@@ -100,7 +100,7 @@ impl<T> Rule<T> {
         self.has_patterns = self.when.iter().chain(&self.unless).any(|clause| lexicon.has_pattern(*clause));
     }
 
-    fn holds(&self, seen: &Seen<'_>, lexicon: &Lexicon) -> bool {
+    fn holds(&self, seen: &Observation<'_>, lexicon: &Lexicon) -> bool {
         let has = |clause: &Clause| {
             seen.all.has(*clause) || (self.has_patterns && lexicon.matches(*clause, seen.text))
         };
@@ -180,12 +180,12 @@ impl Rules {
     }
 
     /// Whether this rule holds on what was seen.
-    pub(crate) fn holds<T>(&self, rule: &Rule<T>, seen: &Seen<'_>) -> bool {
+    pub(crate) fn holds<T>(&self, rule: &Rule<T>, seen: &Observation<'_>) -> bool {
         rule.holds(seen, &self.lexicon)
     }
 
     /// The first rule of a table that holds.
-    pub(crate) fn decide<'r, T>(&self, table: &'r [Rule<T>], seen: &Seen<'_>) -> Option<&'r Rule<T>> {
+    pub(crate) fn decide<'r, T>(&self, table: &'r [Rule<T>], seen: &Observation<'_>) -> Option<&'r Rule<T>> {
         table.iter().find(|rule| rule.holds(seen, &self.lexicon))
     }
 }

@@ -12,7 +12,7 @@ use super::Class;
 
 /// What put a key into cooldown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(into = "Stored")]
+#[serde(into = "StoredCause")]
 pub struct Cause {
     /// What failed.
     pub kind: Kind,
@@ -63,7 +63,7 @@ impl Cause {
 
 /// The stored form: names, which stay when the code is reordered.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredCause {
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sub: Option<String>,
@@ -71,7 +71,7 @@ struct Stored {
     status: Option<u16>,
 }
 
-impl From<Cause> for Stored {
+impl From<Cause> for StoredCause {
     fn from(cause: Cause) -> Self {
         let sub = cause.sub.map(|sub| sub.name().to_owned());
         Self { kind: cause.kind.name().to_owned(), sub, status: cause.status }
@@ -80,7 +80,7 @@ impl From<Cause> for Stored {
 
 /// Reads a cause; one of a kind that is not known here is left out.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cause>, D::Error> {
-    let stored = Option::<Stored>::deserialize(deserializer)?;
+    let stored = Option::<StoredCause>::deserialize(deserializer)?;
     Ok(stored.and_then(|stored| {
         let kind = Kind::from_name(&stored.kind)?;
         let sub = stored.sub.and_then(|name| Sub::ALL.iter().copied().find(|sub| sub.name() == name));

@@ -74,7 +74,7 @@ pub enum Standing<'a> {
         /// Until when, as seen from now.
         until: Timestamp,
     },
-    /// The rest is over; nobody has tried since. One should go first.
+    /// The rest is over and nothing was sent since. One call should go first.
     Due(&'a Rest),
     /// A person must resume it.
     Parked(&'a Rest),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::key::{Rung, ScopeKey};
+use crate::key::{ScopeKey, ScopeLevel};
 
 use super::{Class, Rest};
 
@@ -30,19 +30,19 @@ pub enum Happened {
         /// Failures in a row.
         streak: u32,
     },
-    /// Somebody wanted to start while it rested.
+    /// A caller wanted to start while it rested.
     Skipped {
         /// Why it rests.
         class: Class,
         /// How much is left, in whole seconds.
         seconds: i64,
     },
-    /// Somebody wanted to start while it was parked.
+    /// A caller wanted to start while it was parked.
     SkippedParked {
         /// Why it is parked.
         class: Class,
     },
-    /// Somebody must let others go first.
+    /// A caller must let others go first.
     Turn {
         /// For how long, in whole seconds.
         seconds: i64,
@@ -103,7 +103,7 @@ impl fmt::Display for CooldownEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Agents are told by their name alone, everything else by its whole key.
         let whole = self.key.to_string();
-        let name = if self.key.rung() == Rung::Agent { self.key.name() } else { &whole };
+        let name = if self.key.level() == ScopeLevel::Agent { self.key.name() } else { &whole };
         match self.what {
             Happened::Set { seconds, class, streak } => write!(
                 formatter,

@@ -25,4 +25,4 @@ pub use decide::{Failure, Standing};
 pub use event::{CooldownEvent, Happened};
 pub use policy::{ClassPolicy, CooldownPolicy, CooldownPolicyError, MarginPolicy};
 pub use record::{Cleared, Cooldown, Rest};
-pub use table::{Cooldowns, Held, HeldFor, RunEnd, Started};
+pub use table::{Cooldowns, RunEnd, StartRefusal, StartRefusalReason, Started};

@@ -21,7 +21,7 @@ pub struct ClassPolicy {
     pub growth: f64,
     /// No rest of our own choice is longer. A stated one may be.
     pub cap: Duration,
-    /// After so many failures in a row a person must resume it; none never parks.
+    /// After this many failures in a row a person must resume it; none never parks.
     pub park_after: Option<u32>,
 }
 
@@ -86,15 +86,15 @@ pub struct CooldownPolicy {
     pub longest_stated: Duration,
     /// Up to this share is added to every rest of our own choice but the first, so that keys do not wake together.
     pub jitter: f64,
-    /// A run that lasted so long was healthy: the failures before it are forgotten.
+    /// A run that lasted this long was healthy: the failures before it are forgotten.
     pub healthy_run: Duration,
     /// A run that ended well sooner than this was no success: "nothing to do" would be started again at once.
     pub least_run: Duration,
-    /// At most so many starts …
+    /// At most this many starts …
     pub starts: u32,
     /// … in such a stretch, whatever their exit codes.
     pub starts_within: Duration,
-    /// After a rest one probe goes first; if nothing is heard of it for so long, the next one may.
+    /// After a rest one probe goes first; if nothing is heard of it for this long, the next one may.
     pub longest_probe: Duration,
     /// After the probe's success the others follow, one in each such stretch.
     pub stagger: Duration,

@@ -66,7 +66,7 @@ impl Rest {
         self.streaks.get(&self.class).copied().unwrap_or(0)
     }
 
-    /// When it ends as seen from `now`. After a clock was set back nobody can tell how long it has lasted: it is over
+    /// When it ends as seen from `now`. After a clock was set back it is not known how long it has lasted: it is over
     /// then, and the one that goes first finds out. An end that was stated as an instant stays where it is.
     #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {

@@ -1,6 +1,6 @@
 //! All keys of one process: who rests, who may start.
 //!
-//! Beside each record it keeps what is nobody else's business: the probe that is out, the order in which the others
+//! Beside each record it keeps what is not shared: the probe that is out, the order in which the others
 //! follow it, and the recent starts. A look at one key is one hash lookup, however many there are.
 
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use super::{
     Class, Cooldown, CooldownEvent, CooldownPolicy, CooldownPolicyError, Failure, Happened, Rest, Standing,
 };
 
-/// A key that has been quiet for so long is forgotten.
+/// A key that has been quiet for this long is forgotten.
 const FORGET_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How a run ended.
@@ -42,7 +42,7 @@ pub struct Started {
 /// Why a start must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HeldFor {
+pub enum StartRefusalReason {
     /// The key rests.
     Rest,
     /// A person must resume it.
@@ -56,9 +56,9 @@ pub enum HeldFor {
 /// A start that must wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{event}")]
-pub struct Held {
+pub struct StartRefusal {
     /// Why.
-    pub why: HeldFor,
+    pub why: StartRefusalReason,
     /// Until when; none where a person must resume it.
     pub until: Option<Timestamp>,
     /// The line for the log.
@@ -66,7 +66,7 @@ pub struct Held {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeyState {
     record: Cooldown,
     /// Until when the probe that is out is waited for.
     probe: Option<Timestamp>,
@@ -80,11 +80,11 @@ struct Kept {
 #[derive(Debug)]
 pub struct Cooldowns {
     policy: CooldownPolicy,
-    keys: HashMap<ScopeKey, Kept>,
+    keys: HashMap<ScopeKey, KeyState>,
 }
 
 impl Cooldowns {
-    /// Nobody rests.
+    /// No key rests.
     ///
     /// # Errors
     /// The policy makes no sense.
@@ -180,7 +180,7 @@ impl Cooldowns {
 
     // ===== who may start =====
 
-    /// May something start now? Counts the start if so. `may_probe` is false where somebody else (another process of a
+    /// May something start now? Counts the start if so. `may_probe` is false where another caller (another process of a
     /// fleet) holds the right to go first.
     ///
     /// # Errors
@@ -191,21 +191,21 @@ impl Cooldowns {
         may_probe: bool,
         now: Timestamp,
         seed: Seed,
-    ) -> Result<Started, Held> {
+    ) -> Result<Started, StartRefusal> {
         let policy = self.policy;
         let kept = self.kept(key);
         kept.follow_clock(&policy, now);
         let held = |why, class: Class, until| {
             let event = CooldownEvent::skipped(key, class, until, now);
-            Err(Held { why, until: Some(until), event })
+            Err(StartRefusal { why, until: Some(until), event })
         };
         let probe = match kept.record.standing(now) {
-            Standing::Parked(rest) => return Err(Held::parked(key, rest)),
-            Standing::Cooling { rest, until } => return held(HeldFor::Rest, rest.class, until),
+            Standing::Parked(rest) => return Err(StartRefusal::parked(key, rest)),
+            Standing::Cooling { rest, until } => return held(StartRefusalReason::Rest, rest.class, until),
             Standing::Due(rest) => match kept.probe.filter(|until| now < *until) {
-                Some(until) => return held(HeldFor::Probe, rest.class, until),
+                Some(until) => return held(StartRefusalReason::Probe, rest.class, until),
                 None if !may_probe => {
-                    return held(HeldFor::Probe, rest.class, later(now, policy.stagger));
+                    return held(StartRefusalReason::Probe, rest.class, later(now, policy.stagger));
                 }
                 None => true,
             },
@@ -213,7 +213,7 @@ impl Cooldowns {
                 if let Some(until) = kept.turn(&policy, now) {
                     let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
                     let event = CooldownEvent { key: key.clone(), what };
-                    return Err(Held { why: HeldFor::Turn, until: Some(until), event });
+                    return Err(StartRefusal { why: StartRefusalReason::Turn, until: Some(until), event });
                 }
                 false
             }
@@ -230,7 +230,7 @@ impl Cooldowns {
             kept.record.fail(&failure, &policy, now, seed);
             kept.starts.clear();
             if let Standing::Parked(rest) | Standing::Cooling { rest, .. } = kept.record.standing(now) {
-                return Err(Held::set(key, rest, now));
+                return Err(StartRefusal::set(key, rest, now));
             }
         }
         kept.starts.push_back(now);
@@ -310,12 +310,12 @@ impl Cooldowns {
         self.keys.is_empty()
     }
 
-    fn kept(&mut self, key: &ScopeKey) -> &mut Kept {
+    fn kept(&mut self, key: &ScopeKey) -> &mut KeyState {
         self.keys.entry(key.clone()).or_default()
     }
 }
 
-impl Kept {
+impl KeyState {
     /// After a probe's success: when this one may follow, if not now. Takes the turn if it is now.
     fn turn(&mut self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
         let (next, all) = self.release.filter(|(_, all)| now < *all)?;
@@ -332,7 +332,7 @@ impl Kept {
         self.release = Some((later(now, policy.stagger), later(now, policy.release)));
     }
 
-    /// A clock that was set back must not keep anybody longer than the policy says.
+    /// A clock that was set back must not keep a key resting longer than the policy says.
     fn follow_clock(&mut self, policy: &CooldownPolicy, now: Timestamp) {
         self.probe = self.probe.map(|until| until.min(later(now, policy.longest_probe)));
         let (stagger, release) = (later(now, policy.stagger), later(now, policy.release));
@@ -356,17 +356,20 @@ impl Kept {
     }
 }
 
-impl Held {
+impl StartRefusal {
     /// It rests or is parked from now on.
     fn set(key: &ScopeKey, rest: &Rest, now: Timestamp) -> Self {
-        let (why, until) =
-            if rest.parked { (HeldFor::Parked, None) } else { (HeldFor::Rest, Some(rest.ends(now))) };
+        let (why, until) = if rest.parked {
+            (StartRefusalReason::Parked, None)
+        } else {
+            (StartRefusalReason::Rest, Some(rest.ends(now)))
+        };
         Self { why, until, event: CooldownEvent::set(key, rest, now) }
     }
 
     fn parked(key: &ScopeKey, rest: &Rest) -> Self {
         let what = Happened::SkippedParked { class: rest.class };
-        Self { why: HeldFor::Parked, until: None, event: CooldownEvent { key: key.clone(), what } }
+        Self { why: StartRefusalReason::Parked, until: None, event: CooldownEvent { key: key.clone(), what } }
     }
 }
 

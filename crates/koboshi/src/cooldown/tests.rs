@@ -64,7 +64,10 @@ fn the_streak_survives_the_rest_so_rests_grow_and_the_fifth_parks() {
         rests.windows(2).all(|pair| pair[1] > pair[0]),
         "each waits longer than the one before: {rests:?}"
     );
-    assert_eq!(cooldowns.start(&key(), true, at(now + 1_000_000), SEED).unwrap_err().why, HeldFor::Parked);
+    assert_eq!(
+        cooldowns.start(&key(), true, at(now + 1_000_000), SEED).unwrap_err().why,
+        StartRefusalReason::Parked
+    );
 }
 
 #[test]
@@ -243,7 +246,7 @@ fn after_a_rest_one_goes_first_and_the_others_follow_one_by_one() {
     let first = cooldowns.start(&account, true, at(1800), SEED).unwrap();
     assert!(first.probe && first.ended.unwrap().to_string().contains("spawn allowed"));
     let held = cooldowns.start(&account, true, at(1801), SEED).unwrap_err();
-    assert_eq!((held.why, held.until), (HeldFor::Probe, Some(at(2400))));
+    assert_eq!((held.why, held.until), (StartRefusalReason::Probe, Some(at(2400))));
     cooldowns.succeed(&account, Some(at(1800)), at(1850));
     let mut started = Vec::new();
     for second in 1850..1860 {
@@ -267,7 +270,7 @@ fn a_probe_of_which_nothing_is_heard_does_not_keep_the_others_for_ever() {
 fn whoever_lacks_the_fleets_permit_does_not_go_first() {
     let mut cooldowns = cooldowns();
     cooldowns.fail(&key(), &error(), at(0), SEED);
-    assert_eq!(cooldowns.start(&key(), false, at(60), SEED).unwrap_err().why, HeldFor::Probe);
+    assert_eq!(cooldowns.start(&key(), false, at(60), SEED).unwrap_err().why, StartRefusalReason::Probe);
     assert!(cooldowns.start(&key(), true, at(60), SEED).is_ok());
 }
 

@@ -10,7 +10,7 @@
 //! 7 in 3 seconds is exact after every nanosecond and two ways of adding it up agree. Nothing overflows: amounts
 //! are clamped to 2^50 and lengths to [`LONGEST_HOLD`].
 //!
-//! Invariants: the level is never above the ceiling; it may be below zero (a debt), then everybody waits. However
+//! Invariants: the level is never above the ceiling; it may be below zero (a debt), then every caller waits. However
 //! absurd the input, a bucket closes nothing for longer than `forget_after`.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub enum Refill {
     /// All the time; the stated reset is when it is full. OpenAI, Groq and Anthropic count so.
     #[default]
     Steady,
-    /// All at once at the reset: windows that begin anew. The safe assumption about a provider that is not known.
+    /// All at once at the reset: windows that begin again. The safe assumption about a provider that is not known.
     AtReset,
 }
 
@@ -55,7 +55,7 @@ const NEARLY_PERCENT: i128 = 80;
 pub(super) struct Circumstances {
     /// This share is left unused.
     pub(super) headroom: f64,
-    /// News is believed for so long.
+    /// How long news is believed.
     pub(super) forget_after: Duration,
     /// Reserved and perhaps not yet counted by the provider.
     pub(super) unseen: u128,
@@ -91,7 +91,7 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// What is left once nobody else's share is touched and everything on its way has been counted.
+    /// What is left without touching the share of others, once everything on its way has been counted.
     ///
     /// Everything unseen is taken off: a request that is on its way may or may not be in the stated number, and
     /// counting it twice costs a short wait, not counting it costs a refusal.
@@ -158,7 +158,7 @@ impl Bucket {
         self.level = self.level.saturating_add(change).min(self.full());
     }
 
-    /// When so much may be taken; `None` if it may be now. The bucket must be fresh.
+    /// When this much may be taken; `None` if it may be now. The bucket must be fresh.
     ///
     /// More than the bucket ever holds may be taken when it is full, else it would wait for ever.
     pub(super) fn ready(&self, units: u64) -> Option<Moment> {
@@ -167,7 +167,7 @@ impl Bucket {
         (missing > 0).then(|| self.regained(missing).or(self.reset).unwrap_or(self.forget).min(self.forget))
     }
 
-    /// When so much, in units times `per`, has come back.
+    /// When this much, in units times `per`, has come back.
     fn regained(&self, missing: i128) -> Option<Moment> {
         let gain = (self.gain > 0).then(|| i128::from(self.gain))?;
         let wait = missing.saturating_add(gain - 1) / gain;

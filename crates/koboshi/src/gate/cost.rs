@@ -27,13 +27,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// One request of so many tokens.
+    /// One request of this many tokens.
     #[must_use]
     pub const fn of(input_tokens: u64, output_tokens: u64) -> Self {
         Self { requests: 1, input_tokens, output_tokens }
     }
 
-    /// The estimate for a request of so many bytes, whole body, that may get so many tokens back.
+    /// The estimate for a request of this many bytes, whole body, that may get this many tokens back.
     #[must_use]
     pub const fn estimate(body_bytes: usize, most_output: u64) -> Self {
         // Lengths in memory are below 2^63; the cast cannot cut on any machine of 64 bits or less.

@@ -1,7 +1,7 @@
 //! What happened at a gate, for logs, notices and metrics.
 //!
 //! Events are drained and not returned: a hold ends because time passes and a level falls under a dropped guard,
-//! where there is no result to put an event into. The buffer is bounded; when nobody drains it the oldest go first, and
+//! where there is no result to put an event into. The buffer is bounded; when the caller does not drain it the oldest go first, and
 //! the snapshot tells how many were lost.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::Limit;
 
-/// So many events are kept.
+/// The most events that are kept.
 const KEPT: usize = 64;
 
 /// What happened at a gate.
@@ -33,7 +33,7 @@ pub enum GateEvent {
         /// How much, from 80 to 100.
         used_percent: u8,
     },
-    /// Somebody cleared it, here or elsewhere.
+    /// A caller cleared it, here or in another process.
     Cleared,
 }
 

@@ -30,7 +30,7 @@ enum Word {
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct HeaderFields {
     limit: Option<u64>,
     remaining: Option<u64>,
     resets_in: Option<Duration>,
@@ -44,11 +44,11 @@ pub fn allowances<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)>,
     clock: Clock<'_>,
 ) -> Vec<(Limit, Allowance)> {
-    let mut said: BTreeMap<(Limit, String), (Refill, Said)> = BTreeMap::new();
+    let mut said: BTreeMap<(Limit, String), (Refill, HeaderFields)> = BTreeMap::new();
     let named = headers.filter_map(|(name, value)| Some((read_name(name)?, name, value.trim())));
     for ((word, kind), name, value) in named.take(MOST_HEADERS) {
         let Some((limit, refill)) = meaning(&kind).filter(|_| value.len() <= LONGEST_VALUE) else { continue };
-        let (_, said) = said.entry((limit, kind)).or_insert_with(|| (refill, Said::default()));
+        let (_, said) = said.entry((limit, kind)).or_insert_with(|| (refill, HeaderFields::default()));
         match word {
             Word::Limit => said.limit = said.limit.or_else(|| count(value)),
             Word::Remaining => said.remaining = said.remaining.or_else(|| count(value)),
@@ -60,7 +60,7 @@ pub fn allowances<'a>(
     }
     let mut tightest: BTreeMap<Limit, Allowance> = BTreeMap::new();
     for ((limit, _), (refill, said)) in said {
-        let Said { limit: most, remaining: Some(remaining), resets_in } = said else { continue };
+        let HeaderFields { limit: most, remaining: Some(remaining), resets_in } = said else { continue };
         let allowance = Allowance { limit: most, remaining, resets_in, refill };
         let known = tightest.entry(limit).or_insert(allowance);
         if allowance.remaining < known.remaining {

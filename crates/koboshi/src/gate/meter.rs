@@ -24,7 +24,7 @@ pub(super) struct Stamp([u64; COUNTED.len()]);
 pub(super) enum End {
     /// Nothing was sent: all of it comes back.
     Returned,
-    /// Something was sent and nobody knows what it cost: the estimate stays.
+    /// Something was sent and its cost is not known: the estimate stays.
     Kept,
     /// It cost this.
     Cost(Cost),
@@ -37,7 +37,7 @@ struct Metered {
     /// Raised by every statement and every new window.
     statements: u64,
     unseen: u128,
-    /// Until then nobody is warned again.
+    /// Until then no warning is repeated.
     warned_until: Moment,
 }
 

@@ -1,6 +1,6 @@
 //! Keeps traffic below what a provider allows, so that limits are approached and not hit.
 //!
-//! One [`Gate`] stands before one account or model. It is told the time and touches nothing: whoever waits at it looks
+//! One [`Gate`] stands before one account or model. It is told the time and touches nothing: a caller that waits at it looks
 //! again at the told moment. The fast question is one or two atomic loads; everything else is a short critical
 //! section, so that a check and what it allows are one step.
 //!
@@ -50,8 +50,8 @@ use state::State;
 /// Why nothing passes now, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the gate is closed by its limit of {}", reason.name())]
-pub struct Held {
-    /// When it may pass, at the earliest. None: when somebody else is done.
+pub struct GateDelay {
+    /// When it may pass, at the earliest. None: when another call is done.
     pub until: Option<Moment>,
     /// What closes it. Of several, what closes it longest.
     pub reason: Limit,
@@ -88,13 +88,13 @@ impl Gate {
     ///
     /// # Errors
     /// It is closed, all places are taken, or others wait.
-    pub fn check(&self, now: Moment) -> Result<(), Held> {
+    pub fn check(&self, now: Moment) -> Result<(), GateDelay> {
         // Each word is whole in itself and guards no other memory, so no ordering is needed.
         if let Some((until, reason)) = word::closed(self.shut.load(Ordering::Relaxed), now) {
-            return Err(Held { until: Some(until), reason });
+            return Err(GateDelay { until: Some(until), reason });
         }
         match word::closed(self.busy.load(Ordering::Relaxed), now) {
-            Some((_, reason)) => Err(Held { until: None, reason }),
+            Some((_, reason)) => Err(GateDelay { until: None, reason }),
             None => Ok(()),
         }
     }
@@ -104,8 +104,8 @@ impl Gate {
     /// A cost above the whole of a limit passes when that limit is full, and leaves a debt.
     ///
     /// # Errors
-    /// It is closed, something is used up, all places are taken, or others wait: nobody overtakes them.
-    pub fn reserve(&self, cost: Cost, now: Moment) -> Result<Reservation<&Self>, Held> {
+    /// It is closed, something is used up, all places are taken, or others wait: no caller overtakes them.
+    pub fn reserve(&self, cost: Cost, now: Moment) -> Result<Reservation<&Self>, GateDelay> {
         let cost = cost.clamped();
         self.locked(|state| state.reserve(cost, now)).map(|()| Reservation::new(self, cost))
     }
@@ -114,7 +114,11 @@ impl Gate {
     ///
     /// # Errors
     /// As there.
-    pub fn reserve_owned(self: &Arc<Self>, cost: Cost, now: Moment) -> Result<Reservation<Arc<Self>>, Held> {
+    pub fn reserve_owned(
+        self: &Arc<Self>,
+        cost: Cost,
+        now: Moment,
+    ) -> Result<Reservation<Arc<Self>>, GateDelay> {
         let cost = cost.clamped();
         self.locked(|state| state.reserve(cost, now)).map(|()| Reservation::new(Arc::clone(self), cost))
     }

@@ -23,7 +23,7 @@ pub const LONGEST_HOLD: Duration = Duration::from_secs(35 * 24 * 60 * 60);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Adopted {
     pub(super) is_news: bool,
-    /// Somebody else cleared.
+    /// Another process cleared it.
     pub(super) cleared: bool,
     /// Holds that now end later.
     pub(super) longer: Vec<(Limit, Timestamp)>,

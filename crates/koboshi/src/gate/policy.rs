@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct GatePolicy {
     /// Calls at the same time; none leaves it to the provider.
     pub concurrency: Option<u32>,
-    /// Callers that may wait; one more is refused at once. Zero: nobody waits.
+    /// Callers that may wait; one more is refused at once. Zero: no caller waits.
     pub queue: u32,
     /// No caller waits longer, whatever its own deadline.
     pub longest_wait: Duration,
@@ -16,7 +16,7 @@ pub struct GatePolicy {
     pub stagger: Duration,
     /// This share of a learned limit is left unused, in `0..1`: other programs may share the account.
     pub headroom: f64,
-    /// What was learned from headers is forgotten after so long without news.
+    /// What was learned from headers is forgotten after this long without news.
     pub forget_after: Duration,
 }
 

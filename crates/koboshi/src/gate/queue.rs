@@ -4,7 +4,7 @@
 //! the turn order, and so does one that comes new; so each tenant is served once before any is served twice,
 //! however many waiters one of them has.
 //!
-//! The queue knows nothing about limits and time beyond deadlines; its bound is kept by whoever puts waiters in.
+//! The queue knows nothing about limits and time beyond deadlines; the gate, which puts waiters in, keeps its bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
@@ -66,7 +66,7 @@ impl Queue {
         Some(*id)
     }
 
-    /// The last moment at which anybody still waits.
+    /// The last moment at which a waiter is still in the queue.
     pub(super) fn last_deadline(&self) -> Option<Moment> {
         self.deadlines.last().map(|(deadline, _)| *deadline)
     }

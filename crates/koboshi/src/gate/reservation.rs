@@ -1,7 +1,7 @@
 //! The proof that a request may be sent, and the way to say what it cost in the end.
 //!
 //! A reservation goes through up to three stages. *Reserved*: dropping it returns everything. *Sent*: dropping it returns
-//! only the place, the estimate stays, because a failed or cut-off request costs too and nobody said how much.
+//! only the place, the estimate stays, because a failed or cut-off request costs too and no answer said how much.
 //! *Seen*: the answer has begun, so the provider has counted it, and what it states from then on contains it.
 //! [`settle`](Reservation::settle) ends it with the true cost, at any stage.
 

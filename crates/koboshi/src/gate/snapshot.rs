@@ -33,6 +33,6 @@ pub struct GateSnapshot {
     pub in_flight: u32,
     /// Callers that wait.
     pub waiting: usize,
-    /// Events that nobody drained in time.
+    /// Events that were not drained in time.
     pub lost_events: u64,
 }

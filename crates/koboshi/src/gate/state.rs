@@ -6,7 +6,7 @@
 //! Release is by turn, and each waiter collects its own: nothing is reserved for a waiter that may never come. The
 //! one at the head is *called*; if it does not come within [`PATIENCE`] although it could pass, it goes to the
 //! end of its line, so that one stuck caller does not stop all others. When much is let
-//! go at once (a hold ends, a window begins anew), waiters are *paced*: one in each `stagger`, for as long as those
+//! go at once (a hold ends, a window begins again), waiters are *paced*: one in each `stagger`, for as long as those
 //! who wait then need. Then the pace ends, else a busy gate would stay slow.
 //!
 //! Wakers are collected here and used by the gate after the lock is gone: waking or dropping one may run any code.
@@ -21,11 +21,11 @@ use super::meter::{End, Meter, Stamp};
 use super::not_before::NotBefore;
 use super::queue::{Queue, TicketId};
 use super::word::{self, NEVER};
-use super::{Cost, GatePolicy, Held, Limit, Refusal, Tenant};
+use super::{Cost, GateDelay, GatePolicy, Limit, Refusal, Tenant};
 
-/// A waiter that could pass has so long to come before the next one is asked.
+/// How long a waiter that could pass has to come before the next one is asked.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Nobody is told to look again sooner than this.
+/// No waiter is told to look again sooner than this.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The answer to one who comes.
@@ -38,7 +38,7 @@ pub(super) enum Entered {
 
 /// The answer to one who waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum PollResult {
     In(Cost),
     Wait(Moment),
     Gone,
@@ -54,7 +54,7 @@ struct Pace {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) policy: GatePolicy,
-    /// The latest time anybody told.
+    /// The latest time that a caller told.
     now: Moment,
     pub(super) not_before: NotBefore,
     /// A hold was in force when last looked at.
@@ -132,12 +132,12 @@ impl State {
     }
 
     /// What keeps this cost back, waiters and pace aside.
-    fn blocked(&self, cost: Cost) -> Option<Held> {
+    fn blocked(&self, cost: Cost) -> Option<GateDelay> {
         let held = self.not_before.last().filter(|(end, _)| *end > self.now);
         let timed = held.into_iter().chain(self.meter.wait(cost)).max_by_key(|(until, _)| *until);
         match timed {
-            Some((until, reason)) => Some(Held { until: Some(until), reason }),
-            None => self.is_full().then_some(Held { until: None, reason: Limit::Concurrency }),
+            Some((until, reason)) => Some(GateDelay { until: Some(until), reason }),
+            None => self.is_full().then_some(GateDelay { until: None, reason: Limit::Concurrency }),
         }
     }
 
@@ -146,27 +146,27 @@ impl State {
     }
 
     /// What keeps one back that has not waited.
-    fn refused(&self, cost: Cost) -> Option<Held> {
+    fn refused(&self, cost: Cost) -> Option<GateDelay> {
         let blocked = self.blocked(cost);
         if self.queue.is_empty() || blocked.is_some_and(|held| held.until.is_some()) {
             return blocked;
         }
-        Some(Held { until: None, reason: self.in_the_way() })
+        Some(GateDelay { until: None, reason: self.in_the_way() })
     }
 
-    /// What the others wait for; if nobody waits, only a place can be missing.
+    /// What the others wait for; if no caller waits, only a place can be missing.
     fn in_the_way(&self) -> Limit {
         if self.queue.is_empty() { Limit::Concurrency } else { self.waiting_for }
     }
 
     /// What keeps the waiter at the head back.
-    fn kept_back(&self, cost: Cost) -> Option<Held> {
+    fn kept_back(&self, cost: Cost) -> Option<GateDelay> {
         let next = self.pace.map(|pace| pace.next).filter(|next| *next > self.now);
-        let paced = next.map(|next| Held { until: Some(next), reason: self.waiting_for });
+        let paced = next.map(|next| GateDelay { until: Some(next), reason: self.waiting_for });
         self.blocked(cost).or(paced)
     }
 
-    pub(super) fn reserve(&mut self, cost: Cost, now: Moment) -> Result<(), Held> {
+    pub(super) fn reserve(&mut self, cost: Cost, now: Moment) -> Result<(), GateDelay> {
         self.advance(now);
         self.call(None);
         match self.refused(cost) {
@@ -202,19 +202,19 @@ impl State {
     }
 
     /// A waiter looks whether it may pass.
-    pub(super) fn look(&mut self, id: TicketId, now: Moment, waker: Option<Waker>) -> Looked {
+    pub(super) fn poll(&mut self, id: TicketId, now: Moment, waker: Option<Waker>) -> PollResult {
         self.advance(now);
         self.call(Some(id));
         let Some(waiter) = self.queue.get(id) else {
             self.discarded.extend(waker);
-            return Looked::Gone;
+            return PollResult::Gone;
         };
         let (cost, deadline, place) = (waiter.cost, waiter.deadline, waiter.place);
         let is_head = self.queue.head() == Some(id);
         if is_head && self.kept_back(cost).is_none() {
             self.discarded.extend(waker);
             self.let_in(id, cost);
-            return Looked::In(cost);
+            return PollResult::In(cost);
         }
         let look_again = self.look_again(is_head, place, waker.is_some());
         self.register(id, waker);
@@ -223,7 +223,7 @@ impl State {
             (self.head, self.nudge) = (Some(id), false);
         }
         // Behind its deadline it has nothing to look for but the end.
-        Looked::Wait(look_again.min(deadline.after(Duration::from_nanos(1))))
+        PollResult::Wait(look_again.min(deadline.after(Duration::from_nanos(1))))
     }
 
     fn let_in(&mut self, id: TicketId, cost: Cost) {
@@ -341,7 +341,7 @@ impl State {
         let shut = timed.map_or(word::OPEN, |(until, reason)| word::pack(until, reason));
         let busy = match self.queue.last_deadline() {
             _ if self.is_full() => word::pack(NEVER, self.in_the_way()),
-            // Not for ever: if those who wait were lost, nobody would come to find out.
+            // Not for ever: if the waiters were lost, no caller would find out.
             Some(deadline) => word::pack(deadline, self.in_the_way()),
             None => word::OPEN,
         };

@@ -59,7 +59,7 @@ fn a_hold_only_grows_and_reasons_stay_apart() {
     assert!(gate.hold(Limit::Requests, wall(60), at(0), wall(0)));
     assert!(!gate.hold(Limit::Requests, wall(10), at(0), wall(0)), "shorter: nothing changes");
     assert!(gate.hold(Limit::Tokens, wall(30), at(0), wall(0)), "another reason has its own end");
-    assert_eq!(gate.check(at(0)), Err(Held { until: Some(at(60_000)), reason: Limit::Requests }));
+    assert_eq!(gate.check(at(0)), Err(GateDelay { until: Some(at(60_000)), reason: Limit::Requests }));
     assert_eq!(gate.holds().until.len(), 2);
     assert_eq!(gate.check(at(60_000)), Ok(()));
 }
@@ -152,7 +152,7 @@ fn of_several_limits_the_one_that_closes_longest_is_told() {
     gate.learn(Limit::Requests, said(10, 0, 100), at(0));
     gate.learn(Limit::Tokens, said(1000, 0, 100), at(0));
     let held = gate.reserve(Cost::of(500, 0), at(0)).unwrap_err();
-    assert_eq!(held, Held { until: Some(at(50_000)), reason: Limit::Tokens });
+    assert_eq!(held, GateDelay { until: Some(at(50_000)), reason: Limit::Tokens });
     gate.hold(Limit::Operator, wall(60), at(0), wall(0));
     assert_eq!(gate.reserve(Cost::of(500, 0), at(0)).unwrap_err().reason, Limit::Operator);
 }
@@ -286,7 +286,7 @@ fn nobody_overtakes_those_who_wait() {
     let inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
     let mut waiting = wait(&gate, "a", at(0));
     drop(inside);
-    let held = Held { until: None, reason: Limit::Concurrency };
+    let held = GateDelay { until: None, reason: Limit::Concurrency };
     assert_eq!(gate.reserve(Cost::of(1, 1), at(1)).unwrap_err(), held);
     assert_eq!(gate.check(at(1)), Err(held));
     let late = wait(&gate, "b", at(1));
@@ -545,7 +545,7 @@ fn settling_corrects_to_the_true_cost_in_both_directions() {
     dear.settle(Cost::of(100, 450), at(0));
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(-200), "a debt");
     let held = gate.reserve(Cost::of(0, 0), at(0)).unwrap_err();
-    let held_until_forgotten = Held { until: Some(at(600_000)), reason: Limit::Tokens };
+    let held_until_forgotten = GateDelay { until: Some(at(600_000)), reason: Limit::Tokens };
     assert_eq!(held, held_until_forgotten, "everybody waits, but not longer than news is believed");
 }
 

@@ -7,7 +7,7 @@ use std::task::Waker;
 use crate::time::Moment;
 
 use super::queue::TicketId;
-use super::state::{Entered, Looked};
+use super::state::{Entered, PollResult};
 use super::{Cost, Gate, Reservation};
 
 /// The answer to one who comes to a gate.
@@ -22,7 +22,7 @@ pub enum Entry<B: Deref<Target = Gate> + Clone> {
     Refused(Refusal),
 }
 
-/// Why somebody may not even wait.
+/// Why a caller may not even wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -54,7 +54,7 @@ pub enum TicketState<B: Deref<Target = Gate>> {
 
 /// A place in the queue. Dropping it leaves the queue.
 ///
-/// The gate has no clock: whoever holds a ticket looks at it at the told moment, or sooner when woken.
+/// The gate has no clock: the holder of a ticket looks at it at the told moment, or sooner when woken.
 #[must_use = "dropping a ticket leaves the queue"]
 pub struct Ticket<B: Deref<Target = Gate> + Clone> {
     gate: B,
@@ -74,23 +74,23 @@ impl<B: Deref<Target = Gate> + Clone> Entry<B> {
 impl<B: Deref<Target = Gate> + Clone> Ticket<B> {
     /// Looks whether it may pass.
     pub fn poll(&mut self, now: Moment) -> TicketState<B> {
-        self.look(now, None)
+        self.poll_with(now, None)
     }
 
     /// Looks whether it may pass, and asks to be woken when something changed: when it comes to the head, when a
     /// place or an amount is returned, or when it has expired. One wake for one look; one waiter is woken at a time.
     ///
-    /// A hold that ends or a level that refills wakes nobody: that is what the told moment is for.
+    /// A hold that ends or a level that refills wakes no waiter: that is what the told moment is for.
     pub fn poll_woken(&mut self, now: Moment, waker: &Waker) -> TicketState<B> {
         // Cloned before the lock is taken: it may run any code.
-        self.look(now, Some(waker.clone()))
+        self.poll_with(now, Some(waker.clone()))
     }
 
-    fn look(&mut self, now: Moment, waker: Option<Waker>) -> TicketState<B> {
-        match self.gate.locked(|state| state.look(self.id, now, waker)) {
-            Looked::In(cost) => TicketState::In(Reservation::new(self.gate.clone(), cost)),
-            Looked::Wait(look_again) => TicketState::Wait { look_again },
-            Looked::Gone => TicketState::Expired,
+    fn poll_with(&mut self, now: Moment, waker: Option<Waker>) -> TicketState<B> {
+        match self.gate.locked(|state| state.poll(self.id, now, waker)) {
+            PollResult::In(cost) => TicketState::In(Reservation::new(self.gate.clone(), cost)),
+            PollResult::Wait(look_again) => TicketState::Wait { look_again },
+            PollResult::Gone => TicketState::Expired,
         }
     }
 }

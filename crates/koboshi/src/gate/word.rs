@@ -1,7 +1,7 @@
 //! A moment and a reason in one word, so that the fast check is one load and never sees half of an answer.
 //!
 //! The reason takes the lowest three bits, so the moment is rounded up to eight nanoseconds: late by nothing
-//! anybody can measure, never early.
+//! a caller can measure, never early.
 
 use crate::time::Moment;
 

@@ -31,7 +31,7 @@ const LONG: usize = 240;
 /// A confirmation is no longer.
 const CONFIRMATION: usize = 120;
 
-/// So much of a long answer is looked at closely, from either end.
+/// The part of a long answer that is compared in full, from either end.
 const CLOSELY: usize = 2 * 1024;
 
 /// What the answer is compared by: without what moves by itself, unless nothing else is in it. The middle of a long

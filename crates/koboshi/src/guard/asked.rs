@@ -45,7 +45,7 @@ const AROUND: &[&str] = &[
 
 /// What a call asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct CallFeatures {
     /// Tool or program.
     pub(super) verb: u64,
     /// Tool and arguments.
@@ -75,7 +75,7 @@ pub(super) struct Asked {
     pub(super) moves: bool,
 }
 
-pub(super) fn asked(tool: &str, args: &str) -> Asked {
+pub(super) fn asked(tool: &str, args: &str) -> CallFeatures {
     match fields(args) {
         Some(fields) => match inner(&fields) {
             Some((name, inner)) => of_fields(name, tool, &inner),
@@ -123,13 +123,13 @@ fn inner(fields: &Map<String, Value>) -> Option<(&str, Map<String, Value>)> {
     }
 }
 
-fn of_text(tool: &str, args: &str) -> Asked {
+fn of_text(tool: &str, args: &str) -> CallFeatures {
     let words = words(tool);
     let text = without_bodies(args);
     let command = words.any(SHELLS).then(|| Command::of(&text));
     let plans = effect::plans(tool);
     let call = hash([tool].into_iter().chain(args.split_whitespace()));
-    Asked {
+    CallFeatures {
         verb: command.as_ref().map_or_else(|| hash([tool]), |command| verb_of(&[tool], command)),
         call,
         target: call,
@@ -141,11 +141,11 @@ fn of_text(tool: &str, args: &str) -> Asked {
             None => effect::of_tool(&words, None),
         },
         is_code: command.is_some(),
-        ..Asked::of(plans, &words, None, command.as_ref())
+        ..CallFeatures::of(plans, &words, None, command.as_ref())
     }
 }
 
-impl Asked {
+impl CallFeatures {
     /// What follows from the names and the command alone.
     fn of(plans: bool, words: &Words, deed: Option<&Words>, command: Option<&Command<'_>>) -> Self {
         Self {
@@ -179,7 +179,7 @@ fn name_echo(tool: &str, echoes: &mut Vec<String>) {
     }
 }
 
-fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
+fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> CallFeatures {
     let words = words(name);
     let plans = effect::plans(name);
     let text = first(fields, COMMANDS).filter(|_| words.any(SHELLS)).map(command_text);
@@ -224,7 +224,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
             None => effect::of_tool(&words, deed_words.as_ref()),
         },
     };
-    Asked {
+    CallFeatures {
         verb: match &command {
             Some(command) => verb_of(&[tool, name], command),
             None => own,
@@ -237,7 +237,7 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> Asked {
         },
         effect,
         is_code: is_program || is_sql,
-        ..Asked::of(plans, &words, deed_words.as_ref(), command.as_ref())
+        ..CallFeatures::of(plans, &words, deed_words.as_ref(), command.as_ref())
     }
 }
 
@@ -253,7 +253,7 @@ fn holds(list: &[&str], key: &str) -> bool {
     list.iter().any(|name| name.eq_ignore_ascii_case(key))
 }
 
-/// Nobody writes so much again with other spaces.
+/// A text this long is not written again with other spaces.
 const LONG: usize = 2 * 1024;
 
 /// One field with single spaces; keys of objects are in order already.

@@ -1,7 +1,7 @@
 //! Digests that were read before: a gateway sees the whole conversation again in every request.
 //!
 //! Reading a call depends on its tool, arguments, output and error flag alone, so the same call has the same digest in every
-//! request. It is found again by a hash of these four with seeds that nobody outside knows. Two generations bound the
+//! request. It is found again by a hash of these four with seeds that no outsider knows. Two generations bound the
 //! memory: new digests go to the young one; when that is full, it becomes the old one and what was the old one is
 //! forgotten. Whatever is asked for stays.
 //!
@@ -32,7 +32,7 @@ use super::mix::Mixer;
 /// ```
 #[derive(Debug)]
 pub struct DigestCache {
-    /// A generation holds so many.
+    /// The most digests of a generation.
     most: usize,
     /// Two numbers of 64 bits: two texts that share both by chance are not to be expected in the life of a machine.
     mixers: [Mixer; 2],
@@ -55,7 +55,7 @@ impl Default for DigestCache {
 }
 
 impl DigestCache {
-    /// Keeps at most so many digests of one or two kilobytes each.
+    /// Keeps at most this many digests of one or two kilobytes each.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let random = RandomState::new();

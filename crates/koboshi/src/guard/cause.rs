@@ -1,7 +1,7 @@
 //! The cause behind a failure of the environment: three tools that cannot resolve a name say it in three ways.
 //!
 //! Where something is missing, *what* is missing is part of the cause: a container without `killall`, `pkill` and `ps` has
-//! three things missing, and whoever tries the next one has not repeated anything.
+//! three things missing, and a model that tries the next one has not repeated anything.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! One call and its answer, read once and made small.
 //!
 //! Reading costs time linear in the texts (and bounded: of long outputs the head and the tail are read). What is kept
-//! is of bounded size, holds no arguments, and shows texts only redacted. All rules work on digests alone, so whoever
+//! is of bounded size, holds no arguments, and shows texts only redacted. All rules work on digests alone, so code that
 //! keeps them reads every call once.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Zoned;
 
 use super::answer::{self, Barren};
-use super::asked::{Asked, asked, echoes};
+use super::asked::{CallFeatures, asked, echoes};
 use super::cause::{Cause, cause};
 use super::exit::{Searched, searched};
 use super::finding::Fingerprint;
@@ -215,13 +215,13 @@ impl Reader {
 
 /// What came back tells nothing: a shell that says nothing has said so, any other tool may have answered with a picture. A step
 /// further is confirmed in the same words wherever it leads.
-fn is_mute(asked: &Asked, output: &str) -> bool {
+fn is_mute(asked: &CallFeatures, output: &str) -> bool {
     let is_silent = output.trim().is_empty();
     (is_silent && !asked.is_command) || (asked.moves && answer::confirms(output))
 }
 
 /// An answer without anything in it. Silence is one only where something was looked for in a shell.
-fn barren(asked: &Asked, search: Option<&Searched>, output: &str) -> Option<Barren> {
+fn barren(asked: &CallFeatures, search: Option<&Searched>, output: &str) -> Option<Barren> {
     if search == Some(&Searched::Nothing) {
         return Some(Barren::Empty);
     }

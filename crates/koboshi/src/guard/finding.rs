@@ -118,7 +118,7 @@ impl Forbids {
     }
 }
 
-/// So many repetitions beyond the limit until a stop forbids more.
+/// Repetitions beyond the limit until a stop forbids more.
 const PER_STAGE: u32 = 2;
 
 /// What made entries equal.
@@ -140,7 +140,7 @@ pub struct Finding {
     pub rule: Rule,
     /// How far it has come: one before the limit, or at it. Policy may have lowered a stop to a note.
     pub verdict: Verdict,
-    /// Whether tools end at the limit. Where the rule only notes, or the guard observes, they do not, and nobody should be
+    /// Whether tools end at the limit. Where the rule only notes, or the guard observes, they do not, and no model should be
     /// told so.
     pub stops: bool,
     /// How often it was seen: attempts, rounds or calls.

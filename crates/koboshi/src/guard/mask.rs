@@ -108,7 +108,7 @@ pub(super) enum Depth {
 
 /// A masked text and what was masked in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Masked {
+pub(super) struct MaskedText {
     pub(super) text: String,
     pub(super) masks: BTreeSet<Mask>,
 }
@@ -161,7 +161,7 @@ const PATTERNS: &[(Mask, &str)] = &[
 /// A quoted text of more words is a sentence, not a name.
 const NAME_WORDS: usize = 5;
 const NAME_CHARS: usize = 80;
-/// What is not closed after so many characters is no quotation.
+/// What is not closed after this many characters is no quotation.
 const QUOTED_CHARS: usize = 300;
 
 /// The codes that stay, then the masks. A match tells which of them it is, without the cost of groups. None cannot happen
@@ -185,8 +185,8 @@ impl Masker {
     }
 
     /// The masked text in lower case with single spaces. `echoes` are what the call's arguments said.
-    pub(super) fn mask(&self, text: &str, echoes: &[String], depth: Depth) -> Masked {
-        let mut masked = Masked::default();
+    pub(super) fn mask(&self, text: &str, echoes: &[String], depth: Depth) -> MaskedText {
+        let mut masked = MaskedText::default();
         let heard: String;
         let text = if depth == Depth::Names {
             heard = without_echoes(text, echoes, &mut masked.masks);

@@ -1,7 +1,7 @@
 //! The one hash of the guard: many bytes at a time, and the same on every machine.
 //!
 //! What was logged yesterday can be compared today, because the seeds of [`hash`] are constants and the bytes are read in
-//! one order everywhere. Nothing is secured by that one. A [`Mixer`] with seeds that nobody knows also withstands texts that
+//! one order everywhere. Nothing is secured by that one. A [`Mixer`] with secret seeds also withstands texts that
 //! were chosen to collide: each step multiplies by something that depends on the seed, and keeps both halves of the product.
 
 /// Hashes with its own seeds.

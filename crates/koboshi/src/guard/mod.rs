@@ -224,7 +224,7 @@ impl Guard {
         let reach = turn.reach();
         for (rule, count) in [(Rule::Depth, reach.calls), (Rule::Width, turn.width())] {
             let own = self.policy.rule(rule, "");
-            // So many are allowed; the next one stops.
+            // This many are allowed; the next one stops.
             let stop = own.limit.saturating_add(1);
             if let Some(verdict) = counted(own.act, count, stop) {
                 findings.push(found(rule, own.act, verdict, (count, own.limit), &last));

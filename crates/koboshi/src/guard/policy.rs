@@ -19,7 +19,7 @@ pub enum Act {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct RulePolicy {
-    /// At so many the rule stops; `depth` and `width` allow so many and stop at the next.
+    /// At this many the rule stops; `depth` and `width` allow this many and stop at the next.
     pub limit: u32,
     /// What it may do.
     pub act: Act,

@@ -16,9 +16,9 @@ use super::{Effect, counted, doubted, found, graded};
 
 /// The longest circle that is looked for.
 const LONGEST_CYCLE: usize = 3;
-/// More other answers than so many for each equal one, and it is work.
+/// More other answers than this for each equal one, and it is work.
 const PATIENCE: usize = 3;
-/// A question that is put to one thing after the other may stay without an answer for so many times as long.
+/// A question that is put to one thing after the other may stay without an answer this many times as long.
 const SWEEP: u32 = 2;
 
 pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
@@ -102,7 +102,7 @@ struct Same {
     paused: bool,
 }
 
-/// Whether there are at most so many different ones. They are sorted out only if there are more of them.
+/// Whether there are at most this many different ones. They are sorted out only if there are more of them.
 fn distinct_up_to(all: &mut Vec<u64>, most: usize) -> bool {
     if all.len() > most {
         all.sort_unstable();

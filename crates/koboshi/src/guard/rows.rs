@@ -26,7 +26,7 @@ use super::{Effect, doubted, found, graded};
 /// Failures of one attempt that rows are looked for from.
 const MOST_ROWS: usize = 16;
 
-/// More successful attempts than so many for each failure end a row.
+/// More successful attempts than this for each failure end a row.
 const PATIENCE: u32 = 3;
 
 pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
@@ -116,7 +116,7 @@ fn finding_of(
     Some(finding)
 }
 
-/// Walks back from the last attempt. With a window other failures are passed over, and so many attempts are looked at.
+/// Walks back from the last attempt. With a window other failures are passed over, and this many attempts are read.
 fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window: Option<u32>) -> Row<'t> {
     let mut row = Row::default();
     let mut later = Later::default();

@@ -69,7 +69,7 @@ steps! {
     OtherWords = "other_words";
     /// Say what is known already.
     SayWhatIsKnown = "say_what_is_known";
-    /// Go on: counting begins anew.
+    /// Go on: counting begins again.
     GoOn = "go_on";
     /// Raise the limit.
     RaiseLimit = "raise_limit";

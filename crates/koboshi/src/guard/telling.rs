@@ -2,7 +2,7 @@
 //!
 //! Of JSON the fields that hold errors, of text the lines that complain. A compiler that ends each run with "could not
 //! compile" says something else above it each time: wrappers count only where nothing else is left. Everything is
-//! bounded: so many lines, so many characters, from the head and the tail of the output.
+//! bounded in lines and characters, from the head and the tail of the output.
 //!
 //! Beside the words it keeps the *tally*: how many failures the output counts. Twelve, seven, three is progress,
 //! although only a digit differs.
@@ -25,7 +25,7 @@ const LAST_LINES: usize = 3;
 const LINE_CHARS: usize = 300;
 /// How much of the end is looked at for the last line.
 const LAST_PART: usize = 2 * 1024;
-/// What is repeated of the arguments is at least so long.
+/// What is repeated of the arguments is at least this long.
 const LONG_ECHO: usize = 12;
 
 /// How many failures an output counts.
@@ -33,7 +33,7 @@ const LONG_ECHO: usize = 12;
 pub(super) enum Tally {
     /// It says so.
     Stated(u64),
-    /// So many lines complain.
+    /// This many lines complain.
     Lines(u64),
 }
 

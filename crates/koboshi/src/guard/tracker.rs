@@ -169,7 +169,7 @@ impl Tracker {
         });
     }
 
-    /// The user has written: all counts begin anew and tools may be called again.
+    /// The user has written: all counts begin again and tools may be called again.
     pub fn user_turn(&mut self) {
         self.number = self.number.wrapping_add(1);
         self.turn.begin();

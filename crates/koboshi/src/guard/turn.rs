@@ -58,7 +58,7 @@ impl Turn {
         self.next = self.next.saturating_add(calls);
     }
 
-    /// The user has written: everything begins anew. Indexes go on.
+    /// The user has written: everything begins again. Indexes go on.
     pub fn begin(&mut self) {
         *self = Self { next: self.next, ..Self::default() };
     }

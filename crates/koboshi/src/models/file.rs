@@ -19,7 +19,7 @@ const MOST_TOKENS: u64 = u32::MAX as u64;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ModelFile {
     #[serde(default)]
     models: Vec<Spanned<Row>>,
     #[serde(default)]
@@ -56,7 +56,7 @@ pub(super) fn read(source: ModelSource<'_>, name: Option<&Arc<str>>) -> Result<F
     if source.text.trim().is_empty() {
         return Ok(File::default());
     }
-    let written: Written = serde_saphyr::from_str(source.text).map_err(|error| {
+    let written: ModelFile = serde_saphyr::from_str(source.text).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let said = error.without_snippet().to_string();
         wrong(source, location, said.lines().next().unwrap_or_default())

@@ -29,7 +29,7 @@ pub(super) fn find(text: &str) -> Option<(Range<usize>, &'static str)> {
 }
 
 /// The next run of letters, digits and what base64 knows besides. A dot or a space ends it, and a length that no secret has: what follows is
-/// another one, so that no letter is looked at more often than so many times.
+/// another one, so that no letter is read more often than this many times.
 fn next_run(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(from..)?;
     let start = from + rest.iter().position(u8::is_ascii_alphanumeric)?;

@@ -1,4 +1,4 @@
-//! Cuts what a provider repeats of a request out of its error: a prompt is nobody's business but its author's, and an error is kept in
+//! Cuts what a provider repeats of a request out of its error: a prompt is private to its author, and an error is kept in
 //! logs and journals.
 //!
 //! Validators quote what they refuse (`Invalid value: '…'`) or put it into a field of its own (`"input": …`, as FastAPI does). Quotes of more
@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A quote may have so many letters.
+/// A quote may have this many letters.
 const LONGEST_QUOTE: usize = 64;
 
 /// Fields that hold what was sent.

@@ -5,8 +5,8 @@ use crate::fault::{Advice, Sub};
 use crate::wait::{Form, Wait, WaitZone};
 use proptest::prelude::*;
 
-const OTHERS: Left = Left { attempts: 4, others: 1, lesser: true };
-const ALONE: Left = Left { attempts: 4, others: 0, lesser: false };
+const OTHERS: Remaining = Remaining { attempts: 4, others: 1, lesser: true };
+const ALONE: Remaining = Remaining { attempts: 4, others: 0, lesser: false };
 
 fn fault(kind: Kind) -> Fault {
     let mut fault = Fault::of(kind, "test");
@@ -28,7 +28,7 @@ fn waiting(kind: Kind, seconds: u64) -> Fault {
 
 fn first() -> History {
     History {
-        spent: Spent { on_target: 1, in_all: 1 },
+        spent: AttemptCount { on_target: 1, in_all: 1 },
         pause: None,
         reasks: 0,
         trims: 0,
@@ -38,10 +38,10 @@ fn first() -> History {
 }
 
 fn second() -> History {
-    History { spent: Spent { on_target: 2, in_all: 2 }, ..first() }
+    History { spent: AttemptCount { on_target: 2, in_all: 2 }, ..first() }
 }
 
-fn decide(fault: &Fault, history: &History, left: Left) -> Remedy {
+fn decide(fault: &Fault, history: &History, left: Remaining) -> Remedy {
     remedy(fault, history, left, &RemedyPolicy::default(), Moment::START, Seed::new(1))
 }
 
@@ -68,7 +68,7 @@ fn alone_a_target_gets_all_its_attempts_and_no_pause_after_the_last() {
     let fault = fault(Kind::Unavailable);
     assert!(matches!(decide(&fault, &first(), ALONE), Remedy::Again { .. }));
     assert!(matches!(decide(&fault, &second(), ALONE), Remedy::Again { .. }));
-    let third = History { spent: Spent { on_target: 3, in_all: 3 }, ..first() };
+    let third = History { spent: AttemptCount { on_target: 3, in_all: 3 }, ..first() };
     assert_eq!(decide(&fault, &third, ALONE), Remedy::Stop);
 }
 
@@ -81,7 +81,7 @@ fn a_short_stated_wait_is_waited_out_a_long_one_is_not_shortened() {
     let long = waiting(Kind::RateLimited, 30);
     assert_eq!(decide(&long, &first(), OTHERS), Remedy::Elsewhere);
     assert_eq!(decide(&long, &first(), ALONE), Remedy::Stop);
-    assert_eq!(decide(&long, &first(), Left { lesser: true, ..ALONE }), Remedy::Degrade);
+    assert_eq!(decide(&long, &first(), Remaining { lesser: true, ..ALONE }), Remedy::Degrade);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn an_empty_account_of_retries_means_elsewhere() {
 fn any_history() -> impl Strategy<Value = History> {
     (0_u32..8, 0_u32..8, 0_u32..4, 0_u32..4, proptest::option::of(0_u64..20_000), any::<bool>()).prop_map(
         |(on_target, more, reasks, trims, deadline, retry_paid)| History {
-            spent: Spent { on_target, in_all: on_target + more },
+            spent: AttemptCount { on_target, in_all: on_target + more },
             pause: None,
             reasks,
             trims,
@@ -159,12 +159,12 @@ fn any_history() -> impl Strategy<Value = History> {
 fn an_expired_credential_is_refreshed_once() {
     let expired = Fault::of(Kind::TokenExpired, "test");
     let ask = |on_target, others| {
-        let spent = Spent { on_target, in_all: on_target };
+        let spent = AttemptCount { on_target, in_all: on_target };
         let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
         remedy(
             &expired,
             &history,
-            Left { attempts: 4, others: u32::from(others), lesser: false },
+            Remaining { attempts: 4, others: u32::from(others), lesser: false },
             &RemedyPolicy::default(),
             Moment::START,
             Seed::new(1),
@@ -177,7 +177,7 @@ fn an_expired_credential_is_refreshed_once() {
 #[test]
 fn a_rate_limit_without_a_wait_is_not_asked_again_while_another_target_is_left() {
     let limited = Fault::of(Kind::RateLimited, "test");
-    let spent = Spent { on_target: 1, in_all: 1 };
+    let spent = AttemptCount { on_target: 1, in_all: 1 };
     let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
     assert_eq!(decide(&limited, &history, OTHERS), Remedy::Elsewhere);
     let alone = decide(&limited, &history, ALONE);
@@ -192,7 +192,7 @@ proptest! {
     ) {
         let fault = wait.map_or_else(|| fault(Kind::ALL[kind]), |seconds| waiting(Kind::ALL[kind], seconds));
         let policy = RemedyPolicy { most_trims: 2, ..RemedyPolicy::default() };
-        let left = Left { attempts, others, lesser };
+        let left = Remaining { attempts, others, lesser };
         let given = remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed));
         prop_assert_eq!(given, remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed)), "the same facts, the same answer");
         match given {

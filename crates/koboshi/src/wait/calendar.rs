@@ -26,7 +26,7 @@ pub(super) enum Day {
     Yearly(i8, i8),
     /// A day of the week.
     Weekday(Weekday),
-    /// So many days from today.
+    /// This many days from today.
     FromToday(i8),
 }
 

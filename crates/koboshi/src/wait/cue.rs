@@ -108,7 +108,7 @@ pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> Befo
     said(preposition, verdict, Role::Filler)
 }
 
-/// Whether "again" and a preposition stand right before, and it is not somebody "checking again".
+/// Whether "again" and a preposition stand right before, and the text does not say "checking again".
 fn comes_again(tokens: &Tokens<'_>, start: usize) -> bool {
     let Some(again) = start.checked_sub(2).filter(|at| tokens.word(*at) == "again") else { return false };
     let verb = tokens.word_before(again);

@@ -4,7 +4,7 @@
 //! lengths that happen to stand side by side. Sums saturate and are clamped to [`LONGEST`].
 //!
 //! A bare number is no length here: whether it means seconds depends on what stands around it, and only
-//! the callers know that. `12:30` is none either: minutes and seconds or a time of day, nobody can tell.
+//! the callers know that. `12:30` is none either: minutes and seconds or a time of day, which cannot be told apart.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub(super) fn clamped(nanos: u128) -> Duration {
     u64::try_from(nanos.min(LONGEST.as_nanos())).map_or(LONGEST, Duration::from_nanos)
 }
 
-/// So many of a unit; the fraction counts too.
+/// This many of a unit; the fraction counts too.
 pub(super) fn amount_of(number: Number, unit: Unit) -> u128 {
     let whole = u128::from(number.whole).saturating_mul(unit.nanos());
     let part = u128::from(number.nanos) * unit.nanos() / 1_000_000_000;

@@ -17,7 +17,7 @@
 //! an expression whether it is a wait, a client's own pause, a window or something past. Each step looks at
 //! a bounded stretch, so that a hostile text costs no more than its length.
 //!
-//! What a wait is *not*: a margin, a cap or a backoff. Those are decided later, by whoever acts on it.
+//! What a wait is *not*: a margin, a cap or a backoff. Those are decided later, by the code that acts on it.
 
 mod calendar;
 mod cjk;

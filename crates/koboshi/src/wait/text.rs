@@ -173,7 +173,7 @@ fn in_window(text: &str, clock: Clock<'_>) -> Vec<Stated> {
 }
 
 /// Something that could be a wait, if the words around it say so.
-enum Said {
+enum Expression {
     Length(std::time::Duration),
     When(When),
     /// `05:12:30`: a length behind "in", else a time of day.
@@ -183,36 +183,36 @@ enum Said {
     Bare(std::time::Duration),
 }
 
-impl Said {
+impl Expression {
     fn is_length(&self) -> bool {
         matches!(self, Self::Length(_) | Self::Bare(_))
     }
 }
 
-fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Said, usize)> {
+fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Expression, usize)> {
     if !can_begin(tokens, at) || is_inside_word(tokens, at) {
         return None;
     }
     let hour_sign = cue::tells_the_hour(tokens, at);
     if let Some((when, end)) = when_at(tokens, at, Surroundings { zones: clock.zones, hour_sign }) {
         return Some(match hours_minutes_seconds_at(tokens, at) {
-            Some((length, _)) if when.bare_clock => (Said::Clock(length, when), end),
-            _ => (Said::When(when), end),
+            Some((length, _)) if when.bare_clock => (Expression::Clock(length, when), end),
+            _ => (Expression::When(when), end),
         });
     }
     if let Some((length, end)) = duration_at(tokens, at) {
-        return Some((Said::Length(length), end));
+        return Some((Expression::Length(length), end));
     }
     if let Some((length, end)) = hours_minutes_seconds_at(tokens, at) {
         // More hours than a day has: it can only be a length.
-        return Some((Said::Length(length), end));
+        return Some((Expression::Length(length), end));
     }
     let number = tokens.number(at)?;
     let is_epoch = matches!(number.digits, 10 | 13 | 16) && number.whole > 1_000_000_000;
     let said = if is_epoch {
-        Said::Epoch(number.whole)
+        Expression::Epoch(number.whole)
     } else {
-        Said::Bare(clamped(amount_of(number, Unit::Second)))
+        Expression::Bare(clamped(amount_of(number, Unit::Second)))
     };
     Some((said, at + 1))
 }
@@ -288,10 +288,10 @@ fn stated_at(
     tokens: &Tokens<'_>,
     at: usize,
     end: usize,
-    said: &Said,
+    said: &Expression,
     clock: Clock<'_>,
 ) -> Option<(Wait, bool)> {
-    if let Said::Bare(length) = said {
+    if let Expression::Bare(length) = said {
         return is_bare_wait(tokens, at, end).then(|| (Wait::countdown(*length, clock), false));
     }
     let before = cue::before(tokens, at, said.is_length());
@@ -324,16 +324,18 @@ fn reset_said(tokens: &Tokens<'_>, at: usize, end: usize, before: Before, is_len
     None
 }
 
-fn wait_of(said: &Said, before: Before, clock: Clock<'_>) -> Option<Wait> {
+fn wait_of(said: &Expression, before: Before, clock: Clock<'_>) -> Option<Wait> {
     let takes_length = !matches!(before.preposition, Preposition::At | Preposition::Until);
     let takes_clock = !matches!(before.preposition, Preposition::In | Preposition::For);
     match said {
-        Said::Length(length) | Said::Bare(length) => takes_length.then(|| Wait::countdown(*length, clock)),
-        Said::Clock(length, _) if !takes_clock => Some(Wait::countdown(*length, clock)),
-        Said::Clock(_, when) => resolve(when, clock),
-        Said::When(when) if takes_clock || when.day != Day::Next => resolve(when, clock),
-        Said::When(_) => None,
-        Said::Epoch(number) => Some(Wait::until(field::epoch(*number), Form::Instant, clock)),
+        Expression::Length(length) | Expression::Bare(length) => {
+            takes_length.then(|| Wait::countdown(*length, clock))
+        }
+        Expression::Clock(length, _) if !takes_clock => Some(Wait::countdown(*length, clock)),
+        Expression::Clock(_, when) => resolve(when, clock),
+        Expression::When(when) if takes_clock || when.day != Day::Next => resolve(when, clock),
+        Expression::When(_) => None,
+        Expression::Epoch(number) => Some(Wait::until(field::epoch(*number), Form::Instant, clock)),
     }
 }
 
@@ -365,15 +367,15 @@ fn is_printed_delay(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 /// A full date or a time with seconds at the beginning of a line, without a preposition, stamps a log line.
-fn is_log_stamp(tokens: &Tokens<'_>, at: usize, said: &Said, before: Before) -> bool {
+fn is_log_stamp(tokens: &Tokens<'_>, at: usize, said: &Expression, before: Before) -> bool {
     let opens_line = tokens.gap(at) == Gap::Line
         || at.checked_sub(1).is_some_and(|sign| tokens.is_sign(sign, '[') && tokens.gap(sign) == Gap::Line);
     let is_stamp = match said {
-        Said::Clock(..) | Said::Epoch(_) => true,
-        Said::When(when) => {
+        Expression::Clock(..) | Expression::Epoch(_) => true,
+        Expression::When(when) => {
             matches!(when.day, Day::Date(_)) && matches!(tokens.sign(at + 1), Some('-' | '/'))
         }
-        Said::Length(_) | Said::Bare(_) => false,
+        Expression::Length(_) | Expression::Bare(_) => false,
     };
     opens_line && is_stamp && before.preposition == Preposition::None
 }

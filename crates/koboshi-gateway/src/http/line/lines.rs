@@ -6,7 +6,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koboshi_store::{Clock, SystemClock};
-use koboshi_wire::http1::head::Coming;
+use koboshi_wire::http1::head::RequestBody;
 use tokio::net::TcpStream;
 
 use super::watch::{Patience, Watch};
@@ -63,7 +63,7 @@ impl Lines {
             stream: RefCell::new(stream),
             inbox: RefCell::default(),
             seen: Cell::new(0),
-            coming: Cell::new(Coming::Nothing),
+            coming: Cell::new(RequestBody::Nothing),
             expects: Cell::new(false),
             watch: Cell::new(Watch::Head(0)),
             task: RefCell::new(None),

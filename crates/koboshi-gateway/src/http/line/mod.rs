@@ -17,7 +17,7 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use koboshi_wire::http1::head::{BadHead, Coming, Head, LARGEST};
+use koboshi_wire::http1::head::{BadHead, Head, LARGEST, RequestBody};
 
 use self::lines::Common;
 pub(crate) use self::lines::{LOOK, Lines};
@@ -41,7 +41,7 @@ struct Shared {
     /// So much of it was looked through for the end of a head.
     seen: Cell<usize>,
     /// What is left of the body of the request.
-    coming: Cell<Coming>,
+    coming: Cell<RequestBody>,
     /// The client waits for a word before it sends the body.
     expects: Cell<bool>,
     watch: Cell<Watch>,
@@ -72,7 +72,7 @@ impl Line {
 
     /// Whether another request may follow: nobody stops, and nothing of this one is left.
     pub(crate) fn may_stay(&self) -> bool {
-        !self.0.common.stopping.get() && self.0.coming.get() == Coming::Nothing
+        !self.0.common.stopping.get() && self.0.coming.get() == RequestBody::Nothing
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -224,18 +224,18 @@ impl Line {
 /// For the one who reads a body.
 impl Line {
     /// How it comes.
-    pub(crate) fn coming(&self) -> Coming {
+    pub(crate) fn coming(&self) -> RequestBody {
         self.0.coming.get()
     }
 
     /// It may not be read to its end.
     pub(crate) fn spoil(&self) {
-        self.0.coming.set(Coming::Spoiled);
+        self.0.coming.set(RequestBody::Abandoned);
     }
 
     /// It was read to its end.
     pub(crate) fn has_read_body(&self) {
-        self.0.coming.set(Coming::Nothing);
+        self.0.coming.set(RequestBody::Nothing);
     }
 
     /// So many bytes, if they have come.

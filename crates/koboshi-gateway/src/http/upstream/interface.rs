@@ -23,6 +23,16 @@ pub(crate) enum Interface {
     Count(Dialect),
 }
 
+impl Interface {
+    /// The dialect of the request; embeddings have none.
+    pub(crate) const fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Talk(dialect) | Self::Count(dialect) => Some(dialect),
+            Self::Embeddings => None,
+        }
+    }
+}
+
 /// How a provider arranges its paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Layout {

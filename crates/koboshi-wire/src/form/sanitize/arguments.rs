@@ -10,12 +10,12 @@ use serde_json::value::RawValue;
 
 use crate::form::Call;
 
-/// So much of the arguments is quoted.
+/// The note quotes at most this much of the arguments.
 const LONGEST_QUOTE: usize = 200;
 
 /// What was done to the arguments of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Mended {
+pub(super) enum ArgumentRepair {
     /// Nothing.
     Sound,
     /// They are JSON now.
@@ -25,20 +25,20 @@ pub(super) enum Mended {
 }
 
 /// Mends the arguments of a call.
-pub(super) fn mend(call: &mut Call<'_>) -> Mended {
+pub(super) fn mend(call: &mut Call<'_>) -> ArgumentRepair {
     if call.free_text || is_object(&call.arguments) {
-        return Mended::Sound;
+        return ArgumentRepair::Sound;
     }
     if call.arguments.trim().is_empty() {
         call.arguments = Cow::Borrowed("{}");
-        return Mended::Read;
+        return ArgumentRepair::Read;
     }
     if let Verdict::Repaired { json, .. } =
         check(&call.arguments, None, Finish::Unknown, &ArgsPolicy::default())
         && is_object(&json)
     {
         call.arguments = Cow::Owned(json);
-        return Mended::Read;
+        return ArgumentRepair::Read;
     }
     let quote = call.arguments.get(..call.arguments.floor_char_boundary(LONGEST_QUOTE)).unwrap_or_default();
     let more = if quote.len() < call.arguments.len() { " ..." } else { "" };
@@ -46,7 +46,7 @@ pub(super) fn mend(call: &mut Call<'_>) -> Mended {
         "[koboshi] The arguments of this call could not be read and are left out above. They began: {quote}{more}"
     );
     call.arguments = Cow::Borrowed("{}");
-    Mended::Emptied(note)
+    ArgumentRepair::Emptied(note)
 }
 
 fn is_object(text: &str) -> bool {
@@ -57,7 +57,7 @@ fn is_object(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn mended(arguments: &str, free_text: bool) -> (String, Mended) {
+    fn mended(arguments: &str, free_text: bool) -> (String, ArgumentRepair) {
         let mut call = Call { arguments: arguments.into(), free_text, ..Call::default() };
         let mended = mend(&mut call);
         (call.arguments.into_owned(), mended)
@@ -65,15 +65,15 @@ mod tests {
 
     #[test]
     fn one_reading_is_taken_and_none_is_made_up() {
-        assert_eq!(mended(" {\"a\": 1 }", false), (" {\"a\": 1 }".to_owned(), Mended::Sound));
-        assert_eq!(mended("  ", false), ("{}".to_owned(), Mended::Read));
-        assert_eq!(mended("{'a': 1,}", false), ("{\"a\":1}".to_owned(), Mended::Read));
-        assert_eq!(mended("anything", true), ("anything".to_owned(), Mended::Sound));
+        assert_eq!(mended(" {\"a\": 1 }", false), (" {\"a\": 1 }".to_owned(), ArgumentRepair::Sound));
+        assert_eq!(mended("  ", false), ("{}".to_owned(), ArgumentRepair::Read));
+        assert_eq!(mended("{'a': 1,}", false), ("{\"a\":1}".to_owned(), ArgumentRepair::Read));
+        assert_eq!(mended("anything", true), ("anything".to_owned(), ArgumentRepair::Sound));
         for cut in ["{\"a\": \"b", "null", "[1,2]", "{\"a\":1}{\"b\":2}", "\u{0}"] {
-            let (arguments, Mended::Emptied(note)) = mended(cut, false) else { panic!("{cut}") };
+            let (arguments, ArgumentRepair::Emptied(note)) = mended(cut, false) else { panic!("{cut}") };
             assert!(arguments == "{}" && note.contains(cut), "{cut}: {note}");
         }
-        let (_, Mended::Emptied(note)) = mended(&"é".repeat(500), false) else { panic!() };
+        let (_, ArgumentRepair::Emptied(note)) = mended(&"é".repeat(500), false) else { panic!() };
         assert!(note.len() < 350 && note.ends_with(" ..."));
     }
 }

@@ -36,7 +36,7 @@ use crate::dialect::Dialect;
 /// For whom a conversation is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Target {
-    /// What it speaks: only its own seals stay.
+    /// What it speaks: only its own signatures stay.
     pub dialect: Dialect,
     /// It goes on with an answer that is begun.
     pub prefill: bool,
@@ -148,7 +148,9 @@ fn clean(turn: &mut Turn<'_>, from: usize, dialect: Dialect, mends: &mut Mends) 
         }
         let says_nothing = match part {
             Part::Text(text) | Part::Refusal(text) => is_blank(text),
-            Part::Thought(thought) => thought.seal.is_none() && (thought.hidden || thought.text.is_empty()),
+            Part::Thought(thought) => {
+                thought.signature.is_none() && (thought.hidden || thought.text.is_empty())
+            }
             _ => false,
         };
         if says_nothing && !is_foreign {
@@ -158,16 +160,16 @@ fn clean(turn: &mut Turn<'_>, from: usize, dialect: Dialect, mends: &mut Mends) 
     });
 }
 
-/// Whether there was a seal that the target cannot read.
+/// Whether there was a signature that the target cannot read.
 fn drop_foreign_seal(part: &mut Part<'_>, dialect: Dialect) -> bool {
-    let seal = match part {
-        Part::Thought(thought) => &mut thought.seal,
-        Part::Call(call) => &mut call.seal,
+    let signature = match part {
+        Part::Thought(thought) => &mut thought.signature,
+        Part::Call(call) => &mut call.signature,
         _ => return false,
     };
-    let is_foreign = seal.as_ref().is_some_and(|seal| seal.of != dialect);
+    let is_foreign = signature.as_ref().is_some_and(|signature| signature.of != dialect);
     if is_foreign {
-        *seal = None;
+        *signature = None;
     }
     is_foreign
 }

@@ -7,11 +7,11 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::arguments::{Mended, mend};
+use super::arguments::{ArgumentRepair, mend};
 use super::{Mends, Spot};
 use crate::form::{Call, Outcome, Part, Role, Turn};
 
-/// What stands for a result that nobody recorded.
+/// The text in place of a result that the client did not send.
 const MISSING: &str = "[koboshi] no result was recorded";
 
 /// Where a part stands: turn and place in it.
@@ -228,9 +228,9 @@ fn settle<'a>(
         outcome.name = Some(call.name.clone());
         outcome.free_text = call.free_text;
         match mended {
-            Mended::Sound => {}
-            Mended::Read => mends.note("mend_arguments", from),
-            Mended::Emptied(note) => {
+            ArgumentRepair::Sound => {}
+            ArgumentRepair::Read => mends.note("mend_arguments", from),
+            ArgumentRepair::Emptied(note) => {
                 mends.note("empty_arguments", from);
                 outcome.parts.insert(0, Part::Text(Cow::Owned(note)));
             }

@@ -3,7 +3,7 @@
 //! Error objects differ in shape but not in nature: somewhere there is an identifier (`code`, `type`,
 //! `status`, `reason`, a header), somewhere a sentence, sometimes a wait, and sometimes the whole of
 //! another error, nested as JSON in a string. Walking the object by the *names* of its fields finds them in
-//! vendors that nobody has seen yet.
+//! vendors that are not known yet.
 
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ impl ErrorText {
         }
     }
 
-    /// Fields with names that nobody knows, where no known one was there.
+    /// Fields with unknown names, where no known one was there.
     fn any_sentence(&mut self, value: &Value, depth: usize) {
         match value {
             Value::String(text) if text.contains(' ') => self.sentence(text, depth),

@@ -22,7 +22,7 @@ use self::body::Body;
 use self::outcome::{Ending, Outcome};
 use super::Classifier;
 use super::plain::{plain, push_plain};
-use super::ruleset::{Conclusion, Fact, Rule, Seen};
+use super::ruleset::{Conclusion, Fact, Observation, Rule};
 use crate::fault::{Fault, Kind, Origin, Sub};
 use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
 
@@ -71,7 +71,8 @@ impl Classifier {
             return fault;
         }
         let words = plain(text);
-        let mut seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
+        let mut seen =
+            Observation { text: &words, all: self.rules.lexicon.scan(&words), ..Observation::default() };
         seen.fact(Fact::Transport);
         let mut fault = match self.rules.decide(&self.rules.provider, &seen) {
             Some(rule) => rule.fault(),
@@ -193,7 +194,7 @@ impl Classifier {
         let mut words = String::new();
         outcome.finish.iter().for_each(|reason| push_plain(&mut words, reason));
         let code = self.rules.lexicon.scan(&words);
-        let mut seen = Seen { status: answer.status, text: &words, all: code, code };
+        let mut seen = Observation { status: answer.status, text: &words, all: code, code };
         if outcome.broken_call() {
             seen.fact(Fact::ToolOpen);
         }
@@ -238,7 +239,7 @@ impl Classifier {
         let mut words = String::with_capacity(error.messages.iter().map(|message| message.len() + 8).sum());
         error.messages.iter().for_each(|message| push_plain(&mut words, message));
         let mut seen =
-            Seen { status: error.status, text: &words, all: self.rules.lexicon.scan(&words), code };
+            Observation { status: error.status, text: &words, all: self.rules.lexicon.scan(&words), code };
         seen.all.add(&code);
         for (fact, holds) in [(Fact::InBand, error.in_band), (Fact::Page, error.page), (Fact::Log, from_log)]
         {
@@ -260,7 +261,7 @@ impl Classifier {
                 self.said(&said.join(" · "))
             }
         };
-        // "Invalid value: 'x'" helps nobody who does not know of which field.
+        // "Invalid value: 'x'" does not help without the name of the field.
         if let Some(param) = error.param.as_ref().filter(|param| !fault.detail.contains(param.as_str())) {
             fault.detail = format!("{} (param: {})", fault.detail, self.detail(param));
         }
@@ -268,7 +269,7 @@ impl Classifier {
     }
 
     /// The fault of what was seen. The flag: a rule knew it.
-    pub(super) fn decide(&self, mut seen: Seen<'_>, wait: Option<Wait>) -> (Fault, bool) {
+    pub(super) fn decide(&self, mut seen: Observation<'_>, wait: Option<Wait>) -> (Fault, bool) {
         if let Some(wait) = wait {
             seen.fact(Fact::Wait);
             if wait.after.as_secs() > LONG_WAIT_SECONDS {

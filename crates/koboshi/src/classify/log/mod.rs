@@ -26,7 +26,7 @@ use super::Classifier;
 use super::answer::{ErrorText, status_in_text};
 use super::lexicon::{Bits, Clause};
 use super::plain::plain;
-use super::ruleset::{Fact, Rules, Seen};
+use super::ruleset::{Fact, Observation, Rules};
 use super::tool::ToolOutput;
 use crate::fault::{Confidence, Fault, Kind};
 
@@ -34,7 +34,7 @@ use crate::fault::{Confidence, Fault, Kind};
 pub const TAIL_BYTES: usize = 256 * 1024;
 /// Longer lines are read up to here.
 const LONGEST_LINE: usize = 32 * 1024;
-/// So many lines from the end are looked at: what stands further up is not why the run ended.
+/// The number of lines from the end that are read: what stands further up is not why the run ended.
 const MOST_LINES: usize = 400;
 
 /// What an agent left behind.
@@ -234,7 +234,7 @@ impl Reader<'_> {
         }
         if line.marker == Marker::Error && !is(voices.wrapper) {
             findings.unknown.get_or_insert(index);
-            // A failure with words of its own is the last failure, even if nobody knows them.
+            // A failure with words of its own is the last failure, even if no rule knows them.
             return if is_bare(&line.text) { Step::Up } else { Step::Stop };
         }
         Step::Up
@@ -251,11 +251,11 @@ impl Reader<'_> {
             let (fault, known) = self.classifier.judge(&error, wait, true);
             return known.then(|| self.seen_at(index, keep_wait(fault)));
         }
-        let mut seen = Seen {
+        let mut seen = Observation {
             status: status_in_text(&line.text),
             text: &words.text,
             all: words.bits,
-            ..Seen::default()
+            ..Observation::default()
         };
         seen.fact(Fact::Log);
         // Only a line that may be the evidence is worth a look around for its wait.
@@ -302,7 +302,7 @@ impl Reader<'_> {
     }
 
     fn process_fault(&self, words: &Words) -> Option<Fault> {
-        let mut seen = Seen { text: &words.text, all: words.bits, ..Seen::default() };
+        let mut seen = Observation { text: &words.text, all: words.bits, ..Observation::default() };
         seen.fact(Fact::Log);
         let rules = &self.classifier.rules;
         rules.decide(&rules.process, &seen).map(|rule| rule.fault())

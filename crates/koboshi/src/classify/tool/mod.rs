@@ -19,14 +19,14 @@ use jiff::Zoned;
 
 use super::Classifier;
 use super::plain::plain;
-use super::ruleset::{Reported, Rule, Seen};
+use super::ruleset::{Observation, Reported, Rule};
 use crate::fault::{Confidence, Fault, Kind};
 use crate::wait::{header_wait, headers_in_text, stated_wait};
 
 /// How much of an output is read: its head and its tail.
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
-/// So many lines, from the end, are asked whether they are the one that decided.
+/// The number of lines, from the end, that may be the one that decided.
 const MOST_ASKED: usize = 64;
 
 /// What a tool gave back.
@@ -57,7 +57,8 @@ impl Classifier {
             return self.spoilt(text);
         }
         let words = plain(text);
-        let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
+        let seen =
+            Observation { text: &words, all: self.rules.lexicon.scan(&words), ..Observation::default() };
         let rule = self.rules.decide(&self.rules.tool, &seen);
         let failed = report == Report::Failed
             || (report == Report::Unclear && rule.is_some_and(|rule| rule.then.alone));
@@ -87,7 +88,8 @@ impl Classifier {
     fn line_of(&self, text: &str, rule: &Rule<Reported>) -> Option<Range<usize>> {
         let holds = |line: &Range<usize>| {
             let words = plain(text.get(line.clone()).unwrap_or_default());
-            let seen = Seen { text: &words, all: self.rules.lexicon.scan(&words), ..Seen::default() };
+            let seen =
+                Observation { text: &words, all: self.rules.lexicon.scan(&words), ..Observation::default() };
             self.rules.holds(rule, &seen)
         };
         let last = |lines: Vec<Range<usize>>| lines.into_iter().rev().take(MOST_ASKED).find(holds);

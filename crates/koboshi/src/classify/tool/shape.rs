@@ -27,7 +27,7 @@ pub(super) enum Report {
     Fine,
 }
 
-/// An output of so many lines is short.
+/// An output of at most this many lines is short.
 const SHORT: usize = 3;
 /// And it has no more bytes: a page in one line is a page.
 const SHORT_BYTES: usize = 2 * 1024;
