@@ -61,12 +61,11 @@ impl Upstream {
         let shared = Arc::new(Shared::new());
         let (commands, received) = unbounded_channel();
         let (served, secure) = (Arc::clone(&shared), tls.is_some());
+        // Made before it is returned: a test may take all descriptors then.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let thread = std::thread::Builder::new()
             .name("upstream".to_owned())
-            .spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(serve(listener, tls, served, received));
-            })
+            .spawn(move || runtime.block_on(serve(listener, tls, served, received)))
             .unwrap();
         Self { port, secure, shared, commands, thread: Some(thread) }
     }
