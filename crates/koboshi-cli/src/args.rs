@@ -10,12 +10,14 @@ use crate::import::ImportCommand;
 use crate::init::InitArgs;
 use crate::repair::RepairArgs;
 use crate::replay::GuardCommand;
+use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   koboshi serve                              start the gateway: point your program's base_url at it
+  koboshi run -- claude -p task              run an agent: wait for its limits, start it again after failures that pass
   koboshi init                               write a first koboshi.yaml, with comments
   koboshi explain agent.log --exit-code 1    why did this run fail, what to do, how long to wait?
   koboshi check                              is koboshi.yaml correct?
@@ -98,6 +100,9 @@ pub(crate) enum Command {
     /// Start the gateway: a proxy that retries failed requests and falls back to other providers
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(ServeArgs),
+    /// Run an agent's command: wait for its limits, start it again after failures that pass
+    #[command(after_help = crate::run::EXAMPLES)]
+    Run(RunArgs),
     /// Write a first koboshi.yaml for the API keys that are there
     #[command(after_help = crate::init::EXAMPLES)]
     Init(InitArgs),
