@@ -31,6 +31,7 @@ mod settings;
 mod shell;
 mod sim_names;
 mod state;
+mod supervise;
 mod trouble;
 
 use std::io::Write;
@@ -122,6 +123,7 @@ fn language_of(cli: &Cli) -> Language {
     let file = match &cli.command {
         Command::Serve(args) => args.config_file(),
         Command::Run(args) => args.config_file(),
+        Command::Supervise(args) => args.config_file(),
         Command::Explain(args) => args.config.file.as_deref(),
         Command::Status(args) => args.state.config.file.as_deref(),
         Command::Resume(args) => args.state.config.file.as_deref(),
@@ -140,6 +142,11 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Serve(args) => serve::run(args),
         Command::Run(args) => run::run(args),
+        Command::Supervise(args) => supervise::run(args),
+        Command::Start(args) => supervise::start(args),
+        Command::Stop(args) => supervise::stop(args),
+        Command::Restart(args) => supervise::restart(args),
+        Command::Logs(args) => supervise::logs(args),
         Command::Init(args) => init::run(args),
         Command::Import(command) => import::run(command),
         Command::Explain(args) => explain::run(args),

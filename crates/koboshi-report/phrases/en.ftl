@@ -943,3 +943,11 @@ gateway-key-refused =
 
 spent-one = { $message } ({ $kind }, 1 attempt) { $suggestion }
 spent-many = { $message } ({ $kind }, { $count } attempts) { $suggestion }
+
+## Agents of a supervisor
+
+agent-running = running
+agent-stopping = stopping
+agent-stopped = stopped by an operator
+agent-held = waiting for a cooldown
+agent-waiting = waiting for its time

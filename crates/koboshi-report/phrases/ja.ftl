@@ -943,3 +943,11 @@ run-missing = { $program } が見つかりません。名前と PATH を確認�
 run-refused = { $program } を実行できません: { $why }（終了ステータス 126）
 run-again = コマンドが失敗したため（{ $reason }）、もう一度起動します。
 run-others-first = ほかの実行が先に起動します
+
+## Agents of a supervisor
+
+agent-running = 実行中
+agent-stopping = 停止処理中
+agent-stopped = 管理者により停止
+agent-held = クールダウンの終了待ち
+agent-waiting = 次の起動待ち

@@ -3,6 +3,7 @@
 //! ```text
 //!   spec.json   written by the supervisor before anything starts
 //!   lock        held by the shim for as long as it lives
+//!   out, error  pipes with names, where the output must outlive the supervisor
 //!   shim.json   who runs, written by the shim as soon as the agent runs
 //!   end.json    how it ended, written by the shim before it goes; or "void", written by a supervisor that found a start without a shim
 //! ```
@@ -18,11 +19,18 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use koboshi::supervise::{NotStarted, Status, StoppedFor};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
+
+/// The pipe of standard output.
+pub(crate) const OUT: &str = "out";
+/// The pipe of standard error.
+pub(crate) const ERROR: &str = "error";
+/// What was read while there was no owner.
+pub(crate) const MISSED: &str = "missed";
 
 /// Files of a run are read up to here: ours are far smaller.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -176,6 +184,11 @@ impl Folder {
         }
         builder.recursive(false).mode(0o700).create(path)?;
         let folder = Self(path.to_owned());
+        if spec.piped {
+            for name in [OUT, ERROR] {
+                mknodat(CWD, folder.file(name), FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+            }
+        }
         folder.write("spec.json", spec)?;
         Ok(folder)
     }

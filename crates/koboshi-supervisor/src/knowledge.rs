@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 /// How long the right to go first holds without being renewed.
 const PROBE_TTL: Duration = Duration::from_secs(30);
-/// So long the store is waited for to give that right.
-const LONGEST_ASK: Duration = Duration::from_secs(2);
+/// So long the store is waited for to give that right; then it is asked for again with the next look.
+const LONGEST_ASK: Duration = Duration::from_millis(200);
 
 /// What rests, and who may start.
 pub struct Knowledge {
@@ -116,7 +116,8 @@ impl Knowledge {
         let due: Vec<ScopeKey> = {
             let table = self.refresh(ladder, now);
             may_ask(&table, ladder, now)?;
-            ladder.due(&table, now).into_iter().filter(|key| !self.private.contains(*key)).cloned().collect()
+            // An agent has one supervisor: nobody else could go first.
+            ladder.due(&table, now).into_iter().filter(|key| key.rung() != Rung::Agent).cloned().collect()
         };
         for key in &due {
             self.ledger.claim(&lease(key), PROBE_TTL);
@@ -132,7 +133,7 @@ impl Knowledge {
         let mut table = self.refresh(ladder, now);
         let may = |key: &ScopeKey| !due.contains(key) || self.ledger.held(&lease(key)).is_some();
         let started = ladder.start(&mut table, may, now, Seed::random());
-        if started.is_err() {
+        if started.as_ref().is_err_and(|held| held.why != HeldFor::Probe) {
             due.iter().for_each(|key| self.ledger.give_up(&lease(key)));
             let keys: Vec<_> = ladder.agent.iter().cloned().collect();
             self.share(&table, &keys);

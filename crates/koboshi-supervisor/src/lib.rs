@@ -17,16 +17,18 @@
 //! - **`kinds`** is what is known of agent programs, as data.
 //! - **`watch`** reads what an agent writes: a log with secrets taken out, a bounded tail as evidence, events as they come.
 //! - **`knowledge`** is the ledger and the core's table of cooldowns together: what rests, here and elsewhere.
-//! - **`protected`** is one command under protection (`koboshi run`).
+//! - **`protected`** is one command under protection (`koboshi run`), **`keep`** the agents of a config (`koboshi supervise`).
 //!
 //! Nothing is decided here: what an end means, what rests and who may start is [`koboshi::supervise`]'s.
 
 pub mod folder;
 pub mod identity;
+pub mod keep;
 pub mod kinds;
 pub mod knowledge;
 pub mod protected;
 pub mod shim;
+mod signals;
 pub mod spawn;
 mod terminal;
 pub mod watch;

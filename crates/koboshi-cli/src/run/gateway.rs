@@ -10,7 +10,7 @@ use koboshi_config::Config;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The address of the gateway, if there is one to use.
-pub(super) fn choose(asked: &str, config: &Config) -> Option<String> {
+pub(crate) fn choose(asked: &str, config: &Config) -> Option<String> {
     match asked {
         "off" => None,
         "auto" => {

@@ -2,7 +2,7 @@
 //!
 //! What the command says goes where it would go without us; what we say goes to standard error, in the reader's language.
 
-mod gateway;
+pub(crate) mod gateway;
 mod tell;
 
 use std::ffi::OsString;

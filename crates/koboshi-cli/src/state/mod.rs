@@ -118,15 +118,30 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
     })
 }
 
-/// The store of agents, and the folder of their runs: beside a store file, else where this user's is.
+/// The store of agents, and the folder of their runs.
 pub(crate) fn for_runs(asked: Option<&str>, config: &Config) -> Result<(Arc<dyn Store>, PathBuf), Failure> {
     let place = find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?;
-    let folder = match &place {
+    Ok((Arc::from(open(&place, &config.store)?), runs_of(&place)))
+}
+
+/// The folder of runs: beside a store file, else where this user's is.
+pub(crate) fn runs_folder(asked: Option<&str>, config: &Config) -> Result<PathBuf, Failure> {
+    Ok(runs_of(&find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?))
+}
+
+fn runs_of(place: &Where) -> PathBuf {
+    let folder = match place {
         Where::File(path) => path.parent().map(Path::to_owned),
         Where::Redis { .. } => usual_file().ok().and_then(|path| path.parent().map(Path::to_owned)),
     };
-    let runs = folder.unwrap_or_else(std::env::temp_dir).join("runs");
-    Ok((Arc::from(open(&place, &config.store)?), runs))
+    folder.unwrap_or_else(std::env::temp_dir).join("runs")
+}
+
+/// The name of a supervisor: its machine has one for a folder of runs.
+pub(crate) fn supervisor_node() -> Result<Node, Failure> {
+    format!("supervisor/{}:{}", machine(), std::process::id())
+        .parse()
+        .map_err(|_| Failure::new("this process has no name"))
 }
 
 /// The name of a command that is run once.

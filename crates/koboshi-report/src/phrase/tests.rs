@@ -38,7 +38,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
     init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-there import-done import-left \
     repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
-    run-waits run-rests run-parked run-missing run-refused run-again run-others-first import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
+    run-waits run-rests run-parked run-missing run-refused run-again run-others-first agent-running agent-stopping agent-stopped agent-held agent-waiting import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \

@@ -4,7 +4,6 @@
 //! with everybody who uses the same account, and handed to the caller as it was unless another start may help.
 
 mod relay;
-mod signals;
 
 use std::ffi::OsString;
 use std::io;
@@ -27,8 +26,8 @@ use crate::spawn::{Launch, Streams, start};
 use crate::terminal::{Terminal, is_interactive};
 use crate::watch::Live;
 
+use crate::signals::Signals;
 use relay::{Relay, Seen};
-use signals::Signals;
 
 /// How often a wait is looked at again: somebody may have ended it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -290,13 +289,13 @@ impl Task {
 }
 
 /// The line that decided, without secrets.
-fn evidence(outcome: &Outcome, text: &str) -> Option<String> {
+pub(crate) fn evidence(outcome: &Outcome, text: &str) -> Option<String> {
     let Outcome::Failed(fault) = outcome else { return None };
     let line = text.get(fault.evidence.span.clone())?.lines().find(|line| !line.trim().is_empty())?;
     Some(Redactor::new().excerpt(line.trim(), LONGEST_LINE))
 }
 
 /// An id that no other session has.
-fn random_id() -> Option<String> {
+pub(crate) fn random_id() -> Option<String> {
     Some(std::fs::read_to_string("/proc/sys/kernel/random/uuid").ok()?.trim().to_owned())
 }

@@ -16,7 +16,7 @@ use signal_hook::consts::SIGINT;
 use crate::terminal::Terminal;
 use crate::watch::{Lines, Tail};
 
-use super::signals::Signals;
+use crate::signals::Signals;
 
 const BUFFER: usize = 64 * 1024;
 /// So much that was typed waits for a command that does not read.

@@ -12,16 +12,9 @@ use std::time::Duration;
 
 use koboshi::redact::Redactor;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::fs::OFlags;
 
-use crate::folder::{Folder, write_whole};
-
-/// The pipe of standard output.
-pub(crate) const OUT: &str = "out";
-/// The pipe of standard error.
-pub(crate) const ERROR: &str = "error";
-/// What was read while there was no owner.
-pub(crate) const MISSED: &str = "missed";
+use crate::folder::{ERROR, Folder, MISSED, OUT, write_whole};
 
 /// So much of the end is kept.
 const KEPT: usize = 64 * 1024;
@@ -38,18 +31,13 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// Makes the pipes.
-    pub(super) fn make(folder: &Folder) -> std::io::Result<Self> {
-        let open = |name| -> std::io::Result<File> {
-            let path = folder.file(name);
-            match mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
+    /// Opens both ends of the pipes.
+    pub(super) fn open(folder: &Folder) -> std::io::Result<Self> {
+        let pipe = |name| -> std::io::Result<File> {
             let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-            OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open(folder.file(name))
         };
-        Ok(Self { out: open(OUT)?, error: open(ERROR)?, kept: Vec::new(), dropped: 0 })
+        Ok(Self { out: pipe(OUT)?, error: pipe(ERROR)?, kept: Vec::new(), dropped: 0 })
     }
 
     pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group, set_child_subreaper, setsid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use crate::folder::{Ended, Folder, How, OnOwnerDeath, Refusal, Running, Spec};
+use crate::folder::{ERROR, Ended, Folder, How, OUT, OnOwnerDeath, Refusal, Running, Spec};
 use crate::identity::Identity;
 
 use drain::Drain;
@@ -134,7 +134,7 @@ struct Shim {
 impl Shim {
     fn new(folder: Folder, spec: Spec, signals: Signals) -> io::Result<Self> {
         let clock = SystemClock;
-        let drain = if spec.piped { Some(Drain::make(&folder)?) } else { None };
+        let drain = if spec.piped { Some(Drain::open(&folder)?) } else { None };
         let owner = spec.owner.open();
         let (begun, started) = (clock.moment(), clock.wall());
         Ok(Self { folder, spec, signals, owner, drain, clock, begun, started, stopping: None, asked: false })
@@ -145,7 +145,7 @@ impl Shim {
         step.arg0("koboshi").arg(EXEC).arg(self.folder.path()).args(command);
         if self.spec.piped {
             let pipe = |name| OpenOptions::new().write(true).open(self.folder.file(name));
-            step.stdin(Stdio::null()).stdout(pipe(drain::OUT)?).stderr(pipe(drain::ERROR)?);
+            step.stdin(Stdio::null()).stdout(pipe(OUT)?).stderr(pipe(ERROR)?);
         }
         let child = step.spawn()?;
         if !self.spec.piped {

@@ -17,6 +17,7 @@ mod queue;
 mod room;
 mod step;
 mod watchdog;
+mod when;
 
 pub use end::{End, NotStarted, Outcome, Status, StoppedFor, judge};
 pub use ladder::{Ladder, Learned, Permit};
@@ -24,3 +25,4 @@ pub use queue::{Waiting, first};
 pub use room::{Room, RoomPolicy};
 pub use step::{Step, after};
 pub use watchdog::{Overdue, Signs, WatchPolicy, next_look, overdue};
+pub use when::{Due, When, due};

@@ -1,4 +1,4 @@
-//! The signals that a protected command's caller may send, as bytes in pipes.
+//! The signals that a person or a service manager may send, as bytes in pipes.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,13 +11,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 /// Those that end a wait or a command.
 const STOPPING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-pub(super) struct Signals {
+pub(crate) struct Signals {
     stopping: [(i32, UnixStream); 4],
     window: UnixStream,
 }
 
 impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let [interrupt, terminate, hang_up, quit] = STOPPING;
         Ok(Self {
             stopping: [listen(interrupt)?, listen(terminate)?, listen(hang_up)?, listen(quit)?],
@@ -26,22 +26,22 @@ impl Signals {
     }
 
     /// Descriptors that are readable when a signal came.
-    pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.stopping.iter().map(|(_, pipe)| pipe.as_fd()).chain([self.window.as_fd()])
     }
 
     /// A signal to stop that came, if one did.
-    pub(super) fn stop(&self) -> Option<i32> {
+    pub(crate) fn stop(&self) -> Option<i32> {
         self.stopping.iter().find(|(_, pipe)| came(pipe)).map(|(signal, _)| *signal)
     }
 
     /// Whether the window has another size.
-    pub(super) fn resized(&self) -> bool {
+    pub(crate) fn resized(&self) -> bool {
         came(&self.window)
     }
 
     /// Sleeps for so long, or until a signal to stop.
-    pub(super) fn wait_for_stop(&self, length: Duration) -> io::Result<Option<i32>> {
+    pub(crate) fn wait_for_stop(&self, length: Duration) -> io::Result<Option<i32>> {
         let mut waiting: Vec<_> =
             self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
         let length = Timespec::try_from(length).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
