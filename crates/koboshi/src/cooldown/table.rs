@@ -234,9 +234,18 @@ impl Cooldowns {
         now: Timestamp,
         seed: Seed,
     ) -> Result<Started, Held> {
+        self.follow_clock(key, now);
         let probe = self.look(key, may_probe, now)?;
         self.count(key, now, seed)?;
         Ok(self.take(key, probe, now))
+    }
+
+    /// A clock that was set back must not keep anybody longer than the policy says, counted from the first who asks.
+    pub(crate) fn follow_clock(&mut self, key: &ScopeKey, now: Timestamp) {
+        let policy = self.policy;
+        if let Some(kept) = self.keys.get_mut(key) {
+            kept.follow_clock(&policy, now);
+        }
     }
 
     /// Counts a start.

@@ -109,6 +109,9 @@ impl Ladder {
         now: Timestamp,
         seed: Seed,
     ) -> Result<Permit, Held> {
+        for key in self.keys() {
+            cooldowns.follow_clock(key, now);
+        }
         let probes = self.look(cooldowns, may_probe, now)?;
         if let Some(agent) = &self.agent {
             cooldowns.count(agent, now, seed)?;
