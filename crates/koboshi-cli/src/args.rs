@@ -10,12 +10,15 @@ use crate::import::ImportCommand;
 use crate::init::InitArgs;
 use crate::repair::RepairArgs;
 use crate::replay::GuardCommand;
+use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
+use crate::supervise::{LogsArgs, OrderArgs, SuperviseArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   koboshi serve                              start the gateway: point your program's base_url at it
+  koboshi run -- claude -p task              run an agent: wait for its limits, start it again after failures that pass
   koboshi init                               write a first koboshi.yaml, with comments
   koboshi explain agent.log --exit-code 1    why did this run fail, what to do, how long to wait?
   koboshi check                              is koboshi.yaml correct?
@@ -98,6 +101,30 @@ pub(crate) enum Command {
     /// Start the gateway: a proxy that retries failed requests and falls back to other providers
     #[command(after_help = crate::serve::EXAMPLES)]
     Serve(ServeArgs),
+    /// Run an agent's command: wait for its limits, start it again after failures that pass
+    #[command(after_help = crate::run::EXAMPLES)]
+    Run(RunArgs),
+    /// Keep the agents of the config running: start them again after failures, wait for their limits
+    #[command(after_help = crate::supervise::EXAMPLES)]
+    Supervise(SuperviseArgs),
+    /// Start an agent of the supervisor now
+    #[command(
+        after_help = "Examples:\n  koboshi start reviewer/website\n\nExit status: 0 done, 2 no supervisor or no such agent."
+    )]
+    Start(OrderArgs),
+    /// Stop an agent of the supervisor until it is started again
+    #[command(
+        after_help = "Examples:\n  koboshi stop reviewer/website\n\nExit status: 0 done, 2 no supervisor or no such agent."
+    )]
+    Stop(OrderArgs),
+    /// Stop an agent of the supervisor and start it again
+    #[command(
+        after_help = "Examples:\n  koboshi restart reviewer\n\nExit status: 0 done, 2 no supervisor or no such agent."
+    )]
+    Restart(OrderArgs),
+    /// Show what an agent of the supervisor wrote
+    #[command(after_help = crate::supervise::LOGS_EXAMPLES)]
+    Logs(LogsArgs),
     /// Write a first koboshi.yaml for the API keys that are there
     #[command(after_help = crate::init::EXAMPLES)]
     Init(InitArgs),

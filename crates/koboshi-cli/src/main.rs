@@ -2,7 +2,7 @@
 //!
 //! Each command reads what it needs, asks the core, and says the answer. Exit status: 0 good, 1 the answer
 //! is "something is wrong" (a fault was found, a measure is too low), 2 the command itself could not be
-//! carried out.
+//! carried out. `koboshi run` ends with the status of the command that it ran.
 
 mod args;
 mod check;
@@ -24,12 +24,14 @@ mod pages;
 mod repair;
 mod replay;
 mod rules;
+mod run;
 mod say;
 mod serve;
 mod settings;
 mod shell;
 mod sim_names;
 mod state;
+mod supervise;
 mod trouble;
 
 use std::io::Write;
@@ -50,6 +52,8 @@ pub(crate) enum Exit {
     Found,
     /// It may not be used at all.
     Refused,
+    /// With the exit status of another command.
+    Code(u8),
 }
 
 /// Why a command could not be carried out, in words for a person.
@@ -94,11 +98,16 @@ impl From<std::io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: what stands between us and an agent must stay small.
+    if let Some(code) = koboshi_supervisor::shim::of_arguments(std::env::args_os().skip(1)) {
+        return ExitCode::from(code);
+    }
     let cli = Cli::parse();
     match run(&cli) {
         Ok(Exit::Good) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
         Ok(Exit::Refused) => ExitCode::from(2),
+        Ok(Exit::Code(code)) => ExitCode::from(code),
         Err(failure) if failure.said(Language::En).is_empty() => ExitCode::SUCCESS,
         Err(failure) => {
             let mut out = anstream::stderr().lock();
@@ -113,6 +122,8 @@ fn main() -> ExitCode {
 fn language_of(cli: &Cli) -> Language {
     let file = match &cli.command {
         Command::Serve(args) => args.config_file(),
+        Command::Run(args) => args.config_file(),
+        Command::Supervise(args) => args.config_file(),
         Command::Explain(args) => args.config.file.as_deref(),
         Command::Status(args) => args.state.config.file.as_deref(),
         Command::Resume(args) => args.state.config.file.as_deref(),
@@ -130,6 +141,12 @@ fn language_of(cli: &Cli) -> Language {
 fn run(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Supervise(args) => supervise::run(args),
+        Command::Start(args) => supervise::start(args),
+        Command::Stop(args) => supervise::stop(args),
+        Command::Restart(args) => supervise::restart(args),
+        Command::Logs(args) => supervise::logs(args),
         Command::Init(args) => init::run(args),
         Command::Import(command) => import::run(command),
         Command::Explain(args) => explain::run(args),

@@ -14,6 +14,7 @@ use koboshi::models::fits;
 use koboshi::reask::ReaskPolicy;
 use koboshi::remedy::RemedyPolicy;
 
+use crate::agents::{AccountConfig, AgentConfig};
 use crate::gateway::{
     AdminConfig, ClientKey, DegradeConfig, ErrorsConfig, GuardConfig, LogConfig, ModelConfig, Named,
     ProviderConfig, RouteConfig, ServeConfig, TraceConfig,
@@ -71,6 +72,10 @@ pub struct Config {
     pub log: LogConfig,
     /// Where traces go.
     pub trace: TraceConfig,
+    /// What a supervisor keeps, by name.
+    pub agents: Named<AgentConfig>,
+    /// Accounts of agents, by name.
+    pub accounts: Named<AccountConfig>,
 }
 
 impl Default for Config {
@@ -100,6 +105,8 @@ impl Default for Config {
             errors: ErrorsConfig::default(),
             log: LogConfig::default(),
             trace: TraceConfig::default(),
+            agents: Named::new(),
+            accounts: Named::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! No thread and no clock: the caller says when to look again.
 
+pub mod agents;
 mod as_text;
 mod at;
 mod broken;

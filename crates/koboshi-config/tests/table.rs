@@ -35,6 +35,8 @@ fn entry_of(key: &Key) -> &'static str {
         Some("providers") => "mira",
         Some("routes") => "gpt-*",
         Some("models") => "openai/*",
+        Some("agents") => "reviewer",
+        Some("accounts") => "main",
         Some(_) => "grep",
     }
 }
@@ -53,6 +55,8 @@ fn a_text(key: &Key) -> &'static str {
         "location" => "europe-west1",
         "memory" => "128MiB",
         "efforts" => "low",
+        "env" => "NAME=value",
+        "when" => "every 10m",
         _ => "MIRA",
     }
 }
@@ -300,8 +304,10 @@ fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
     let lookup = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-1".to_owned());
     let config = load("koboshi.yaml", &text, &lookup).unwrap_or_else(|problems| panic!("{problems}"));
     let shown: BTreeSet<String> = differences(&config).into_iter().map(|one| one.path).collect();
-    let names =
-        ["alice", "openai", "azure", "vertex", "company", "*", "ollama/my-model*", "poll_job", "random"];
+    let names = [
+        "alice", "openai", "azure", "vertex", "company", "*", "ollama/my-model*", "poll_job", "random",
+        "reviewer", "main",
+    ];
     for key in leaves().filter(|key| key.entries().is_some()) {
         let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
         let found = names.iter().any(|name| shown.contains(&key.path_in(name)));

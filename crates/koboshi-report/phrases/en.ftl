@@ -506,6 +506,7 @@ journal-cooldown = cooldown
 journal-lease = lease
 journal-store = store
 journal-operator = operator
+journal-run = run
 time-no-instant = `{ $text }` cannot be read as a time with its zone: write it like 2026-11-15T12:00:00Z, 2026-11-15T12:00:00+09:00 or 2026-11-15T12:00:00[Asia/Tokyo]
 time-no-length = `{ $text }` is not a length of time: write it like 30s, 45m, 2h or 1d
 time-too-long = { $text } is too long: at most 365 days. Give the end with --until instead
@@ -726,6 +727,16 @@ serve-label-store = store
 serve-no-config = none: the defaults and the environment
 serve-try = Try it:
 
+## koboshi run
+
+run-waits = { $key } is in cooldown ({ $reason }). Waiting until { $until }, { $left } left.
+run-rests = Not started: { $key } is in cooldown until { $until } ({ $reason }). That is longer than --patience { $patience }. Run it again then (exit status 75).
+run-parked = Not started: { $key } is parked ({ $reason }). Remove the cause, then resume it with: { $command } (exit status 69).
+run-missing = { $program } was not found: check its name and PATH (exit status 127).
+run-refused = { $program } cannot be run: { $why } (exit status 126).
+run-again = The command failed ({ $reason }) and is started again.
+run-others-first = others start first
+
 ## Requests that the gateway refuses by itself: no provider was asked
 
 provider-internal =
@@ -935,3 +946,11 @@ gateway-key-refused =
 
 spent-one = { $message } ({ $kind }, 1 attempt) { $suggestion }
 spent-many = { $message } ({ $kind }, { $count } attempts) { $suggestion }
+
+## Agents of a supervisor
+
+agent-running = running
+agent-stopping = stopping
+agent-stopped = stopped by an operator
+agent-held = waiting for a cooldown
+agent-waiting = waiting for its time

@@ -506,6 +506,7 @@ journal-cooldown = クールダウン
 journal-lease = リース
 journal-store = ストア
 journal-operator = 管理者
+journal-run = 実行
 time-no-instant = `{ $text }` をタイムゾーン付きの時刻として読み取れません。2026-11-15T12:00:00Z、2026-11-15T12:00:00+09:00、2026-11-15T12:00:00[Asia/Tokyo] のように書いてください。
 time-no-length = `{ $text }` を時間の長さとして読み取れません。30s、45m、2h、1d のように書いてください。
 time-too-long = { $text } は長すぎます。365 日以内にするか、--until で終了日時を指定してください
@@ -935,3 +936,21 @@ gateway-key-refused =
 
 spent-one = { $message }（{ $kind }、1 回試行）{ $suggestion }
 spent-many = { $message }（{ $kind }、{ $count } 回試行）{ $suggestion }
+
+## koboshi run
+
+run-waits = { $key } はクールダウン中です（{ $reason }）。{ $until }まで待ちます（あと { $left }）。
+run-rests = 起動しませんでした。{ $key } は { $until }までクールダウン中です（{ $reason }）。--patience の { $patience }より長いため、待たずに終了します。その時刻を過ぎてから、もう一度実行してください（終了ステータス 75）。
+run-parked = 起動しませんでした。{ $key } は停止中です（{ $reason }）。原因を取り除いてから、次のコマンドで再開してください: { $command }（終了ステータス 69）
+run-missing = { $program } が見つかりません。名前と PATH を確認してください（終了ステータス 127）。
+run-refused = { $program } を実行できません: { $why }（終了ステータス 126）
+run-again = コマンドが失敗したため（{ $reason }）、もう一度起動します。
+run-others-first = ほかの実行が先に起動します
+
+## Agents of a supervisor
+
+agent-running = 実行中
+agent-stopping = 停止処理中
+agent-stopped = 管理者により停止
+agent-held = クールダウンの終了待ち
+agent-waiting = 次の起動待ち

@@ -46,6 +46,8 @@ pub enum What {
     Store,
     /// A person did something.
     Operator,
+    /// A supervised agent was started or ended.
+    Run,
 }
 
 impl What {
@@ -59,6 +61,7 @@ impl What {
         Self::Lease,
         Self::Store,
         Self::Operator,
+        Self::Run,
     ];
 
     /// Stable name.
@@ -73,6 +76,7 @@ impl What {
             Self::Lease => "lease",
             Self::Store => "store",
             Self::Operator => "operator",
+            Self::Run => "run",
         }
     }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test must fail loudly")]
 #![allow(clippy::indexing_slicing, clippy::missing_panics_doc, reason = "a test must fail loudly")]
 
+mod agent;
 pub mod chaos;
 mod client;
 mod proxy;
@@ -17,6 +18,7 @@ pub mod tongue;
 mod upstream;
 mod wait;
 
+pub use agent::{ScriptedAgent, zombies_of};
 pub use client::{Answer, Client};
 pub use proxy::Proxy;
 pub use raw::{RawReply, RawUpstream};

@@ -6,7 +6,7 @@
 //! ([`redact`]), and what to do about a fault: [`remedy`](remedy::remedy), with its pauses ([`backoff`])
 //! and what they may cost ([`budget`]). What was learned is kept per [`key`]: [`breaker`] stops sending to a target
 //! that keeps failing, [`gate`] keeps traffic below what a provider allows, [`cooldown`] lets a key rest until a
-//! stated or guessed time. [`call`] puts them together for one request. [`guard`] tells loops of tool calls from work.
+//! stated or guessed time. [`supervise`] decides what the end of an agent's process means and who may start. [`call`] puts them together for one request. [`guard`] tells loops of tool calls from work.
 //! [`models`] knows what models can do and which parameters they take.
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
@@ -36,6 +36,7 @@ pub mod reask;
 #[cfg(feature = "redact")]
 pub mod redact;
 pub mod remedy;
+pub mod supervise;
 mod sync;
 pub mod time;
 #[cfg(feature = "tower")]

@@ -118,6 +118,44 @@ pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dy
     })
 }
 
+/// The store of agents, and the folder of their runs.
+pub(crate) fn for_runs(asked: Option<&str>, config: &Config) -> Result<(Arc<dyn Store>, PathBuf), Failure> {
+    let place = find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?;
+    Ok((Arc::from(open(&place, &config.store)?), runs_of(&place)))
+}
+
+/// The folder of runs: beside a store file, else where this user's is.
+pub(crate) fn runs_folder(asked: Option<&str>, config: &Config) -> Result<PathBuf, Failure> {
+    Ok(runs_of(&find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?))
+}
+
+fn runs_of(place: &Where) -> PathBuf {
+    let folder = match place {
+        Where::File(path) => path.parent().map(Path::to_owned),
+        Where::Redis { .. } => usual_file().ok().and_then(|path| path.parent().map(Path::to_owned)),
+    };
+    folder.unwrap_or_else(std::env::temp_dir).join("runs")
+}
+
+/// The name of a supervisor: its machine has one for a folder of runs.
+pub(crate) fn supervisor_node() -> Result<Node, Failure> {
+    format!("supervisor/{}:{}", machine(), std::process::id())
+        .parse()
+        .map_err(|_| Failure::new("this process has no name"))
+}
+
+/// The name of a command that is run once.
+pub(crate) fn run_node() -> Result<Node, Failure> {
+    format!("run/{}:{}", machine(), std::process::id())
+        .parse()
+        .map_err(|_| Failure::new("this process has no name"))
+}
+
+/// `2h`, `90m`: a length of time that a person types.
+pub(crate) fn length(text: &str) -> Option<std::time::Duration> {
+    say::parse_length(text)
+}
+
 /// Opens a store for long. A file is looked through first: damage that is met later would be nobody's to mend while it runs.
 fn open_whole(place: &Where, config: &StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
     let Where::File(path) = place else { return Ok(Arc::from(open(place, config)?)) };
@@ -129,11 +167,15 @@ fn open_whole(place: &Where, config: &StoreConfig) -> Result<Arc<dyn Store>, Sto
 /// The name of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
 /// it finds what it knew.
 pub(crate) fn gateway_node(port: u16) -> Result<Node, Failure> {
+    format!("gateway/{}:{port}", machine()).parse().map_err(|_| Failure::new("this process has no name"))
+}
+
+/// The name of this machine, fit for the name of a node.
+fn machine() -> String {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let machine: String =
         machine.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(100).collect();
-    let machine = if machine.is_empty() { std::process::id().to_string() } else { machine };
-    format!("gateway/{machine}:{port}").parse().map_err(|_| Failure::new("this process has no name"))
+    if machine.is_empty() { std::process::id().to_string() } else { machine }
 }
 
 /// A file that cannot be looked at is not a file that is not there.

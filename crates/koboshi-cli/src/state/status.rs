@@ -12,11 +12,13 @@ use serde_json::{Value, json};
 
 use super::Found;
 use super::args::StatusArgs;
+use super::asked_store;
 use super::person::write_near;
 use super::say::{Say, plain};
 use super::source::{Source, Status};
 use crate::args::Format;
-use crate::{Exit, Failure};
+use crate::supervise::{lines, rows};
+use crate::{Exit, Failure, settings};
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const WARN: Style = AnsiColor::Yellow.on_default().bold();
@@ -44,12 +46,17 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         let name = key.to_string();
         status.unreadable.retain(|one| one.slot.ends_with(&name));
     }
+    let agents = agents(args, source);
     match args.state.format {
-        Format::Text => text(source, say, args.key.as_ref(), &status)?,
+        Format::Text => {
+            let lines = agents.map(|agents| lines(&|id| say.text(id, &[]), &agents)).unwrap_or_default();
+            lines.iter().try_for_each(|line| writeln!(stdout().lock(), "{}", plain(line)))?;
+            text(source, say, args.key.as_ref(), &status)?;
+        }
         Format::Json => {
             let unreadable = status.unreadable.iter();
             let store = status.kept_in.as_deref().unwrap_or(source.place());
-            let document = json!({
+            let mut document = json!({
                 "store": store.strip_prefix("the store file ").unwrap_or(store),
                 "gateway": matches!(source, Source::Remote(_)).then(|| source.place()),
                 "exists": source.exists(),
@@ -59,6 +66,9 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                 "gateways": status.gateways,
                 "trouble": status.trouble,
             });
+            if let (Some(agents), Value::Object(fields)) = (agents, &mut document) {
+                fields.insert("agents".to_owned(), agents);
+            }
             let mut out = stdout().lock();
             serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -67,6 +77,13 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     // What cannot be read may well be a cooldown.
     let stands = status.rows.iter().any(|row| row.stops) || !status.unreadable.is_empty();
     Ok(if stands { Exit::Found } else { Exit::Good })
+}
+
+/// The agents of the supervisor that uses this store, if one does.
+fn agents(args: &StatusArgs, source: &Source) -> Option<Value> {
+    let asked = args.key.is_none() && matches!(source, Source::Store(_));
+    let config = settings::load_without_keys(args.state.config.file.as_deref(), &args.state.lang);
+    config.ok().filter(|_| asked).and_then(|config| rows(asked_store(&args.state).as_deref(), &config))
 }
 
 /// No target has this key.

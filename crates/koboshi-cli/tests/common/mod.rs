@@ -99,13 +99,23 @@ pub(crate) fn scratch(name: &str, text: &str) -> String {
 }
 
 /// Runs the command with both outputs on one terminal, as a person sees it.
-pub(crate) fn on_terminal(mut command: Command) -> String {
+pub(crate) fn on_terminal(command: Command) -> String {
+    on_a_terminal(command, false)
+}
+
+/// The same with its input on the terminal too.
+pub(crate) fn on_terminal_whole(command: Command) -> String {
+    on_a_terminal(command, true)
+}
+
+fn on_a_terminal(mut command: Command, input: bool) -> String {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
     let side = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
-    let mut child = command.stdin(Stdio::null()).stdout(side()).stderr(side()).spawn().unwrap();
+    let stdin = if input { Stdio::from(side()) } else { Stdio::null() };
+    let mut child = command.stdin(stdin).stdout(side()).stderr(side()).spawn().unwrap();
     // The other side must have no owner but the child: its end is the end of what there is to read.
     drop(command);
     let mut said = Vec::new();

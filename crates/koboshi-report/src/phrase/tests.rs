@@ -38,7 +38,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
     init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-there import-done import-left \
     repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
-    import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
+    run-waits run-rests run-parked run-missing run-refused run-again run-others-first agent-running agent-stopping agent-stopped agent-held agent-waiting import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
     json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
     json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
     json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
@@ -63,7 +63,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
     limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing resume-breakers time-too-long time-zero-length cool-done journal-empty journal-pruned \
-    journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator \
+    journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator journal-run \
     time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
     guard-replay-run guard-replay-note guard-replay-stop guard-replay-said guard-replay-sum guard-replay-progress \
     guard-replay-no-json guard-replay-no-form guard-replay-no-calls guard-replay-no-messages guard-replay-long-line \
@@ -223,7 +223,7 @@ fn texts_are_whole_and_in_their_own_language() {
     let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
         calls responses pattern what form method path served allow column at limit field expected known target model \
         origin host length reason message said store address ago failed value places file default names text encoding check serve keys \
-        others suggestion kind variables detail turn runs noted stopped megabytes targets";
+        others suggestion kind variables detail turn runs noted stopped megabytes targets program patience";
     let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {

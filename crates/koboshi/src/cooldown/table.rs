@@ -180,6 +180,48 @@ impl Cooldowns {
 
     // ===== who may start =====
 
+    /// May something start now? Nothing is changed. Says whether it would be the one that goes first after a rest.
+    ///
+    /// # Errors
+    /// Not now: it rests, is parked, or waits for the probe or its turn.
+    pub fn check_start(&self, key: &ScopeKey, may_probe: bool, now: Timestamp) -> Result<bool, StartRefusal> {
+        let Some(kept) = self.keys.get(key) else { return Ok(false) };
+        let policy = &self.policy;
+        let held = |why, class: Class, until| {
+            let event = CooldownEvent::skipped(key, class, until, now);
+            Err(StartRefusal { why, until: Some(until), event })
+        };
+        match kept.record.standing(now) {
+            Standing::Parked(rest) => Err(StartRefusal::parked(key, rest)),
+            Standing::Cooling { rest, until } => held(StartRefusalReason::Rest, rest.class, until),
+            Standing::Due(rest) => match kept.probe_at(policy, now) {
+                Some(until) => held(StartRefusalReason::Probe, rest.class, until),
+                None if !may_probe => held(StartRefusalReason::Probe, rest.class, later(now, policy.stagger)),
+                None => Ok(true),
+            },
+            Standing::Free => kept.turn(policy, now).map_or(Ok(false), |until| {
+                let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
+                let event = CooldownEvent { key: key.clone(), what };
+                Err(StartRefusal { why: StartRefusalReason::Turn, until: Some(until), event })
+            }),
+        }
+    }
+
+    /// Something starts that was allowed to: the others wait for what becomes of a probe, or follow it one by one.
+    pub fn take(&mut self, key: &ScopeKey, probe: bool, now: Timestamp) -> Started {
+        let policy = self.policy;
+        if let Some(kept) = self.keys.get_mut(key) {
+            kept.follow_clock(&policy, now);
+            if probe {
+                kept.probe = Some(later(now, policy.longest_probe));
+            } else {
+                kept.take_turn(&policy, now);
+            }
+        }
+        let ended = probe.then(|| CooldownEvent { key: key.clone(), what: Happened::Ended });
+        Started { probe, ended }
+    }
+
     /// May something start now? Counts the start if so. `may_probe` is false where another caller (another process of a
     /// fleet) holds the right to go first.
     ///
@@ -192,32 +234,27 @@ impl Cooldowns {
         now: Timestamp,
         seed: Seed,
     ) -> Result<Started, StartRefusal> {
+        self.follow_clock(key, now);
+        let probe = self.check_start(key, may_probe, now)?;
+        self.count(key, now, seed)?;
+        Ok(self.take(key, probe, now))
+    }
+
+    /// A clock that was set back must not keep anybody longer than the policy says, counted from the first who asks.
+    pub(crate) fn follow_clock(&mut self, key: &ScopeKey, now: Timestamp) {
+        let policy = self.policy;
+        if let Some(kept) = self.keys.get_mut(key) {
+            kept.follow_clock(&policy, now);
+        }
+    }
+
+    /// Counts a start.
+    ///
+    /// # Errors
+    /// There were too many of late: it rests from now on.
+    pub fn count(&mut self, key: &ScopeKey, now: Timestamp, seed: Seed) -> Result<(), StartRefusal> {
         let policy = self.policy;
         let kept = self.kept(key);
-        kept.follow_clock(&policy, now);
-        let held = |why, class: Class, until| {
-            let event = CooldownEvent::skipped(key, class, until, now);
-            Err(StartRefusal { why, until: Some(until), event })
-        };
-        let probe = match kept.record.standing(now) {
-            Standing::Parked(rest) => return Err(StartRefusal::parked(key, rest)),
-            Standing::Cooling { rest, until } => return held(StartRefusalReason::Rest, rest.class, until),
-            Standing::Due(rest) => match kept.probe.filter(|until| now < *until) {
-                Some(until) => return held(StartRefusalReason::Probe, rest.class, until),
-                None if !may_probe => {
-                    return held(StartRefusalReason::Probe, rest.class, later(now, policy.stagger));
-                }
-                None => true,
-            },
-            Standing::Free => {
-                if let Some(until) = kept.turn(&policy, now) {
-                    let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
-                    let event = CooldownEvent { key: key.clone(), what };
-                    return Err(StartRefusal { why: StartRefusalReason::Turn, until: Some(until), event });
-                }
-                false
-            }
-        };
         if policy.enabled && kept.started_too_often(&policy, now) {
             let failure = Failure {
                 detail: format!(
@@ -234,11 +271,7 @@ impl Cooldowns {
             }
         }
         kept.starts.push_back(now);
-        if probe {
-            kept.probe = Some(later(now, policy.longest_probe));
-        }
-        let ended = probe.then(|| CooldownEvent { key: key.clone(), what: Happened::Ended });
-        Ok(Started { probe, ended })
+        Ok(())
     }
 
     // ===== what people and others say =====
@@ -316,14 +349,22 @@ impl Cooldowns {
 }
 
 impl KeyState {
-    /// After a probe's success: when this one may follow, if not now. Takes the turn if it is now.
-    fn turn(&mut self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
-        let (next, all) = self.release.filter(|(_, all)| now < *all)?;
-        if now < next {
-            return Some(next);
+    /// Until when the probe that is out is waited for. A clock that was set back must not keep anybody longer than the policy says.
+    fn probe_at(&self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
+        self.probe.map(|until| until.min(later(now, policy.longest_probe))).filter(|until| now < *until)
+    }
+
+    /// After a probe's success: when this one may follow, if not now.
+    fn turn(&self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
+        let (next, all) = self.release?;
+        let next = next.min(later(now, policy.stagger));
+        (now < all && now < next).then_some(next)
+    }
+
+    fn take_turn(&mut self, policy: &CooldownPolicy, now: Timestamp) {
+        if let Some((_, all)) = self.release.filter(|(_, all)| now < *all) {
+            self.release = Some((later(now, policy.stagger), all));
         }
-        self.release = Some((later(now, policy.stagger), all));
-        None
     }
 
     /// One succeeded: the others follow one by one.

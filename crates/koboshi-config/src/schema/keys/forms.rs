@@ -406,3 +406,79 @@ pub(super) const ARGUMENT: Form = Form {
     holds: |text| has_length(text, 4096) && !text.contains(|c: char| c.is_ascii_control()),
     hint: no_hint,
 };
+
+/// The name of an agent: `agent/project` must have one reading, and it is a folder.
+pub(super) const AGENT: Form = Form {
+    said: words(
+        "1 to 100 letters, digits, `_`, `-` and `.`, a letter or digit first",
+        "英数字、`_`、`-`、`.` からなる 1〜100 文字（先頭は英数字）",
+    ),
+    pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$",
+    holds: is_agent,
+    hint: no_hint,
+};
+
+/// The name of a project: it is a folder too.
+pub(super) const PROJECT_NAME: Form = AGENT;
+
+fn is_agent(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    has_length(text, 100) && text.bytes().all(inner) && !text.starts_with(['_', '-', '.'])
+}
+
+/// A word of an agent's command: a prompt may have many lines.
+pub(super) const WORD: Form = Form {
+    said: words("1 or more characters", "1 文字以上"),
+    pattern: r"^[^\u0000]+$",
+    holds: |text| !text.is_empty() && !text.contains('\0'),
+    hint: no_hint,
+};
+
+/// A variable with its value.
+pub(super) const VARIABLE: Form = Form {
+    said: words("`NAME=value` without line breaks", "`NAME=value` の形（改行なし）"),
+    pattern: r"^[A-Za-z_][A-Za-z0-9_]{0,199}=[^\u0000-\u001f\u007f]{0,4096}$",
+    holds: |text| {
+        text.split_once('=').is_some_and(|(name, value)| {
+            is_variable(name)
+                && value.chars().count() <= 4096
+                && !value.contains(|c: char| c.is_ascii_control())
+        })
+    },
+    hint: no_hint,
+};
+
+/// The name of a variable.
+pub(super) const VARIABLE_NAME: Form = Form {
+    said: words(
+        "1 to 200 letters, digits and `_`, no digit first",
+        "英数字と `_` からなる 1〜200 文字（先頭は数字以外）",
+    ),
+    pattern: "^[A-Za-z_][A-Za-z0-9_]{0,199}$",
+    holds: is_variable,
+    hint: no_hint,
+};
+
+fn is_variable(name: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    has_length(name, 200) && name.bytes().all(inner) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// When an agent is wanted.
+pub(super) const WHEN: Form = Form {
+    said: words(
+        "`always`, `once`, `asked`, or `every` and a length of time such as `every 10m`",
+        "`always`、`once`、`asked`、または `every 10m` のような `every` と時間の長さ",
+    ),
+    pattern: "^(always|once|asked|every [1-9][0-9]{0,8}(ms|s|m|h|d))$",
+    holds: |text| {
+        matches!(text, "always" | "once" | "asked") || text.strip_prefix("every ").is_some_and(is_length)
+    },
+    hint: no_hint,
+};
+
+fn is_length(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits).unwrap_or_default();
+    (1..=9).contains(&digits) && !number.starts_with('0') && matches!(unit, "ms" | "s" | "m" | "h" | "d")
+}

@@ -1,6 +1,7 @@
 //! The rows of the table. They are applied from top to bottom: a preset comes before what refines it, the longest
 //! rest before the rests that must fit under it.
 
+mod agents;
 mod breaker;
 mod build;
 mod forms;
@@ -35,6 +36,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         breaker::keys(),
         rests::gate(),
         rests::cooldown(),
+        agents::agents(),
         store::keys(),
         serve::telling(),
         top(),

@@ -1,0 +1,169 @@
+//! Agents that behave badly, as real processes under `koboshi run`: nothing is left of them, and their end is told as it was.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use common::koboshi;
+use koboshi_testkit::{ScriptedAgent, zombies_of};
+use tempfile::TempDir;
+
+fn protected(home: &TempDir, agent: &ScriptedAgent) -> Command {
+    let store = home.path().join("koboshi.db").display().to_string();
+    let mut command = koboshi(&["run", "--store", &store, "--gateway", "off", "--tries", "1", "--"]);
+    command.args(agent.command()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(home: &TempDir, agent: &ScriptedAgent) -> Output {
+    let output = protected(home, agent).output().unwrap();
+    assert_eq!(agent.left(), [0_i32; 0], "nothing of it is left when its end is told");
+    output
+}
+
+fn agent(mark: &str) -> ScriptedAgent {
+    ScriptedAgent::new(&format!("processes-{mark}-{}", std::process::id()))
+}
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn the_signal_that_it_died_of_is_told() {
+    let home = home();
+    let signals = [
+        ("HUP", 1),
+        ("QUIT", 3),
+        ("ILL", 4),
+        ("TRAP", 5),
+        ("ABRT", 6),
+        ("BUS", 7),
+        ("FPE", 8),
+        ("KILL", 9),
+        ("USR1", 10),
+        ("SEGV", 11),
+        ("USR2", 12),
+        ("PIPE", 13),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("INT", 2),
+    ];
+    for (name, number) in signals {
+        let output = run(&home, &agent(name).dies_of(name));
+        assert_eq!(output.status.code(), Some(128 + number), "{name}");
+    }
+}
+
+#[test]
+fn what_it_leaves_behind_in_sessions_of_its_own_is_stopped() {
+    let home = home();
+    let leaver = agent("leaver")
+        .leaves_a_stubborn_child_behind()
+        .leaves_a_child_with_its_streams()
+        .says("gone")
+        .exits(4);
+    let output = run(&home, &leaver);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(4), b"gone\n".as_slice()));
+}
+
+#[test]
+fn streams_that_it_closes_do_not_end_it() {
+    let home = home();
+    let witness = home.path().join("witness");
+    let go_on = home.path().join("go-on");
+    let closer =
+        agent("closer").says("before").closes_its_streams().notes(&witness).waits_for(&go_on).exits(5);
+    let mut running = protected(&home, &closer).spawn().unwrap();
+    let mut text = String::new();
+    // Its end comes while the agent still lives: nobody but the agent holds them.
+    running.stdout.take().unwrap().take(7).read_to_string(&mut text).unwrap();
+    assert_eq!(text, "before\n");
+    koboshi_testkit::until("it lives on", || witness.exists().then_some(()));
+    assert!(running.try_wait().unwrap().is_none());
+    std::fs::write(go_on, "").unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_gigabyte_passes_and_little_of_it_is_kept() {
+    const GIGABYTE: u64 = 1 << 30;
+    let home = home();
+    let mut running = protected(&home, &agent("flood").floods(GIGABYTE)).spawn().unwrap();
+    let mut out = running.stdout.take().unwrap();
+    let (mut buffer, mut count, mut most) = (vec![0; 1 << 20], 0, 0);
+    while let Ok(size @ 1..) = out.read(&mut buffer) {
+        count += size as u64;
+        if count % 64 == 0 {
+            most = most.max(resident(running.id()));
+        }
+    }
+    assert!(running.wait().unwrap().success());
+    assert_eq!(count, GIGABYTE);
+    assert!(most < 100 * 1024, "{most} KiB");
+}
+
+/// KiB of a process in memory.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_failure_that_exits_with_zero_is_a_failure() {
+    let home = home();
+    let event = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You've hit your session limit · resets in 2h"}"#;
+    let store = home.path().join("koboshi.db").display().to_string();
+    let mut command = koboshi(&[
+        "run", "--store", &store, "--gateway", "off", "--account", "main", "--patience", "1s", "--",
+    ]);
+    let output = command.args(agent("zero").says(event).exits(0).command()).output().unwrap();
+    assert_eq!(output.status.code(), Some(75), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn it_gets_no_descriptor_but_its_streams() {
+    let home = home();
+    let store = home.path().join("koboshi.db").display().to_string();
+    let binary = env!("CARGO_BIN_EXE_koboshi");
+    let script = format!(
+        "exec 7</dev/null 8</dev/null 9>/dev/null; exec {binary} run --store {store} --gateway off -- sh -c 'ls /proc/$$/fd | xargs; true'"
+    );
+    let output = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 1 2\n");
+}
+
+/// Many runs in a row and at once: nothing of them is left in any table.
+#[test]
+fn many_runs_leave_no_zombie_no_process_and_no_folder() {
+    let home = home();
+    let runs: usize = std::env::var("KOBOSHI_RUNS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let path: PathBuf = home.path().to_owned();
+            std::thread::spawn(move || {
+                let store = path.join("koboshi.db").display().to_string();
+                for number in 0..runs.div_ceil(4) {
+                    let agent = agent(&format!("many-{thread}-{number}"));
+                    let agent = match number % 3 {
+                        0 => agent.leaves_a_stubborn_child_behind().exits(0),
+                        1 => agent.dies_of("KILL"),
+                        _ => agent.says("done").exits(3),
+                    };
+                    let mut command =
+                        koboshi(&["run", "--store", &store, "--gateway", "off", "--tries", "1", "--"]);
+                    command.args(agent.command()).stdin(Stdio::null()).output().unwrap();
+                    assert_eq!(agent.left(), [0_i32; 0]);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(zombies_of(std::process::id()), [0_i32; 0]);
+    assert_eq!(std::fs::read_dir(home.path().join("runs")).unwrap().count(), 0);
+}

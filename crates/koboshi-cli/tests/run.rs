@@ -1,0 +1,291 @@
+//! `koboshi run` as its user meets it: the real binary, real processes, a real gateway beside it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::served::Served;
+use common::{Running, json, koboshi, on_terminal, on_terminal_whole, run};
+use koboshi_testkit::{ScriptedAgent, Upstream, signal, until};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const QUOTA: &str = "echo \"TerminalQuotaError: Your quota will reset after 22m55s.\" >&2; exit 1";
+
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn store(&self) -> String {
+        self.file("koboshi.db")
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `koboshi run` with these flags and this command.
+    fn command(&self, flags: &[&str], command: &[String]) -> Command {
+        let store = self.store();
+        let mut args = vec!["run", "--store", &store, "--gateway", "off"];
+        args.extend(flags);
+        args.push("--");
+        args.extend(command.iter().map(String::as_str));
+        let mut command = koboshi(&args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, flags: &[&str], command: &[&str]) -> Output {
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        self.command(flags, &command).output().unwrap()
+    }
+
+    fn agent(&self, flags: &[&str], agent: &ScriptedAgent) -> Output {
+        self.command(flags, &agent.command()).output().unwrap()
+    }
+
+    fn status(&self) -> Value {
+        json(&run(&["status", "--format", "json", "--store", &self.store()]))
+    }
+
+    /// Nothing of a run is left on the disk.
+    fn has_no_runs(&self) -> bool {
+        std::fs::read_dir(self.path("runs")).is_ok_and(|mut runs| runs.next().is_none())
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_quota_is_known_to_the_next_run_and_to_the_gateway() {
+    let home = Home::new();
+    let upstream = Upstream::start();
+    let config = home.path("koboshi.yaml");
+    let yaml = format!(
+        "providers: {{one: {{kind: openai, base_url: \"{}\", keys: [k], account: main}}}}\nroutes: {{talk: [one/ok]}}\nserve: {{threads: 1}}\n",
+        upstream.url()
+    );
+    std::fs::write(&config, yaml).unwrap();
+    let gateway = Served::start(&config, Path::new(&home.store()));
+    assert_eq!(chat(&gateway), 200);
+
+    let first = home.run(&["--account", "main", "--patience", "1s"], &["sh", "-c", QUOTA]);
+    assert_eq!(code(&first), 75, "{}", said(&first));
+    let status = home.status();
+    let row = &status["rows"][0];
+    assert_eq!(
+        (&row["key"], &row["state"], &row["reason"]),
+        (&json!("account:main"), &json!("cooling"), &json!("quota")),
+        "{status}"
+    );
+    let instant = |value: &Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let length = instant(&row["until"]).duration_since(instant(&row["since"])).as_secs();
+    assert_eq!(length, 1512, "22 min 55 s and a tenth");
+    let until_said = instant(&row["until"]).strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    assert!(said(&first).contains(&until_said), "{} in {}", until_said, said(&first));
+
+    let witness = home.file("started");
+    let second = home.run(&["--account", "main", "--patience", "1s"], &["touch", &witness]);
+    assert_eq!(code(&second), 75, "{}", said(&second));
+    assert!(!Path::new(&witness).exists(), "a second run starts nothing");
+
+    until("the gateway refuses the account", || (chat(&gateway) != 200).then_some(()));
+    let asked = upstream.all_calls();
+    assert_ne!(chat(&gateway), 200);
+    assert_eq!(upstream.all_calls(), asked, "the provider is not asked while its account rests");
+}
+
+fn chat(gateway: &Served) -> u16 {
+    let body = json!({"model": "talk", "messages": [{"role": "user", "content": "hello"}]});
+    let mut client = koboshi_testkit::Client::to(gateway.address);
+    client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+    client.read().status
+}
+
+#[test]
+fn on_success_nothing_rests_and_nothing_is_left() {
+    let home = Home::new();
+    let output = home.run(&["--account", "main", "--agent", "a"], &["sh", "-c", "echo out; echo error >&2"]);
+    assert_eq!(
+        (code(&output), output.stdout.as_slice(), output.stderr.as_slice()),
+        (0, b"out\n".as_slice(), b"error\n".as_slice())
+    );
+    assert_eq!(home.status()["rows"], json!([]));
+    assert!(home.has_no_runs());
+}
+
+#[test]
+fn the_exit_status_is_the_commands_or_says_why_it_is_ours() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&[], &["sh", "-c", "exit 7"])), 7);
+    for (command, expected, en) in
+        [(&["there-is-no-such-program"][..], 127, "was not found"), (&["/etc/passwd"], 126, "cannot be run")]
+    {
+        let output = home.run(&[], command);
+        assert_eq!(code(&output), expected);
+        assert!(said(&output).starts_with("koboshi: ") && said(&output).contains(en), "{}", said(&output));
+        let japanese = home.run(&["--lang", "ja"], command);
+        assert!(said(&japanese).contains("終了ステータス"), "{}", said(&japanese));
+    }
+}
+
+#[test]
+fn a_login_that_is_refused_parks_the_agent_and_the_command_that_is_named_resumes_it() {
+    let home = Home::new();
+    let login = "echo '{\"type\":\"result\",\"is_error\":true,\"api_error_status\":401,\"result\":\"Invalid API key\"}'; exit 1";
+    let parked = home.run(&["--agent", "a", "--project", "p"], &["sh", "-c", login]);
+    assert_eq!(code(&parked), 69, "{}", said(&parked));
+    assert!(said(&parked).contains("koboshi resume agent:a/p"), "{}", said(&parked));
+    assert_eq!(code(&home.run(&["--agent", "a", "--project", "p"], &["true"])), 69);
+    assert_eq!(run(&["resume", "agent:a/p", "--store", &home.store()]).status, 0);
+    assert_eq!(code(&home.run(&["--agent", "a", "--project", "p"], &["true"])), 0);
+    let unnamed = home.run(&[], &["sh", "-c", login]);
+    assert_eq!(code(&unnamed), 1, "without a name there is nothing to park: {}", said(&unnamed));
+}
+
+#[test]
+fn a_failure_that_passes_is_tried_again_and_one_of_its_own_is_not() {
+    let home = Home::new();
+    let config = home.file("koboshi.yaml");
+    std::fs::write(&config, "cooldown: {overloaded: {initial: 50ms, max: 100ms}}\n").unwrap();
+    let notes = home.path("notes");
+    let overloaded = ScriptedAgent::new("again")
+        .notes(&notes)
+        .complains("API Error: 529 Overloaded. This is a server-side issue")
+        .exits(1);
+    let output = home.agent(&["--config", &config, "--tries", "3"], &overloaded);
+    assert_eq!(code(&output), 1);
+    assert_eq!(std::fs::read_to_string(&notes).unwrap().lines().count(), 3, "{}", said(&output));
+    std::fs::remove_file(&notes).unwrap();
+    home.agent(
+        &["--config", &config],
+        &ScriptedAgent::new("once").notes(&notes).complains("I am broken").exits(3),
+    );
+    assert_eq!(std::fs::read_to_string(&notes).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_limit_is_waited_out_and_the_command_started_again() {
+    let home = Home::new();
+    let config = home.file("koboshi.yaml");
+    std::fs::write(&config, "cooldown: {margin: {min: 0s, share: 0}}\n").unwrap();
+    let notes = home.path("notes");
+    let script = format!(
+        "echo x >> {0}; if [ $(wc -l < {0}) = 1 ]; then echo 'RateLimitError: Too many requests. Please retry after 1 seconds.' >&2; exit 1; fi; echo done",
+        notes.display()
+    );
+    let output = home.run(&["--account", "main", "--config", &config], &["sh", "-c", &script]);
+    assert_eq!((code(&output), output.stdout.as_slice()), (0, b"done\n".as_slice()), "{}", said(&output));
+    assert!(said(&output).contains("account:main is in cooldown"), "{}", said(&output));
+}
+
+#[test]
+fn a_limit_in_mid_run_holds_the_others_while_the_command_still_runs() {
+    let home = Home::new();
+    let go_on = home.path("go-on");
+    let event = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":4102444800,"rateLimitType":"five_hour"}}"#;
+    let agent = ScriptedAgent::new("mid-run").says(event).waits_for(&go_on).exits(0);
+    // The kind is known by the program's name.
+    let program = home.path("claude");
+    std::fs::write(&program, format!("#!/bin/sh\n{}\n", agent.command()[2])).unwrap();
+    Command::new("chmod").arg("+x").arg(&program).status().unwrap();
+    let mut running =
+        Running::start(&mut home.command(&["--account", "main"], &[program.display().to_string()]));
+    until("the account rests", || {
+        home.status()["rows"].as_array().is_some_and(|rows| !rows.is_empty()).then_some(())
+    });
+    assert!(running.try_wait().unwrap().is_none(), "it still runs");
+    assert_eq!(code(&home.run(&["--account", "main", "--patience", "1s"], &["true"])), 75);
+    std::fs::write(go_on, "").unwrap();
+    running.wait().unwrap();
+}
+
+#[test]
+fn input_and_half_characters_pass_untouched() {
+    let home = Home::new();
+    let mut running = home.command(&[], &["cat".to_owned()]).stdin(Stdio::piped()).spawn().unwrap();
+    let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    let mut input = running.stdin.take().unwrap();
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent).unwrap());
+    let mut came = Vec::new();
+    running.stdout.take().unwrap().read_to_end(&mut came).unwrap();
+    writer.join().unwrap();
+    assert!(running.wait().unwrap().success());
+    assert_eq!(came, bytes);
+    let half = home.agent(&[], &ScriptedAgent::new("half").says_half_a_character().exits(0));
+    assert_eq!(half.stdout, [0o350, 0o265]);
+}
+
+#[test]
+fn on_a_terminal_the_command_has_one_too() {
+    let home = Home::new();
+    let command = home.command(
+        &[],
+        &[
+            "sh".to_owned(),
+            "-c".to_owned(),
+            "test -t 0 && test -t 1 && test -t 2 && tty && echo on a terminal".to_owned(),
+        ],
+    );
+    let screen = on_terminal_whole(command);
+    assert!(screen.contains("/dev/pts/") && screen.contains("on a terminal\r\n"), "{screen}");
+    let plain = on_terminal(
+        home.command(&[], &["sh".to_owned(), "-c".to_owned(), "test -t 0 || echo no terminal".to_owned()]),
+    );
+    assert!(plain.contains("no terminal"), "{plain}");
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_and_a_request_to_end_takes_everything_along() {
+    let home = Home::new();
+    let ready = home.path("ready");
+    let agent = ScriptedAgent::new("ctrl-c").leaves_a_stubborn_child_behind().notes(&ready).lives_on();
+    for name in ["-INT", "-TERM", "-HUP"] {
+        let mut running = home.command(&[], &agent.command()).spawn().unwrap();
+        until("the agent runs", || ready.exists().then_some(()));
+        signal(&running, name);
+        let status = running.wait().unwrap();
+        assert!(matches!(status.code(), Some(130 | 143 | 129)), "{name}: {status}");
+        assert_eq!(agent.left(), [0_i32; 0], "{name}");
+        assert!(home.has_no_runs());
+        std::fs::remove_file(&ready).unwrap();
+    }
+    assert_eq!(home.status()["rows"], json!([]), "a stop that was asked for is no failure");
+}
+
+#[test]
+fn a_command_whose_protector_is_killed_ends_with_all_that_it_started() {
+    let home = Home::new();
+    let ready = home.path("ready");
+    let agent = ScriptedAgent::new("killed")
+        .ignores_requests_to_end()
+        .leaves_a_stubborn_child_behind()
+        .notes(&ready)
+        .lives_on();
+    let mut running = home.command(&[], &agent.command()).spawn().unwrap();
+    until("the agent runs", || ready.exists().then_some(()));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    until("nothing of it is left", || agent.left().is_empty().then_some(()));
+}

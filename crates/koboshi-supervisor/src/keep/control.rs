@@ -1,0 +1,113 @@
+//! The local socket of a supervisor: one line of JSON asks, one line answers.
+//!
+//! The socket belongs to its user alone (0600, in a folder of 0700). A caller that is slow is not waited for: it loses its connection.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The name of the socket in the folder of runs.
+pub const SOCKET: &str = "supervisor.sock";
+/// No order is longer.
+const LONGEST: u64 = 64 * 1024;
+/// So long a caller may take to say one line.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// So long a supervisor may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What a supervisor is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// What.
+    pub action: Action,
+    /// With which agent: `agent/project`, `agent` for all of its projects; none for all.
+    #[serde(default)]
+    pub agent: Option<String>,
+}
+
+/// What can be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Tell what runs.
+    Status,
+    /// Start it if it is not running; a stopped one is wanted again.
+    Start,
+    /// Stop it, and do not start it again before somebody says so.
+    Stop,
+    /// Stop it and start it again.
+    Restart,
+}
+
+pub(super) struct Control {
+    pub(super) listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Control {
+    /// Listens. The caller holds the lock of the folder, so a socket that is there is a dead one's.
+    pub(super) fn listen(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(SOCKET);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, path })
+    }
+
+    /// Answers those who ask.
+    pub(super) fn serve(&self, mut answer: impl FnMut(&Order) -> Value) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            // Whatever is wrong with a caller is its own affair.
+            let _ = one(&stream, &mut answer);
+        }
+    }
+}
+
+fn one(stream: &UnixStream, answer: &mut impl FnMut(&Order) -> Value) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
+    let said = match serde_json::from_str(&line) {
+        Ok(order) => answer(&order),
+        Err(error) => serde_json::json!({"error": error.to_string()}),
+    };
+    let mut stream = stream;
+    writeln!(stream, "{said}")
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Asks the supervisor whose runs are in this folder; none if there is none.
+///
+/// # Errors
+/// It does not answer.
+pub fn ask(runs: &Path, order: &Order) -> io::Result<Option<Value>> {
+    let mut stream = match UnixStream::connect(runs.join(SOCKET)) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    stream.set_read_timeout(Some(ANSWER))?;
+    writeln!(stream, "{}", serde_json::to_string(order)?)?;
+    let mut said = String::new();
+    BufReader::new(stream).read_line(&mut said)?;
+    Ok(Some(serde_json::from_str(&said)?))
+}

@@ -1,0 +1,225 @@
+//! Passes the streams of a command on, byte by byte as they come, and reads along.
+//!
+//! One thread and one poll: what the command writes goes to our own streams at once; what it wrote last is kept as evidence. When our own
+//! reader is gone, the command's stream is closed too, so that it meets the same broken pipe as without us.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Child;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use signal_hook::consts::SIGINT;
+
+use crate::terminal::Terminal;
+use crate::watch::{Lines, Tail};
+
+use crate::signals::Signals;
+
+const BUFFER: usize = 64 * 1024;
+/// So much that was typed waits for a command that does not read.
+const MOST_TYPED: usize = 64 * 1024;
+
+/// What was seen of a run.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) tail: Tail,
+}
+
+/// A stream of the command and where it goes.
+struct Stream {
+    from: File,
+    /// To standard error, and not to standard output.
+    is_error: bool,
+    lines: Lines,
+}
+
+pub(super) struct Relay {
+    streams: Vec<Stream>,
+    shim: OwnedFd,
+    terminal: Option<Terminal>,
+    /// Typed and not yet read by the command.
+    typed: Vec<u8>,
+    typing: bool,
+    tail: Tail,
+    stops: u32,
+}
+
+impl Relay {
+    pub(super) fn new(child: &mut Child, terminal: Option<Terminal>) -> io::Result<Self> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("a process without a number"))?;
+        let shim = pidfd_open(pid, PidfdFlags::empty())?;
+        let mut streams = Vec::new();
+        let mut add = |from: OwnedFd, is_error| {
+            streams.push(Stream { from: File::from(from), is_error, lines: Lines::default() });
+        };
+        if let Some(terminal) = &terminal {
+            add(terminal.ours.try_clone()?, false);
+        }
+        if let Some(out) = child.stdout.take() {
+            add(out.into(), false);
+        }
+        if let Some(error) = child.stderr.take() {
+            add(error.into(), true);
+        }
+        let typing = terminal.is_some();
+        Ok(Self { streams, shim, terminal, typed: Vec::new(), typing, tail: Tail::default(), stops: 0 })
+    }
+
+    /// Passes on until the shim is gone.
+    pub(super) fn until_end(
+        &mut self,
+        child: &mut Child,
+        signals: &Signals,
+        on_line: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<()> {
+        while child.try_wait()?.is_none() {
+            let ready = self.wait(signals)?;
+            for at in ready.streams.iter().rev() {
+                self.pass_on(*at, on_line);
+            }
+            if ready.typed {
+                self.read_typed();
+            }
+            self.hand_typed();
+            if let Some(signal) = signals.stop() {
+                self.stop(signal);
+            }
+            if signals.resized()
+                && let Some(terminal) = &self.terminal
+            {
+                terminal.fit();
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, signals: &Signals) -> io::Result<Ready> {
+        let mut waiting: Vec<PollFd<'_>> =
+            self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
+        let count = waiting.len();
+        let stdin = rustix::stdio::stdin();
+        let typing = self.typing && self.typed.len() < MOST_TYPED;
+        waiting.extend(typing.then(|| PollFd::from_borrowed_fd(stdin, PollFlags::IN)));
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.typed.is_empty()) {
+            waiting.push(PollFd::new(&terminal.ours, PollFlags::OUT));
+        }
+        waiting.push(PollFd::new(&self.shim, PollFlags::IN));
+        waiting.extend(signals.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        match poll(&mut waiting, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |at: &usize| waiting.get(*at).is_some_and(|one| !one.revents().is_empty());
+        Ok(Ready { streams: (0..count).filter(is_ready).collect(), typed: typing && is_ready(&count) })
+    }
+
+    /// Passes on what a stream has. One that is at its end, or that nobody reads, is closed.
+    fn pass_on(&mut self, at: usize, on_line: &mut dyn FnMut(&[u8])) {
+        let Some(stream) = self.streams.get_mut(at) else { return };
+        let mut buffer = [0; BUFFER];
+        let count = match stream.from.read(&mut buffer) {
+            Ok(0) => None,
+            Ok(count) => Some(count),
+            Err(error) if is_for_later(&error) => return,
+            // The terminal of a command that is gone has an error for an end.
+            Err(_) => None,
+        };
+        let bytes = buffer.get(..count.unwrap_or(0)).unwrap_or_default();
+        let tail = &mut self.tail;
+        let mut each = |line: &[u8]| {
+            tail.add(line);
+            on_line(line);
+        };
+        stream.lines.feed(bytes, &mut each);
+        let passed = if stream.is_error {
+            write(io::stderr().lock(), bytes)
+        } else {
+            write(io::stdout().lock(), bytes)
+        };
+        if count.is_none() || passed.is_err() {
+            stream.lines.finish(&mut each);
+            self.streams.remove(at);
+        }
+    }
+
+    fn read_typed(&mut self) {
+        let mut buffer = [0; 4096];
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(0) => self.typing = false,
+            Ok(count) => self.typed.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(_) => self.typing = false,
+        }
+    }
+
+    fn hand_typed(&mut self) {
+        let Some(terminal) = self.terminal.as_ref().filter(|_| !self.typed.is_empty()) else { return };
+        let mut out = [PollFd::new(&terminal.ours, PollFlags::OUT)];
+        let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        if poll(&mut out, Some(&nothing)).is_ok_and(|count| count > 0) {
+            // Few bytes at a time: a terminal that has room takes them without a wait.
+            let piece = self.typed.get(..self.typed.len().min(256)).unwrap_or_default();
+            let written = rustix::io::write(terminal.ours.as_fd(), piece).unwrap_or(0);
+            self.typed.drain(..written);
+        }
+    }
+
+    /// The first Ctrl-C is the command's own to obey; the next one, or any other signal, stops it.
+    fn stop(&mut self, signal: i32) {
+        self.stops += 1;
+        let signal = if signal == SIGINT && self.stops == 1 { Signal::INT } else { Signal::TERM };
+        // It may be gone already.
+        let _ = pidfd_send_signal(&self.shim, signal);
+    }
+
+    /// What is left after the end.
+    pub(super) fn finish(mut self, on_line: &mut dyn FnMut(&[u8])) -> Seen {
+        for stream in &self.streams {
+            // A process that could not be killed may hold its stream open for ever.
+            let _ = ioctl_fionbio(&stream.from, true);
+        }
+        for at in (0..self.streams.len()).rev() {
+            self.drain(at, on_line);
+        }
+        Seen { tail: std::mem::take(&mut self.tail) }
+    }
+
+    fn drain(&mut self, at: usize, on_line: &mut dyn FnMut(&[u8])) {
+        loop {
+            let before = self.streams.len();
+            let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let Some(stream) = self.streams.get_mut(at) else { return };
+            let mut waiting = [PollFd::new(&stream.from, PollFlags::IN)];
+            if !poll(&mut waiting, Some(&nothing)).is_ok_and(|count| count > 0) {
+                let tail = &mut self.tail;
+                stream.lines.finish(|line| {
+                    tail.add(line);
+                    on_line(line);
+                });
+                return;
+            }
+            self.pass_on(at, on_line);
+            if self.streams.len() < before {
+                return;
+            }
+        }
+    }
+}
+
+struct Ready {
+    streams: Vec<usize>,
+    typed: bool,
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+fn write(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}

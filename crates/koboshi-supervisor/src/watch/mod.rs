@@ -1,0 +1,11 @@
+//! What an agent writes: evidence of its end, signs of life, and a log without secrets.
+
+mod lines;
+mod live;
+mod log;
+mod tail;
+
+pub use lines::Lines;
+pub use live::{Live, Sign};
+pub use log::{Log, LogPolicy};
+pub use tail::Tail;
