@@ -149,7 +149,13 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
                 world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
             }
         }
-        Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
+        // Names that clients make up are not written down: a store must not grow with them.
+        Kind::ModelNotFound if !target.is_fixed() || !plan.config.cooldown.enabled => {
+            target.is_absent_until(now.after(ABSENT));
+        }
+        Kind::ModelNotFound => {
+            out_of_use(world, target, fault, wall.checked_add(ABSENT).unwrap_or(wall), wall);
+        }
         _ if states_a_rest(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
             let failure = Failure { started: Some(started), ..Failure::of(fault) };
@@ -167,13 +173,21 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
-            if let Some(wait) = fault.wait {
-                let left = Duration::try_from(wait.until.duration_since(wall)).unwrap_or_default();
-                target.causes.is_down_until(now.after(left.min(MAX_DOWN)), fault);
+            if let Some(wait) = fault.wait.filter(|_| plan.config.cooldown.enabled) {
+                let latest = wall.checked_add(MAX_DOWN).unwrap_or(wall);
+                out_of_use(world, target, fault, wait.until.min(latest), wall);
             }
         }
         _ => {}
     }
+}
+
+/// The provider said that this target cannot be used: not asked before then, also after a restart.
+fn out_of_use(world: &World, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
+    let Some(key) = target.scopes.target.as_ref().filter(|_| until > wall) else { return };
+    world.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
+    let text = format!("{key}: in cooldown until {}", in_seconds(until));
+    world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
 }
 
 /// A time for the journal, which is read by people.

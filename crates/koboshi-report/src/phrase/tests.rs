@@ -58,11 +58,11 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     reason-error reason-operator reason-none \
     status-clear status-key-clear status-nothing-known status-store status-remote status-trouble status-gateway-running \
     status-gateway-silent status-gateway-stopped status-no-gateway status-until status-since status-streak status-openings \
-    status-node status-probing status-due status-resume status-unreadable breaker-consecutive breaker-failure_rate \
+    status-node status-probing status-due status-resume status-release status-unreadable breaker-consecutive breaker-failure_rate \
     breaker-slow_rate breaker-warned breaker-wait_over breaker-probe_failed breaker-probes_succeeded breaker-forced \
-    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-held state-forced_open state-open state-probing \
+    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-absent state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing resume-breakers time-too-long time-zero-length cool-done journal-empty journal-pruned \
+    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing time-too-long time-zero-length cool-done journal-empty journal-pruned \
     journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator \
     time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
     guard-replay-run guard-replay-note guard-replay-stop guard-replay-said guard-replay-sum guard-replay-progress \

@@ -192,7 +192,10 @@ pub(super) fn read(
         info,
         order: value("order").and_then(whole).unwrap_or(u64::MAX),
         id,
-        retries: value("max_retries").or_else(|| value("num_retries")).and_then(whole),
+        retries: ["max_retries", "num_retries"]
+            .into_iter()
+            .filter_map(|name| value(name).map(|node| (name, line(node), whole(node))))
+            .collect(),
     })
 }
 
