@@ -21,6 +21,7 @@ use crate::observe::log::Level;
 use crate::observe::names::remedy_name;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
+use crate::shared::story::Story;
 use crate::shared::world::World;
 use koboshi_wire::http1::Fields;
 
@@ -64,10 +65,10 @@ pub(crate) fn from_fault(
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    request_id: &str,
+    story: &Story,
     started: Timestamp,
 ) {
-    tell_fault(world, plan, target, fault, remedy, request_id);
+    tell_fault(world, plan, target, fault, remedy, story);
     rest(world, plan, target, fault, started);
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn tell_fault(
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    request_id: &str,
+    story: &Story,
 ) {
     world.meters.fault(&target.meters, fault.kind.name());
     world.meters.remedy(remedy_name(remedy));
@@ -93,14 +94,14 @@ pub(crate) fn tell_fault(
         "wait": fault.wait.map(|wait| wait.after.as_secs_f64()),
         "rule": &*fault.evidence.rule,
         "remedy": remedy_name(remedy),
-        "request": request_id,
+        "request": &*story.id,
     });
     // A timeout has no words of the other side: ours say what happened.
     let own = fault.detail.is_empty().then(|| world.phrases.message(Lang::En, fault.kind, fault.sub));
     let said = own.as_deref().unwrap_or(&fault.detail);
     let text = format!("{}: {said}", target.name);
     world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    world.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
+    world.log.fault(&target.name, fault, said, remedy_name(remedy), (story.method, &story.id), &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.

@@ -50,7 +50,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     scope-request scope-key scope-account scope-model scope-provider scope-network \
     confidence-low confidence-low-line log-is-empty confidence-medium confidence-high nothing-wrong wait-until wait-over wait-not-the-day wait-stated wait-assumed \
     cause-rate_limited cause-quota_exceeded cause-quota_exceeded-billing cause-quota_exceeded-plan cause-unauthorized \
-    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-cooling_down-operator cause-connection_refused \
+    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-cooling_down-operator cause-model_not_found-own cause-connection_refused \
     retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-network retry-other-no retry-tool-yes retry-tool-no \
     retry-process-yes retry-process-no input-stdin input-empty input-binary input-directory input-missing input-denied \
     input-unreadable input-answer-too-long \
