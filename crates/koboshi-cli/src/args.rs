@@ -238,7 +238,8 @@ pub(crate) struct ExplainArgs {
     /// The instant to count waits from [default: now]
     #[arg(long, value_name = "TIME", value_parser = crate::clock::Instant::parse)]
     pub(crate) now: Option<crate::clock::Instant>,
-    /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's]
+    /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's; where
+    /// that is UTC, times in a Japanese text are read as Japan's]
     #[arg(long, value_name = "ZONE", value_parser = crate::clock::parse_zone)]
     pub(crate) zone: Option<jiff::tz::TimeZone>,
     #[command(flatten)]

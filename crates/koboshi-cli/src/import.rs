@@ -17,7 +17,7 @@ use koboshi_config::load::LARGEST;
 use serde_json::json;
 
 use crate::args::{Format, LangArgs};
-use crate::init::next_commands;
+use crate::init::{make_folder, next_commands};
 use crate::input::why_unreadable;
 use crate::say::Say;
 use crate::{Exit, Failure};
@@ -178,5 +178,6 @@ fn write(path: &Path, text: &str, force: bool) -> std::io::Result<()> {
     } else {
         options.create_new(true);
     }
+    make_folder(path)?;
     options.open(path)?.write_all(text.as_bytes())
 }

@@ -186,5 +186,14 @@ fn write(args: &InitArgs, text: &str, say: &Say) -> Result<(), Failure> {
             Failure::new(say.text("init-cannot-write", &[("place", &place), ("reason", &reason)]))
         }
     };
+    make_folder(&args.file).map_err(failed)?;
     options.open(&args.file).map_err(failed)?.write_all(text.as_bytes()).map_err(failed)
+}
+
+/// The folder of a new file: whoever names one wants it there.
+pub(crate) fn make_folder(file: &Path) -> std::io::Result<()> {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder),
+        _ => Ok(()),
+    }
 }

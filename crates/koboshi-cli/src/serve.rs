@@ -264,6 +264,9 @@ impl Followed<'_> {
                 self.take(config);
             }
             Some(Reload::Bad(problems)) => self.complain(&problems.to_string()),
+            Some(Reload::Restored) => {
+                self.gateway.inform("the config file can be used again and is the config in use", &json!({}));
+            }
             _ if self.files.changed(now) => self.take(self.config.clone()),
             _ => return false,
         }

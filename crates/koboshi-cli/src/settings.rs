@@ -11,6 +11,7 @@ use koboshi_config::file::{check_file, locate};
 use koboshi_config::load::{Loaded, Outside};
 
 use crate::args::LangArgs;
+use crate::init::next_commands;
 use crate::say::Say;
 use crate::{Failure, experts};
 
@@ -22,15 +23,20 @@ pub(crate) fn load_to_serve(asked: Option<&Path>, lang: &LangArgs) -> Result<Con
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(Config::default()) };
     let checked = check_file(&file, Outside { lookup: &lookup, experts: experts::ALL });
-    checked.map(|loaded| loaded.config).map_err(|problems| unusable(&problems, lang))
+    checked.map(|loaded| loaded.config).map_err(|problems| unusable(&file, &problems, lang))
 }
 
-fn unusable(problems: &Problems, lang: &LangArgs) -> Failure {
+fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
     // A file that cannot be used cannot say in which language to complain of it.
     let Ok(say) = Say::new(lang.get(&Config::default())) else {
         return Failure::new(problems.to_string());
     };
-    Failure::new(format!("{}\n{}", say.text("config-unusable", &[]), problems.show(say.language())))
+    let (check, _) = next_commands(file);
+    Failure::new(format!(
+        "{}\n{}",
+        say.text("config-unusable", &[("check", &check)]),
+        problems.show(say.language())
+    ))
 }
 
 /// The same for commands that ask no provider: a key that is only in the gateway's environment is not missed.
@@ -47,7 +53,7 @@ pub(crate) fn look_without_keys(
     let Some(file) = locate(asked, &lookup) else { return Ok(None) };
     let filled = |name: &str| lookup(name).or_else(|| Some(UNSET.to_owned()));
     let loaded = check_file(&file, Outside::new(&lookup)).or_else(|problems| {
-        check_file(&file, Outside::new(&filled)).map_err(|_| unusable(&problems, lang))
+        check_file(&file, Outside::new(&filled)).map_err(|_| unusable(&file, &problems, lang))
     })?;
     Ok(Some((file, loaded)))
 }

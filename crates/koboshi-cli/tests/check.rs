@@ -261,6 +261,25 @@ fn what_a_gateway_refuses_is_found_and_what_is_found_is_refused() {
     }
 }
 
+/// One wrong part hides no other, and a misspelt section does not hide what is wrong elsewhere.
+#[test]
+fn every_problem_is_named_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |config: &str| {
+        let file = folder.path().join("koboshi.yaml");
+        std::fs::write(&file, config).unwrap();
+        let out = run_in(".", &["check", "--lang", "en", file.to_str().unwrap()], &[]);
+        format!("{}{}", out.text, out.error)
+    };
+    let said = check("routes: {m: [openai/gpt-4o, cloude/claude-sonnet-4-5, gpt-4o, gpt-5]}\n");
+    assert!(said.contains("`cloude`") && said.contains("`gpt-4o`") && said.contains("`gpt-5`"), "{said}");
+    let said = check("provider: {mine: {kind: sim}}\nroutes: {m: [mine/ok, antropic/claude-sonnet-4-5]}\n");
+    assert!(said.contains("did you mean `providers`") && said.contains("`antropic`"), "{said}");
+    assert!(!said.contains("provider `mine`"), "{said}");
+    let said = check("routes: {x: {model: sim/ok}}\n");
+    assert!(said.contains("did you mean `chain`?"), "{said}");
+}
+
 #[test]
 fn a_store_in_memory_is_told_as_a_difference() {
     let path = scratch("memory.yaml", "store: memory\n");

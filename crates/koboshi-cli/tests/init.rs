@@ -201,9 +201,18 @@ fn a_folder_is_no_file() {
 
 #[test]
 fn a_place_that_cannot_be_written_is_said() {
-    let refused = run(&["init", "/there/is/none/koboshi.yaml"]);
+    let refused = run(&["init", "/dev/null/none/koboshi.yaml"]);
     assert_eq!(refused.status, 2);
-    assert!(refused.error.contains("cannot write /there/is/none/koboshi.yaml"), "{}", refused.error);
+    assert!(refused.error.contains("cannot write /dev/null/none/koboshi.yaml"), "{}", refused.error);
+}
+
+#[test]
+fn the_folder_of_a_new_file_is_made() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".config/koboshi/koboshi.yaml");
+    let done = run(&["init", "--yes", file.to_str().unwrap()]);
+    assert_eq!(done.status, 0, "{}", done.error);
+    assert!(file.is_file());
 }
 
 #[test]

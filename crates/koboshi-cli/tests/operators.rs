@@ -299,16 +299,106 @@ fn resume_does_everything_the_first_time_and_nothing_the_second() {
     }
 }
 
-/// What only the gateway knows is resumed where the gateway is asked.
+/// How many targets were asked for a request.
+fn asked(scene: &Scene, model: &str) -> Option<String> {
+    scene.gateway.chat(model).header("x-koboshi-attempts").map(str::to_owned)
+}
+
+/// A stated wait is what `status` shows and what `resume` ends, on the file as over the network, and a restart does not forget it.
 #[test]
-fn a_target_that_said_when_it_is_back_can_be_resumed() {
-    let scene = Scene::start("routes: {talk: [\"sim/fail-503?retry_after=2m\"]}\nserve: {threads: 1}\n");
-    let asked = |answer: Answer| answer.header("x-koboshi-attempts").map(str::to_owned);
-    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("1"));
-    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("0"));
-    assert_eq!(scene.on_url(&["resume", "provider:sim"]).status, 0);
-    assert_eq!(scene.on_url(&["resume", "provider:sim"]).status, 1);
-    assert_eq!(asked(scene.gateway.chat("talk")).as_deref(), Some("1"));
+fn a_target_that_said_when_it_is_back_is_shown_and_can_be_resumed() {
+    let config = "routes: {talk: [\"sim/fail-503?retry_after=2m\"]}\nserve: {threads: 1}\n";
+    for key in ["provider:sim", "target:sim/fail-503?retry_after=2m"] {
+        for on_file in [true, false] {
+            let mut scene = Scene::start(config);
+            assert_eq!(asked(&scene, "talk").as_deref(), Some("1"));
+            until("the file shows it", || (scene.on_file(&["status"]).status == 1).then_some(()));
+            signal(&scene.gateway.child, "-TERM");
+            scene.gateway.ended();
+            let (file, store) =
+                (scene.folder.path().join("koboshi.yaml"), scene.folder.path().join("store.db"));
+            scene.gateway = Gateway::start(&["--config", text(&file), "--store", text(&store)]);
+            let again = scene.gateway.chat("talk");
+            assert_eq!(
+                (again.status, again.header("x-koboshi-attempts")),
+                (503, Some("0")),
+                "after a restart"
+            );
+            assert!(String::from_utf8_lossy(&again.body).contains("\"unavailable\""), "with the same fault");
+            for shown in [scene.on_file(&["status"]), scene.on_url(&["status"])] {
+                assert_eq!(shown.status, 1, "{}", shown.text);
+                let line = "● in cooldown  target:sim/fail-503?retry_after=2m#none  until ";
+                assert!(shown.text.contains(line), "{}", shown.text);
+                assert!(shown.text.contains("provider overloaded or unavailable"), "{}", shown.text);
+            }
+            let run = |args: &[&str]| if on_file { scene.on_file(args) } else { scene.on_url(args) };
+            let first = run(&["resume", key]);
+            assert_eq!(first.status, 0, "{}", first.text);
+            assert_eq!(run(&["resume", key]).status, 1);
+            until("it is asked again", || (asked(&scene, "talk").as_deref() == Some("1")).then_some(()));
+        }
+    }
+}
+
+/// A model that its provider does not have is shown as such. Names that no route has are kept out of the store, and the gateway itself shows them.
+#[test]
+fn a_model_that_is_not_there_is_shown_and_can_be_resumed() {
+    let upstream = Upstream::start();
+    let provider = format!("{{kind: openai, base_url: \"{}\"}}", upstream.url());
+    let config =
+        format!("providers: {{one: {provider}}}\nroutes: {{talk: [one/nope]}}\nserve: {{threads: 1}}\n");
+    let scene = Scene::start(&config);
+    for _ in 0..2 {
+        let answer = scene.gateway.chat("talk");
+        assert_eq!((answer.status, answer.header("retry-after")), (404, None));
+        assert_eq!(scene.gateway.chat("one/made-up").status, 404);
+    }
+    let on_file =
+        until("the file shows it", || Some(scene.on_file(&["status"])).filter(|out| out.status == 1));
+    assert!(on_file.text.contains("● no such model  target:one/nope#none  until "), "{}", on_file.text);
+    assert!(!on_file.text.contains("made-up"), "{}", on_file.text);
+    let on_url = scene.on_url(&["status"]);
+    assert!(
+        on_url.text.contains("target:one/nope") && on_url.text.contains("target:one/made-up"),
+        "{}",
+        on_url.text
+    );
+    let of_one = scene.on_url(&["status", "target:one/nope"]);
+    assert_eq!(of_one.status, 1, "{}", of_one.text);
+    assert_eq!(scene.on_file(&["resume", "target:one/nope"]).status, 0);
+    until("it is asked again", || (asked(&scene, "talk").as_deref() == Some("1")).then_some(()));
+    let all = scene.on_url(&["resume", "--all"]);
+    assert!(all.text.contains("target:one/nope") && all.text.contains("target:one/made-up"), "{}", all.text);
+    assert_eq!(scene.on_url(&["status"]).status, 0);
+}
+
+/// A breaker that is open, or that an operator forced open, ends with `resume`, on the file as over the network.
+#[test]
+fn resume_closes_breakers() {
+    for (orders, key) in [(false, "target:sim/fail-503"), (true, "target:sim/fail-503"), (true, "--all")] {
+        for on_file in [true, false] {
+            let scene = Scene::start(CHAIN);
+            if orders {
+                let mut client = Client::to(scene.gateway.address);
+                let order = json!({"target": "sim/fail-503", "action": "open"});
+                client.send("POST", "/koboshi/breakers", &[], order.to_string().as_bytes());
+                assert_eq!(client.read().status, 200);
+            } else {
+                open_the_breaker(&scene);
+            }
+            until("the file shows it", || (scene.on_file(&["status"]).status == 1).then_some(()));
+            let shown = scene.on_file(&["status"]).text;
+            let command = "koboshi resume 'target:sim/fail-503#none'";
+            assert_eq!(shown.contains(command), orders, "the way out of what an operator did: {shown}");
+            let run = |args: &[&str]| if on_file { scene.on_file(args) } else { scene.on_url(args) };
+            let first = run(&["resume", key]);
+            assert_eq!(first.status, 0, "{}", first.text);
+            assert!(first.text.contains("target:sim/fail-503#none is available again"), "{}", first.text);
+            let second = run(&["resume", key]);
+            assert_eq!(second.status, 1, "{}", second.text);
+            until("it is asked again", || (asked(&scene, "talk").as_deref() == Some("2")).then_some(()));
+        }
+    }
 }
 
 /// What a stopped gateway saw and what a replaced key did are over.

@@ -314,6 +314,41 @@ fn a_reload_refuses_what_check_refuses() {
 }
 
 #[test]
+fn a_config_that_is_restored_is_said_to_be_fine() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "store: memory\nroutes: {m: [sim/ok]}\n";
+    let child = logged(folder.path(), config);
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: memory\nroutes: {m: [sim/okk]}\n").unwrap();
+    signal(&child, "-HUP");
+    in_log(folder.path(), "the old one goes on");
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    signal(&child, "-HUP");
+    in_log(folder.path(), "the config file can be used again");
+}
+
+#[test]
+fn a_start_that_fails_names_the_command_that_checks_this_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("u1.yaml");
+    std::fs::write(&file, "routes: {m: [sim/okk]}\n").unwrap();
+    let out = common::run_with(&["serve", "--lang", "en", "--config", file.to_str().unwrap()], &[], "");
+    let command = format!("`koboshi check {}`", file.display());
+    assert!(out.error.contains(&command), "{}", out.error);
+}
+
+#[test]
+fn a_typo_in_the_name_of_a_route_is_not_taken_for_a_missing_key() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "store: memory\nroutes: {assistant: [sim/ok]}\n")
+        .unwrap();
+    let (_, address, _child) = started(folder.path(), &[], &[]);
+    let (status, answer) = asked(address, "assistnt");
+    assert_eq!(status, 404);
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("/v1/models") && !said.contains("OPENAI_API_KEY"), "{said}");
+}
+
+#[test]
 fn a_reload_names_the_keys_that_need_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let child = logged(folder.path(), "store: memory\nroutes: {m: [sim/ok]}\n");

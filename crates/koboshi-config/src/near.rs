@@ -30,6 +30,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("targets", "chain"),
     ("fallback", "chain"),
     ("fallbacks", "chain"),
+    ("model", "chain"),
+    ("models", "chain"),
     ("port", "listen"),
     ("address", "listen"),
     ("bind", "listen"),

@@ -34,6 +34,8 @@ pub enum Reload {
     Changed(Arc<Config>),
     /// The file cannot be used; the old config goes on.
     Bad(Problems),
+    /// The file could not be used, and is again what it was when the config in use was read.
+    Restored,
 }
 
 /// A config that follows its file.
@@ -130,8 +132,8 @@ impl Reloader {
         let loaded = match found {
             Ok(bytes) if bytes == seen.good => {
                 seen.pending = None;
-                seen.problems = None;
-                return Reload::Unchanged;
+                let was_bad = seen.problems.take().is_some();
+                return if was_bad { Reload::Restored } else { Reload::Unchanged };
             }
             Ok(bytes) => self.load(seen, &bytes).map(|config| (bytes, config)),
             Err(problems) => Err(problems),

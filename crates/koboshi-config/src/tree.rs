@@ -49,14 +49,14 @@ impl From<Location> for Spot {
 }
 
 /// A value of the file and where it stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) spot: Spot,
     pub(crate) value: Raw,
 }
 
 /// What YAML says a value is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Raw {
     Null,
     Flag(bool),

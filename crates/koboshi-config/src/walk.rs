@@ -29,6 +29,9 @@ pub(crate) struct Given {
     value: Value,
 }
 
+/// The section that chains are held against.
+const PROVIDERS: &str = "providers";
+
 /// The walk over the tree, and what it found.
 pub(crate) struct Walk<'a> {
     reader: Reader<'a>,
@@ -37,6 +40,8 @@ pub(crate) struct Walk<'a> {
     entries: BTreeMap<&'static str, BTreeMap<String, (At, Spot)>>,
     /// Keys whose value could not be read, and sections of which not all could.
     failed: BTreeSet<Id>,
+    /// The names of providers under a misspelt `providers`.
+    pub(crate) misplaced_providers: Vec<String>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     /// Problems that were only counted.
@@ -55,6 +60,7 @@ impl<'a> Walk<'a> {
             given: BTreeMap::new(),
             entries: BTreeMap::new(),
             failed: BTreeSet::new(),
+            misplaced_providers: Vec::new(),
             problems: Vec::new(),
             warnings: Vec::new(),
             more: 0,
@@ -170,7 +176,12 @@ impl Walk<'_> {
                     self.old_word(at, key, value);
                     self.key(&At::within(at, key), spot, value);
                 }
-                (None, None) => self.unknown(at, &name, spot),
+                (None, None) => {
+                    self.unknown(at, &name, spot);
+                    if at.is_none() && meant("", &name).is_some_and(|key| key.path == PROVIDERS) {
+                        self.misplaced_providers = keys_of(value);
+                    }
+                }
             }
         }
     }
@@ -319,8 +330,31 @@ impl Walk<'_> {
                     wrong.spot = spot;
                 }
                 self.failed.insert(at.id());
-                self.report(&at.shown, wrong);
+                match &node.value {
+                    Raw::List(nodes) if nodes.len() > 1 => self.parts(at, node.spot, nodes, wrong),
+                    _ => self.report(&at.shown, wrong),
+                }
             }
+        }
+    }
+
+    /// A list with something wrong in it: every wrong part is reported, and the others are held against the rest of the file.
+    fn parts(&mut self, at: &At, spot: Spot, nodes: &[Node], whole: Wrong) {
+        let list = |nodes: Vec<Node>| Node { spot, value: Raw::List(nodes) };
+        let mut good = Vec::new();
+        for node in nodes {
+            match self.reader.value(at, &list(vec![node.clone()])) {
+                Ok(_) => good.push(node.clone()),
+                Err(wrong) => self.report(&at.shown, wrong),
+            }
+        }
+        // Each part is right by itself: it is the list that is wrong.
+        if good.len() == nodes.len() {
+            return self.report(&at.shown, whole);
+        }
+        let parts = good.iter().map(|node| node.spot).collect();
+        if let Ok(value) = self.reader.value(at, &list(good)) {
+            self.given.insert(at.id(), Given { at: at.clone(), spot, parts, value });
         }
     }
 
@@ -419,6 +453,16 @@ impl Walk<'_> {
         }
         self.complain(&At::join(section, &quoted), spot, message, hint);
     }
+}
+
+/// The keys of a map that are texts.
+fn keys_of(value: &Node) -> Vec<String> {
+    let Raw::Map(pairs) = &value.value else { return Vec::new() };
+    let name = |(name, _): &(Node, Node)| match &name.value {
+        Raw::Text(name) => Some(name.clone()),
+        _ => None,
+    };
+    pairs.iter().filter_map(name).collect()
 }
 
 /// What a value is, without a word of it.

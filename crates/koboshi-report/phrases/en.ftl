@@ -391,6 +391,7 @@ cause-permission-denied = the account: it lacks a permission
 cause-permission-denied-blocked = a firewall or CDN in front of the AI provider
 cause-content-filtered = the content filter of the AI provider
 cause-cooling-down-operator = an operator of the gateway, who has taken the target out of use
+cause-model-not-found-own = the configuration of the gateway
 cause-connection-refused = the address that is called, or the server there
 
 scope-request = nothing else
@@ -456,9 +457,11 @@ status-node = seen by { $node }
 status-probing = the next requests test whether it works again
 status-due = the next request tests whether it works again
 status-resume = Remove the cause, then resume it with: { $command }
+status-release = It stays out of use until it is resumed with: { $command }
 status-unreadable = { $slot } cannot be read and was left as it is: { $why }
 state-parked = parked
 state-cooling = in cooldown
+state-absent = no such model
 state-held = limit reached
 state-forced-open = breaker forced open
 state-open = breaker open
@@ -484,12 +487,11 @@ limit-concurrency = the limit of simultaneous requests
 limit-quota = the quota of a long window
 limit-operator = set by an operator
 resume-done = { $key } is available again.
-resume-nothing = Nothing was held for { $key }: it is in no cooldown, not parked and not held by a limit.
-resume-all-nothing = Nothing is in cooldown or parked, so there was nothing to resume.
-resume-breakers = These circuit breakers stay open until their gateways have tried again: { $keys }
+resume-nothing = Nothing was held for { $key }: it is in no cooldown, not parked, not held by a limit, and its breaker is not open.
+resume-all-nothing = Nothing is in cooldown or parked and no breaker is open, so there was nothing to resume.
 resume-above = { $key } keeps it from being used: { $command }
 cool-done = { $key } is in cooldown until { $until }.
-config-unusable = the config cannot be used (look at all of it with `koboshi check`, or name another file with --config):
+config-unusable = the config cannot be used (look at all of it with `{ $check }`, or name another file with --config):
 cool-past = { $time } is in the past. To end a cooldown: { $command }
 key-unknown = No target has the key { $key }.
 key-unchanged = Nothing was changed.
@@ -930,7 +932,7 @@ serve-demo = Running in demo mode: all answers are fake. No AI provider is asked
 serve-no-key = No API key found. Only the models named sim/… are answered, with fake answers; every other model gets an error.
 serve-no-key-next = Next: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or add a provider to koboshi.yaml (koboshi init writes one). To try everything with fake answers: koboshi serve --demo
 serve-sim-only = The config names no AI provider, only the simulated one (sim): its answers are fake, and every other model gets an error.
-serve-no-calls = The simulated provider makes up no tool calls unless the model is named so (sim/ok?tools=yes), because an agent would really run them.
+serve-no-calls = The simulated provider makes up no tool calls unless it is asked to, by the model's name (sim/ok?tools=yes), by tool_choice or by the prompt, because an agent would really run them.
 
 ## A key of the gateway itself that a provider refused
 

@@ -391,6 +391,7 @@ cause-permission-denied = アカウントの権限
 cause-permission-denied-blocked = AI プロバイダーの手前のファイアウォールまたは CDN
 cause-content-filtered = AI プロバイダーのコンテンツフィルター
 cause-cooling-down-operator = ゲートウェイの管理者の操作
+cause-model-not-found-own = ゲートウェイの設定
 cause-connection-refused = 接続先のアドレス、またはそのサーバー
 
 scope-request = この 1 件のみ
@@ -456,9 +457,11 @@ status-node = { $node } で検出
 status-probing = 数件のリクエストで復旧を確認します
 status-due = 次のリクエストで復旧を確認します
 status-resume = 原因を取り除いてから、次のコマンドで再開してください: { $command }
+status-release = 次のコマンドで再開するまで使用されません: { $command }
 status-unreadable = { $slot } は読み取れないため、変更していません: { $why }
 state-parked = 停止中
 state-cooling = クールダウン中
+state-absent = 該当するモデルなし
 state-held = 上限に到達
 state-forced-open = ブレーカーを手動でオープン
 state-open = ブレーカーがオープン
@@ -484,12 +487,11 @@ limit-concurrency = 同時リクエスト数の上限
 limit-quota = 長期の利用枠
 limit-operator = 管理者による設定
 resume-done = { $key } を再び利用できるようにしました。
-resume-nothing = { $key } に対するクールダウン、停止、制限はありません。再開するものはありませんでした。
-resume-all-nothing = クールダウン中または停止中のものはないため、再開するものはありません。
-resume-breakers = 次のサーキットブレーカーは、ゲートウェイが復旧を確認するまでオープンのままです: { $keys }
+resume-nothing = { $key } に対するクールダウン、停止、制限はなく、ブレーカーもオープンではありません。再開するものはありませんでした。
+resume-all-nothing = クールダウン中または停止中のものはなく、オープンのブレーカーもないため、再開するものはありません。
 resume-above = { $key } が原因で利用できません。次のコマンドで再開できます: { $command }
 cool-done = { $key } をクールダウン状態にしました: { $until }
-config-unusable = 設定ファイルを使用できません（`koboshi check` ですべて確認できます。別のファイルは --config で指定できます）:
+config-unusable = 設定ファイルを使用できません（`{ $check }` ですべて確認できます。別のファイルは --config で指定できます）:
 cool-past = { $time }は過去の時刻です。クールダウンを終えるには: { $command }
 key-unknown = { $key } に該当するターゲットはありません。
 key-unchanged = 何も変更していません。
@@ -920,7 +922,7 @@ serve-demo = デモモードで動作しています。応答はすべて架空�
 serve-no-key = API キーが見つかりません。応答できるのは sim/… という名前のモデルだけで、その応答は架空のものです。ほかのモデルはエラーになります。
 serve-no-key-next = 次に、OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定するか、koboshi.yaml にプロバイダーを追加してください（koboshi init で作成できます）。架空の応答ですべてを試すには: koboshi serve --demo
 serve-sim-only = 設定にあるのは模擬プロバイダー（sim）だけで、AI プロバイダーはありません。応答は架空のもので、ほかのモデルはエラーになります。
-serve-no-calls = 模擬プロバイダーは、モデル名で指定した場合（sim/ok?tools=yes）を除き、ツール呼び出しを返しません。エージェントが実際に実行してしまうためです。
+serve-no-calls = 模擬プロバイダーは、モデル名（sim/ok?tools=yes）、tool_choice、プロンプトのいずれかで指示された場合を除き、ツール呼び出しを返しません。エージェントが実際に実行してしまうためです。
 
 ## ゲートウェイ自身の API キーが拒否されたとき
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi::wait::print_duration;
 use unic_langid::LanguageIdentifier;
 
@@ -130,7 +130,9 @@ impl Phrases {
     pub fn cause(&self, lang: Lang, fault: &Fault) -> String {
         let kind = fault.kind.name();
         let finer = fault.sub.and_then(|sub| self.text(lang, &format!("cause-{kind}-{}", sub.name()), &[]));
+        let own = || self.text(lang, &format!("cause-{kind}-own"), &[]);
         finer
+            .or_else(|| (fault.origin == Origin::Koboshi).then(own).flatten())
             .or_else(|| self.text(lang, &format!("cause-{kind}"), &[]))
             .or_else(|| self.text(lang, &format!("origin-{}", fault.origin.name()), &[]))
             .unwrap_or_else(|| fault.origin.name().to_owned())

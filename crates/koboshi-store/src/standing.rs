@@ -4,6 +4,7 @@
 //! gateway. Words for people are not here: a row is data.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use koboshi::breaker::{Mode, Why};
@@ -25,6 +26,8 @@ pub enum RowState {
     Parked,
     /// In cooldown until a time.
     Cooling,
+    /// The provider has no such model.
+    Absent,
     /// A limit of the provider is reached.
     Held,
     /// An operator keeps the breaker open.
@@ -48,6 +51,7 @@ impl RowState {
         match self {
             Self::Parked => "parked",
             Self::Cooling => "cooling",
+            Self::Absent => "absent",
             Self::Held => "held",
             Self::ForcedOpen => "forced_open",
             Self::Open => "open",
@@ -61,7 +65,10 @@ impl RowState {
     /// Whether nothing goes through.
     #[must_use]
     pub const fn stops(self) -> bool {
-        matches!(self, Self::Parked | Self::Cooling | Self::Held | Self::ForcedOpen | Self::Open)
+        matches!(
+            self,
+            Self::Parked | Self::Cooling | Self::Absent | Self::Held | Self::ForcedOpen | Self::Open
+        )
     }
 }
 
@@ -93,11 +100,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// What is the matter with this record now, if anything is.
+    /// This is the matter with a key, and nothing else is known.
     #[must_use]
-    pub fn of((slot, record): &Named, now: Timestamp) -> Option<Self> {
-        let row = |state: RowState| Self {
-            key: slot.key().clone(),
+    pub fn new(key: ScopeKey, state: RowState) -> Self {
+        Self {
+            key,
             state,
             stops: state.stops(),
             reason: None,
@@ -105,13 +112,23 @@ impl Row {
             since: None,
             until: None,
             detail: String::new(),
-            node: slot.node().cloned(),
+            node: None,
             why: None,
-        };
+        }
+    }
+
+    /// What is the matter with this record now, if anything is.
+    #[must_use]
+    pub fn of((slot, record): &Named, now: Timestamp) -> Option<Self> {
+        let row =
+            |state: RowState| Self { node: slot.node().cloned(), ..Self::new(slot.key().clone(), state) };
         match record {
             Record::Cooldown(cooldown) => {
                 let (state, rest, until) = match cooldown.standing(now) {
                     Standing::Parked(rest) => (RowState::Parked, rest, None),
+                    Standing::Cooling { rest, until } if rest.is_absence() => {
+                        (RowState::Absent, rest, Some(until))
+                    }
                     Standing::Cooling { rest, until } => (RowState::Cooling, rest, Some(until)),
                     Standing::Due(rest) => (RowState::Due, rest, Some(rest.ends(now))),
                     _ => return None,
@@ -119,7 +136,8 @@ impl Row {
                 Some(Self {
                     since: Some(rest.since),
                     until,
-                    reason: Some(rest.class.name().into()),
+                    // That there is no such model says it all.
+                    reason: (state != RowState::Absent).then(|| rest.class.name().into()),
                     streak: rest.streak(),
                     detail: rest.detail.clone(),
                     ..row(state)
@@ -154,8 +172,20 @@ impl Row {
 #[must_use]
 pub fn rows(records: &[Named], now: Timestamp) -> Vec<Row> {
     let mut rows: Vec<Row> = records.iter().filter_map(|named| Row::of(named, now)).collect();
+    let resumed = resumed(records);
+    // Its gateway closes such a breaker as soon as it has read the order.
+    rows.retain(|row| row.node.is_none() || resumed.get(&row.key).is_none_or(|at| row.since > Some(*at)));
     rows.sort_by(|a, b| (a.state, &a.key, &a.node).cmp(&(b.state, &b.key, &b.node)));
     rows
+}
+
+/// When an operator resumed a key, for those keys where that was the last order.
+fn resumed(records: &[Named]) -> HashMap<&ScopeKey, Timestamp> {
+    let each = records.iter().filter_map(|(slot, record)| match record {
+        Record::Cooldown(cooldown) => Some((slot.key(), cooldown.resumed_at()?)),
+        _ => None,
+    });
+    each.collect()
 }
 
 /// Adds to the rows of breakers what the journal says: the last fault of that target.

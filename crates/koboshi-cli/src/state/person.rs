@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use anstream::{stderr, stdout};
 use jiff::Timestamp;
+use koboshi::cooldown::Class;
 use koboshi::key::ScopeKey;
 use koboshi_gateway::Meaning;
 use koboshi_store::Row;
@@ -21,11 +22,10 @@ use crate::{Exit, Failure};
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     let Found { source, say } = Found::look(&args.state)?;
     let now = say.now.timestamp();
-    // A breaker is the business of the process that has it.
-    let (resting, breakers): (Vec<Row>, Vec<Row>) =
-        source.status(now)?.rows.into_iter().partition(|row| row.node.is_none());
-    let resting = keys_of(resting);
-    let breakers = keys_of(breakers.into_iter().filter(|row| row.stops).collect());
+    let mut rows = source.status(now)?.rows;
+    // A breaker that lets requests through, for whatever reason, keeps nothing from being used.
+    rows.retain(|row| row.node.is_none() || row.stops);
+    let resting = keys_of(&rows, |_| true);
     let (mut resumed, mut idle, mut above) = (Vec::new(), None, Vec::new());
     match &args.key {
         None => {
@@ -45,10 +45,14 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
             above.retain(|key| resting.contains(key));
             // All at once: the same order a second time must find nothing that the first one left.
             meant.extend(known.limits_under(&meant));
-            resumed = resting;
-            resumed.retain(|key| meant.contains(key));
+            let under = known.targets_under(&meant);
+            // What an operator said of one target stays when something wider is resumed.
+            let is_learned = |row: &Row| row.reason.as_deref() != Some(Class::Operator.name());
+            resumed = keys_of(&rows, |row| {
+                meant.contains(&row.key) || (under.contains(&row.key) && is_learned(row))
+            });
             source.resume(&resumed, now)?;
-            // A gateway also holds what it never writes down: a target that said when it will be back.
+            // A gateway also holds what it never writes down: a limit without a stated end.
             resumed.extend(source.release(asked, &resumed)?);
             idle = resumed.is_empty().then(|| asked.clone());
         }
@@ -68,31 +72,19 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
                 writeln!(out, "{said}")?;
             }
         }
-        if args.key.is_none() {
-            all_said(&mut out, &say, &resumed, &breakers)?;
+        if args.key.is_none() && resumed.is_empty() {
+            writeln!(out, "{}", say.text("resume-all-nothing", &[]))?;
         }
     }
     Ok(if resumed.is_empty() { Exit::Found } else { Exit::Good })
 }
 
-/// The keys of rows, each once.
-fn keys_of(rows: Vec<Row>) -> Vec<ScopeKey> {
-    let mut keys: Vec<ScopeKey> = rows.into_iter().map(|row| row.key).collect();
+/// The keys of such rows, each once.
+fn keys_of(rows: &[Row], is_such: impl Fn(&Row) -> bool) -> Vec<ScopeKey> {
+    let mut keys: Vec<ScopeKey> = rows.iter().filter(|row| is_such(row)).map(|row| row.key.clone()).collect();
     keys.sort();
     keys.dedup();
     keys
-}
-
-/// What is left to say to somebody who wanted everything resumed.
-fn all_said(out: &mut impl Write, say: &Say, resumed: &[ScopeKey], breakers: &[ScopeKey]) -> io::Result<()> {
-    if resumed.is_empty() {
-        writeln!(out, "{}", say.text("resume-all-nothing", &[]))?;
-    }
-    if breakers.is_empty() {
-        return Ok(());
-    }
-    let keys: Vec<String> = breakers.iter().map(ToString::to_string).collect();
-    writeln!(out, "{}", say.text("resume-breakers", &[("keys", &keys.join(", "))]))
 }
 
 pub(crate) fn cool(args: &CoolArgs) -> Result<Exit, Failure> {

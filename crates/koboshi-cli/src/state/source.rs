@@ -218,7 +218,18 @@ impl Shared {
     fn resume(&self, keys: &[ScopeKey], now: Timestamp) -> Result<(), Failure> {
         let Some(store) = self.store.as_deref() else { return Ok(()) };
         let mut known = store.load()?.records;
+        // An operator's word about a target is also the way to its breaker: the gateways that have one look at it.
+        let breakers: Vec<Slot> = known
+            .iter()
+            .filter(|(slot, _)| slot.node().is_some() && keys.contains(slot.key()))
+            .map(|(slot, _)| Slot::cooldown(slot.key().clone()))
+            .collect();
         known.retain(|(slot, _)| slot.node().is_none() && keys.contains(slot.key()));
+        for slot in breakers {
+            if !known.iter().any(|(known, _)| *known == slot) {
+                known.push((slot, Record::Cooldown(Cooldown::default())));
+            }
+        }
         insist(store, known, &|record| match record {
             Record::Cooldown(cooldown) => {
                 cooldown.resume(now);

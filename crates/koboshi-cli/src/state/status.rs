@@ -200,10 +200,12 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     if !row.detail.is_empty() {
         writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(&row.detail))?;
     }
-    if row.state == RowState::Parked {
-        writeln!(out, "    {}", say.text("status-resume", &[("command", &say.resume_command(&row.key))]))?;
-    }
-    Ok(())
+    let next = match row.state {
+        RowState::Parked => "status-resume",
+        RowState::ForcedOpen => "status-release",
+        _ => return Ok(()),
+    };
+    writeln!(out, "    {}", say.text(next, &[("command", &say.resume_command(&row.key))]))
 }
 
 /// Why a breaker is as it is.

@@ -34,7 +34,8 @@ pub(super) struct Deployment {
     /// Its own name, which fallbacks may use.
     pub(super) id: Option<String>,
     /// How often LiteLLM tries it again.
-    pub(super) retries: Option<u64>,
+    /// What it says of retries: the name, its line and the number, if it is one. The first one counts.
+    pub(super) retries: Vec<(&'static str, u64, Option<u64>)>,
 }
 
 /// What tells the provider who asks.

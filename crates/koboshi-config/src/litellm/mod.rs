@@ -76,7 +76,7 @@ pub fn translate(name: &str, text: &str, language: crate::config::Language) -> R
     let mut notes = note::Notes::default();
     let deployments = deployments::read(&root, &mut notes);
     let mut settings = settings::read(&root, &mut notes);
-    settings.retries = settings.retries.or_else(|| common_retries(&deployments, &mut notes));
+    settings.retries = retries(settings.retries, &deployments, &mut notes);
     let providers = deployments::providers(&deployments, &mut notes);
     let routes = routes::build(&root, &deployments, &providers, &mut notes);
     if routes.is_empty() && providers.list.is_empty() {
@@ -97,20 +97,20 @@ pub fn translate(name: &str, text: &str, language: crate::config::Language) -> R
     Ok(Imported { text: written, notes, variables })
 }
 
-/// How often every deployment is tried again, where all say the same.
-fn common_retries(deployments: &[Deployment], notes: &mut note::Notes) -> Option<u64> {
-    let first = deployments.first()?.retries;
-    if deployments.iter().all(|one| one.retries == first) {
-        return first;
-    }
-    for deployment in deployments.iter().filter(|one| one.retries.is_some()) {
+/// How often every deployment is tried again: as the settings say, else what all deployments say. Every other value is named.
+fn retries(set: Option<u64>, deployments: &[Deployment], notes: &mut note::Notes) -> Option<u64> {
+    let own = |one: &Deployment| one.retries.first().and_then(|(_, _, count)| *count);
+    let first = deployments.first().and_then(own);
+    let retries = set.or_else(|| first.filter(|_| deployments.iter().all(|one| own(one) == first)));
+    let others = deployments.iter().flat_map(|one| &one.retries);
+    for (name, line, _) in others.filter(|(_, _, count)| count.is_none() || *count != retries) {
         let reason = words(
             "retries are set for all models together: see `retry.max_attempts`",
             "再試行回数は全モデル共通です。`retry.max_attempts` を参照してください",
         );
-        notes.left(deployment.line, "max_retries", reason);
+        notes.left(*line, name, reason);
     }
-    None
+    retries
 }
 
 fn refuse(name: &str, message: Text) -> Problems {

@@ -57,6 +57,17 @@ pub(super) fn build(
         }
     }
     routes.retain(|route| !route.chain.is_empty());
+    for route in &routes {
+        let is_translated = deployments.iter().any(|one| one.group == route.name);
+        if let Some(at) = line_of(root, &route.name).filter(|_| !is_translated) {
+            let reason = text!(
+                "its own deployments were not translated: its route has only its fallbacks, {}",
+                "このモデル自体のデプロイは変換されず、ルートにはフォールバックだけがあります: {}",
+                route.chain.join(", ")
+            );
+            notes.add(at, &model(&route.name), Level::Changed, reason);
+        }
+    }
     routes
 }
 
@@ -67,6 +78,15 @@ fn names(root: &Node) -> Vec<String> {
         .filter_map(|node| get(node, "model_name").and_then(string))
         .filter(|name| is_name(name))
         .collect()
+}
+
+/// Where `model_list` first has this name.
+fn line_of(root: &Node, name: &str) -> Option<u64> {
+    let list = get(root, "model_list").map(parts).unwrap_or_default();
+    list.iter()
+        .filter_map(|node| get(node, "model_name"))
+        .find(|node| string(node).as_deref() == Some(name))
+        .map(line)
 }
 
 /// A setting of the router, else of the module: the router's wins.
@@ -166,6 +186,13 @@ impl Build<'_> {
                 "これらのターゲットはルートのリストの末尾に置かれ、この種類に限らず、どの失敗の後でも試されます",
             );
             notes.add(line(node), key, Level::Changed, reason);
+            if key == "content_policy_fallbacks" {
+                let reason = words(
+                    "`request.route_around_filters: true` was written for it: it holds for every route, so a request that a content filter refuses goes on to the next target of any chain",
+                    "これに伴い `request.route_around_filters: true` を書き込みました。これはすべてのルートに適用され、どのルートでも、コンテンツフィルターに拒否されたリクエストが次のターゲットに送られます",
+                );
+                notes.add(line(node), key, Level::Changed, reason);
+            }
         }
     }
 

@@ -36,8 +36,7 @@ const OF_ROUTES: &[&str] = &[
     "model_group_alias",
 ];
 /// What Koboshi does in any case.
-const ALWAYS: &[&str] =
-    &["drop_params", "enable_pre_call_checks", "turn_off_message_logging", "redact_user_api_key_info"];
+const ALWAYS: &[&str] = &["enable_pre_call_checks", "turn_off_message_logging", "redact_user_api_key_info"];
 
 /// Why other settings are not carried over.
 const LEFT: &[(&[&str], Words)] = &[
@@ -90,6 +89,18 @@ pub(super) const TIMEOUT_WINS: Words = words(
 const NOT_NEEDED: Words = words(
     "no setting is needed: Koboshi always works like this",
     "設定は不要です。Koboshi は常にこのように動作します",
+);
+const ALWAYS_ON: Words = words(
+    "Koboshi always does this, and it cannot be switched off",
+    "Koboshi は常にこの動作を行い、無効にはできません",
+);
+const DROPPED: Words = words(
+    "no setting is needed: parameters that a target does not know are dropped, except those that the client waits for, such as `logprobs` or `n` above 1. A target that lacks those is skipped, and if no target is left, the request is a 400 (docs/gateway.md)",
+    "設定は不要です。ターゲットが対応していないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります（docs/gateway.md）",
+);
+const NOT_OFF: Words = words(
+    "it cannot be switched off: parameters that a target does not know are dropped, except those that the client waits for, such as `logprobs` or `n` above 1. A target that lacks those is skipped, and if no target is left, the request is a 400 (docs/gateway.md)",
+    "無効にはできません。ターゲットが対応していないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります（docs/gateway.md）",
 );
 const NO_SUCH: Words = words("Koboshi has no such setting", "Koboshi にこの設定はありません");
 
@@ -151,7 +162,13 @@ impl Settings {
         match key {
             "content_policy_fallbacks" => self.route_around_filters = true,
             _ if OF_ROUTES.contains(&key) || key.starts_with("redis_") => {}
-            _ if ALWAYS.contains(&key) => notes.add(line(node), &full, Level::Changed, NOT_NEEDED),
+            "drop_params" => {
+                notes.add(line(node), &full, Level::Changed, if is_true(node) { DROPPED } else { NOT_OFF });
+            }
+            _ if ALWAYS.contains(&key) && is_true(node) => {
+                notes.add(line(node), &full, Level::Changed, NOT_NEEDED);
+            }
+            _ if ALWAYS.contains(&key) => notes.left(line(node), &full, ALWAYS_ON),
             "timeout" | "request_timeout" => self.unary = length(notes).or(self.unary.take()),
             "stream_timeout" => self.first_token = length(notes).or(self.first_token.take()),
             "num_retries" => self.retries = number(notes).or(self.retries.take()),

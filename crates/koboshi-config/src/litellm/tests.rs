@@ -125,6 +125,60 @@ fn a_setting_of_one_deployment_that_is_not_carried_over_is_named() {
     assert!(left.iter().any(|one| one.contains("drop_params")), "{left:?}");
 }
 
+/// A note says what really happens to a setting, whichever way it is set.
+#[test]
+fn what_koboshi_does_anyway_is_not_said_of_its_opposite() {
+    let note = |settings: &str, key: &str| {
+        let imported = translated(&format!(
+            "model_list: [{{model_name: m, litellm_params: {{model: openai/m}}}}]\nlitellm_settings: {{{settings}}}\n"
+        ));
+        imported
+            .notes
+            .iter()
+            .find(|note| note.key.ends_with(key))
+            .map(|note| note.show(Language::En))
+            .unwrap()
+    };
+    let on = note("drop_params: true", "drop_params");
+    assert!(on.contains("no setting is needed") && on.contains("`n` above 1"), "{on}");
+    let off = note("drop_params: false", "drop_params");
+    assert!(off.contains("cannot be switched off") && !off.contains("no setting is needed"), "{off}");
+    assert!(note("enable_pre_call_checks: true", "checks").contains("always works like this"));
+    assert!(note("enable_pre_call_checks: false", "checks").contains("cannot be switched off"));
+}
+
+/// Retries of one deployment are named where another number was written, also beside a number for all.
+#[test]
+fn retries_of_a_deployment_that_are_not_carried_over_are_named() {
+    let left = |params: &str, router: &str| {
+        let imported = translated(&format!(
+            "model_list:\n  - {{model_name: m, litellm_params: {{model: openai/m, {params}}}}}\nrouter_settings: {{{router}}}\n"
+        ));
+        reasons(&imported, Level::Left)
+    };
+    let both = left("num_retries: 7, max_retries: 5", "num_retries: 2");
+    assert!(both.iter().any(|one| one.contains("num_retries")), "{both:?}");
+    assert!(both.iter().any(|one| one.contains("max_retries")), "{both:?}");
+    assert_eq!(left("num_retries: 2", "num_retries: 2"), [""; 0], "it is what was written");
+    let two = left("num_retries: 7, max_retries: 5", "");
+    assert!(two.len() == 1 && two[0].contains("num_retries"), "{two:?}");
+}
+
+/// What a translation makes wider or shorter than it was is said.
+#[test]
+fn what_holds_for_all_routes_and_what_is_left_of_one_is_said() {
+    let imported = translated(
+        "model_list:\n  - {model_name: big, litellm_params: {model: bedrock/anthropic.claude-v2}}\n  - {model_name: m, litellm_params: {model: openai/m}}\nlitellm_settings:\n  default_fallbacks: [m]\n  content_policy_fallbacks: [{m: [big]}]\n",
+    );
+    assert_eq!(loaded(&imported).config.routes["big"].chain, ["openai/m"]);
+    let changed = reasons(&imported, Level::Changed);
+    assert!(
+        changed.iter().any(|one| one.contains("`big`") && one.contains("only its fallbacks, openai/m")),
+        "{changed:?}"
+    );
+    assert!(changed.iter().any(|one| one.contains("it holds for every route")), "{changed:?}");
+}
+
 /// Of two names of one thing LiteLLM follows `timeout`, wherever it stands; who wrote the other one is told.
 #[test]
 fn of_timeout_and_request_timeout_the_one_that_won_is_named() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use koboshi::breaker::{Breaker, Forced};
+use koboshi::breaker::{Breaker, Forced, Mode};
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
 use koboshi_store::What;
@@ -17,6 +17,7 @@ use crate::admin::known::Meaning;
 use crate::attempt::learn::in_seconds;
 use crate::reply::refusal::Refusal;
 use crate::route::target::Target;
+use crate::shared::world::World;
 
 /// The longest reason that is kept.
 const LONGEST_REASON: usize = 200;
@@ -118,7 +119,7 @@ pub(super) struct CooldownOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CooldownAction {
-    /// End it, whatever was learned; limits that close gates under the key too.
+    /// End it, whatever was learned; limits that close gates under the key and breakers that are open or forced open too.
     Clear,
     /// Keep it in cooldown until then.
     Cool,
@@ -220,10 +221,10 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
         changed = true;
     }
     for target in known(desk).iter().filter(|target| target.scopes.has(key)) {
-        changed |=
-            target.gate.snapshot(now).held_by.is_some() || target.is_absent(now) || target.is_down(now);
+        changed |= target.gate.snapshot(now).held_by.is_some() || target.is_absent(now);
         target.is_there_again();
         target.gate.clear();
+        changed |= resume_target(world, target, wall);
         if let Some(limits) = &target.scopes.limits
             && world.ledger.holds(limits).is_some()
         {
@@ -234,6 +235,21 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
         note(desk, key, "resume", format!("{key} was resumed by an operator"));
     }
     changed
+}
+
+/// Ends what stands against one target alone: what its provider stated, and breakers that are open or forced open, on every node.
+fn resume_target(world: &World, target: &Target, wall: Timestamp) -> bool {
+    let Some(key) = &target.scopes.target else { return false };
+    let is_shut = |mode: Mode| matches!(mode, Mode::Open | Mode::ForcedOpen);
+    let shut = is_shut(target.breaker.snapshot(world.now(), wall).mode_at(wall))
+        || world.ledger.breakers(key).iter().any(|(_, seen)| is_shut(seen.mode_at(wall)));
+    let rests = world.ledger.cooldown(key).is_some_and(|cooldown| cooldown.rest.is_some());
+    if !shut && !rests {
+        return false;
+    }
+    world.ledger.update_cooldown(key, |cooldown| cooldown.resume_learned(wall));
+    world.obey_resume(target, key);
+    true
 }
 
 fn note(desk: &Desk<'_>, key: &ScopeKey, kind: &str, text: String) {

@@ -188,6 +188,13 @@ impl Known {
         self.targets.iter().filter(under).filter_map(|scopes| scopes.limits.clone()).collect()
     }
 
+    /// The keys of the targets under these keys: what is known against one target alone ends with a resume, too.
+    #[must_use]
+    pub fn targets_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
+        let under = |scopes: &&Scopes| scopes.resting().any(|key| keys.contains(key));
+        self.targets.iter().filter(under).filter_map(|scopes| scopes.target.clone()).collect()
+    }
+
     /// The keys that keep a target with one of these keys from being used: its account, its provider and so on.
     #[must_use]
     pub fn above(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {

@@ -3,20 +3,26 @@
 //! The rows are those of the store, as the command line reads them from a file. If the store is away, they are those that this process knows,
 //! and the answer says so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi_store::{Ledger, Named, Record, Row, Slot, Store, standing};
+use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, no_answer};
+use super::{Desk, REDACTOR, no_answer};
 use crate::admin::known::Known;
 use crate::admin::presence::{self, Presence};
 use crate::reply::refusal::Refusal;
+use crate::route::target::Target;
 
 /// An answer waits no longer for what is not yet written.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// So much is shown of what a provider said.
+const LONGEST_DETAIL: usize = 300;
+/// Clients may make up any number of names.
+const MAX_UNWRITTEN: usize = 200;
 
 /// What cannot be used now.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,7 +50,7 @@ pub(super) struct Status {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RowView {
     key: String,
-    /// `parked`, `cooling`, `held`, `forced_open`, `open`, `probing`, `due`, `disabled` or `forced_closed`.
+    /// `parked`, `cooling`, `absent`, `held`, `forced_open`, `open`, `probing`, `due`, `disabled` or `forced_closed`.
     state: String,
     /// Nothing goes through.
     stops: bool,
@@ -89,10 +95,28 @@ pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
     world.keep_in_step();
     let now = world.wall();
     let own = Known::of_world(world, desk.plan);
-    match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
-        Ok(status) => Ok(status),
-        Err(_) => Ok(Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now)),
-    }
+    let mut status = match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
+        Ok(status) => status,
+        Err(_) => Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now),
+    };
+    status.rows.extend(unwritten(desk));
+    Ok(status)
+}
+
+/// What this gateway knows and does not write down: models that clients ask for, that no route names and that their provider does not have.
+fn unwritten(desk: &Desk<'_>) -> Vec<Row> {
+    let world = &desk.core.world;
+    let (now, wall) = (world.now(), world.wall());
+    let row = |target: Arc<Target>| {
+        let left = target.absent_until(now)?.since(now);
+        let detail = target.causes.absent().map(|fault| fault.detail).unwrap_or_default();
+        Some(Row {
+            detail: REDACTOR.excerpt(&detail, LONGEST_DETAIL),
+            until: wall.checked_add(left).ok(),
+            ..Row::new(target.scopes.target.clone()?, RowState::Absent)
+        })
+    };
+    world.targets.all().into_iter().filter_map(row).take(MAX_UNWRITTEN).collect()
 }
 
 fn look(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {

@@ -91,7 +91,7 @@ struct BreakerView {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct RestView {
     key: String,
-    /// `cooling`, `parked`, or `due`: it is over and nobody has tried since.
+    /// `cooling`, `parked`, `absent` (the provider has no such model), or `due`: it is over and nobody has tried since.
     state: &'static str,
     /// Why: `rate_limit`, `quota`, `auth`, `person`, …
     reason: &'static str,
@@ -192,6 +192,7 @@ pub(super) fn view(world: &World, target: &Target) -> TargetView {
 /// What a key rests for, if it does.
 pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) -> Option<RestView> {
     let (state, rest, until): (_, &Rest, _) = match cooldown.standing(wall) {
+        Standing::Cooling { rest, until } if rest.is_absence() => ("absent", rest, Some(until)),
         Standing::Cooling { rest, until } => ("cooling", rest, Some(until)),
         Standing::Parked(rest) => ("parked", rest, None),
         Standing::Due(rest) => ("due", rest, Some(rest.ends(wall))),
@@ -229,14 +230,11 @@ fn judge(
     if let Some(parked) = of_state("parked") {
         return (Health::Parked, told(parked));
     }
-    if let Some(cooling) = of_state("cooling") {
-        return (Health::Cooling, told(cooling));
-    }
-    if target.is_absent(now) {
+    if target.is_absent(now) || of_state("absent").is_some() {
         return (Health::Absent, Some("the provider says that it has no such model".to_owned()));
     }
-    if target.is_down(now) {
-        return (Health::Held, Some("the provider said until when it is unavailable".to_owned()));
+    if let Some(cooling) = of_state("cooling") {
+        return (Health::Cooling, told(cooling));
     }
     if mode == Mode::Open {
         let until = until.map_or_else(String::new, |until| format!(" until {until}"));

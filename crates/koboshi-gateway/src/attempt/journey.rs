@@ -275,7 +275,7 @@ impl<'j> Journey<'j> {
 
     /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
     pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
-        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, &self.story.id);
+        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, self.story);
     }
 
     /// The kind of the last fault on the way.
@@ -359,9 +359,9 @@ impl<'j> Journey<'j> {
         if is_own_lack(&told) {
             learn::own_lack(world, self.plan, &told, remedy, &self.story.id);
         } else if self.blames {
-            learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+            learn::from_fault(world, self.plan, target, &told, remedy, self.story, wall);
         } else {
-            learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
+            learn::tell_fault(world, self.plan, target, &told, remedy, self.story);
         }
         if let Some(changes) = refused.filter(|_| remedy == Remedy::Elsewhere) {
             changes.note_refused_translation(target);

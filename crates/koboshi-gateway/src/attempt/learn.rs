@@ -21,6 +21,7 @@ use crate::observe::log::Level;
 use crate::observe::names::remedy_name;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
+use crate::shared::story::Story;
 use crate::shared::world::World;
 use koboshi_wire::http1::Fields;
 
@@ -64,10 +65,10 @@ pub(crate) fn from_fault(
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    request_id: &str,
+    story: &Story,
     started: Timestamp,
 ) {
-    tell_fault(world, plan, target, fault, remedy, request_id);
+    tell_fault(world, plan, target, fault, remedy, story);
     rest(world, plan, target, fault, started);
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn tell_fault(
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    request_id: &str,
+    story: &Story,
 ) {
     world.meters.fault(&target.meters, fault.kind.name());
     world.meters.remedy(remedy_name(remedy));
@@ -93,14 +94,14 @@ pub(crate) fn tell_fault(
         "wait": fault.wait.map(|wait| wait.after.as_secs_f64()),
         "rule": &*fault.evidence.rule,
         "remedy": remedy_name(remedy),
-        "request": request_id,
+        "request": &*story.id,
     });
     // A timeout has no words of the other side: ours say what happened.
     let own = fault.detail.is_empty().then(|| world.phrases.message(Lang::En, fault.kind, fault.sub));
     let said = own.as_deref().unwrap_or(&fault.detail);
     let text = format!("{}: {said}", target.name);
     world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    world.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
+    world.log.fault(&target.name, fault, said, remedy_name(remedy), (story.method, &story.id), &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.
@@ -149,7 +150,13 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
                 world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
             }
         }
-        Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
+        // Names that clients make up are not written down: a store must not grow with them.
+        Kind::ModelNotFound if !target.is_fixed() || !plan.config.cooldown.enabled => {
+            target.is_absent_until(now.after(ABSENT));
+        }
+        Kind::ModelNotFound => {
+            out_of_use(world, target, fault, wall.checked_add(ABSENT).unwrap_or(wall), wall);
+        }
         _ if states_a_rest(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
             let failure = Failure { started: Some(started), ..Failure::of(fault) };
@@ -167,13 +174,21 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
-            if let Some(wait) = fault.wait {
-                let left = Duration::try_from(wait.until.duration_since(wall)).unwrap_or_default();
-                target.causes.is_down_until(now.after(left.min(MAX_DOWN)), fault);
+            if let Some(wait) = fault.wait.filter(|_| plan.config.cooldown.enabled) {
+                let latest = wall.checked_add(MAX_DOWN).unwrap_or(wall);
+                out_of_use(world, target, fault, wait.until.min(latest), wall);
             }
         }
         _ => {}
     }
+}
+
+/// The provider said that this target cannot be used: not asked before then, also after a restart.
+fn out_of_use(world: &World, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
+    let Some(key) = target.scopes.target.as_ref().filter(|_| until > wall) else { return };
+    world.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
+    let text = format!("{key}: in cooldown until {}", in_seconds(until));
+    world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
 }
 
 /// A time for the journal, which is read by people.

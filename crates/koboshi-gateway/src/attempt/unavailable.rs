@@ -47,6 +47,17 @@ enum Reason {
     Breaker,
 }
 
+impl Reason {
+    /// Why a key is in cooldown. What stands against one target alone was stated by its provider, or ordered by an operator.
+    fn of(key: &ScopeKey, rest: &Rest) -> Self {
+        match rest.cause.filter(|_| key.level() == ScopeLevel::Target) {
+            Some(_) if rest.is_absence() => Self::Absent,
+            Some(_) => Self::Down,
+            None => Self::Cooldown,
+        }
+    }
+}
+
 impl Unavailable {
     /// Whether a target may not be asked, by anything but its breaker.
     pub(crate) fn of(world: &World, target: &Target, now: Moment) -> Option<Self> {
@@ -56,15 +67,8 @@ impl Unavailable {
         }
         match target.gate.check(now) {
             Err(held) => Some(Self::held(world, held, now)),
-            Ok(()) => Self::cooling(world, target).or_else(|| Self::down(world, target, now)),
+            Ok(()) => Self::cooling(world, target),
         }
-    }
-
-    /// Whether its provider said that it is down or overloaded, and until when.
-    fn down(world: &World, target: &Target, now: Moment) -> Option<Self> {
-        let until = target.causes.down_until().filter(|until| *until > now)?;
-        let until = world.wall().checked_add(until.since(now)).ok();
-        Some(Self { until, reason: Reason::Down })
     }
 
     /// Its gate is closed.
@@ -78,7 +82,10 @@ impl Unavailable {
         if !world.ledger.has_cooldowns() {
             return None;
         }
-        longest(world, target, |until, _, _| Self { until, reason: Reason::Cooldown })
+        longest(world, target, |until, key, rest| match Reason::of(key, rest) {
+            Reason::Absent => Self { until: None, reason: Reason::Absent },
+            reason => Self { until, reason },
+        })
     }
 
     /// Its breaker is open until then.
@@ -98,7 +105,7 @@ impl Unavailable {
         let stated = match self.reason {
             Reason::Limit(_) => target.causes.limit_ends(),
             // It may be asked again before the end that was stated, if that is far off.
-            Reason::Down => return target.causes.down().and_then(|fault| fault.until()).or(Some(until)),
+            Reason::Down => return target.causes.down(until).and_then(|fault| fault.until()).or(Some(until)),
             _ => None,
         };
         let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
@@ -123,13 +130,21 @@ impl Unavailable {
     /// The fault that a client is told.
     pub(crate) fn fault(self, world: &World, target: &Target) -> Box<Fault> {
         match self.reason {
-            Reason::Absent => target.causes.absent().unwrap_or_else(|| of(Kind::ModelNotFound, None)),
+            Reason::Absent => target
+                .causes
+                .absent()
+                .or_else(|| longest(world, target, |_, key, rest| behind(key, rest)))
+                .unwrap_or_else(|| of(Kind::ModelNotFound, None)),
             Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Cooldown => {
                 longest(world, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
             }
-            Reason::Down => target.causes.down().unwrap_or_else(unknown),
+            Reason::Down => self
+                .until
+                .and_then(|until| target.causes.down(until))
+                .or_else(|| longest(world, target, |_, key, rest| behind(key, rest)))
+                .unwrap_or_else(unknown),
             Reason::Breaker => {
                 if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
                     return by_operator(ScopeLevel::Target, "");
@@ -164,19 +179,30 @@ fn longest<T>(
 /// The fault behind a cooldown.
 fn behind(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
-        Some(cause) => Box::new(cause.fault(RULE, &rest.detail)),
+        Some(cause) => {
+            let mut fault = cause.fault(RULE, &rest.detail);
+            // The key says what was taken out of use: a refusal of one model does not affect the account.
+            if key.level() != ScopeLevel::Target {
+                fault.scope = scope_of(key.level());
+            }
+            Box::new(fault)
+        }
         None => by_operator(key.level(), &rest.detail),
+    }
+}
+
+fn scope_of(level: ScopeLevel) -> Scope {
+    match level {
+        ScopeLevel::Provider => Scope::Provider,
+        ScopeLevel::Account => Scope::Account,
+        ScopeLevel::Key => Scope::Key,
+        _ => Scope::Model,
     }
 }
 
 fn by_operator(level: ScopeLevel, reason: &str) -> Box<Fault> {
     let mut fault = of(Kind::CoolingDown, Some(Sub::Operator));
-    fault.scope = match level {
-        ScopeLevel::Provider => Scope::Provider,
-        ScopeLevel::Account => Scope::Account,
-        ScopeLevel::Key => Scope::Key,
-        _ => Scope::Model,
-    };
+    fault.scope = scope_of(level);
     reason.clone_into(&mut fault.detail);
     fault
 }

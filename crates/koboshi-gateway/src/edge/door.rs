@@ -47,6 +47,20 @@ impl Door {
         }
     }
 
+    /// Which interface is asked, as its vendor calls it: for the log.
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Embeddings => "embeddings",
+            Self::Count(Dialect::Messages) => "messages.count_tokens",
+            Self::Count(Dialect::Gemini) => "countTokens",
+            Self::Count(_) => "responses.input_tokens",
+            Self::Talk(Dialect::Messages) => "messages",
+            Self::Talk(Dialect::Responses) => "responses",
+            Self::Talk(Dialect::Gemini) => "generateContent",
+            _ => "chat.completions",
+        }
+    }
+
     /// What it is called in traces.
     pub(crate) const fn operation(self) -> &'static str {
         match self {

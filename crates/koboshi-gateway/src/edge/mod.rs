@@ -196,6 +196,7 @@ fn let_in(
         });
     }
     story.trace = core.world.trace(&head.fields, story, door.operation());
+    story.method = door.method();
     if !is_json(&head.fields) {
         return Err(refuse(story, Refusal::content_type()));
     }
@@ -252,6 +253,7 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         is_clients_deadline: asked.is_some(),
         trace: Trace::default(),
         dialect: Dialect::Chat,
+        method: Door::Talk(Dialect::Chat).method(),
         program: Program::default(),
         is_local: false,
         list: false,

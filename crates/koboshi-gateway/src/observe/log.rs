@@ -120,14 +120,14 @@ impl Log {
         fault: &Fault,
         said: &str,
         remedy: &str,
-        request: &str,
+        (method, request): (&str, &str),
         code: &str,
     ) {
         if !self.tells(Level::Warn) {
             return;
         }
         let facts = json!({
-            "method": "chat.completions",
+            "method": method,
             "errorType": fault.kind.name(),
             "errorCode": code,
             "retryable": fault.advice.later,

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use jiff::Timestamp;
 use koboshi::call::Failed;
-use koboshi::fault::{Fault, Kind, Sub};
+use koboshi::fault::{Fault, Kind, Origin, Scope, Sub};
 use koboshi_report::phrase::Lang;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::answer;
@@ -214,7 +214,10 @@ pub(crate) fn refusal(
 ) -> Told {
     let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
     let until = retry_after.and_then(|after| Some((story.wall.checked_add(after).ok()?, story.wall)));
-    let fault = Fault::of(kind, "gateway.edge");
+    let mut fault = Fault::of(kind, "gateway.edge");
+    if refusal.is_of_setup() {
+        (fault.origin, fault.scope) = (Origin::Koboshi, Scope::Request);
+    }
     let sentence = joined(story.lang, [message, suggestion]);
     let words =
         Words { sentence: &sentence, message, suggestion, detail: None, param: param.as_deref(), user: None };
@@ -265,6 +268,9 @@ fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, f
         "requestId": &*story.id,
         "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
     });
+    if let Some(koboshi) = koboshi.as_object_mut().filter(|_| fault.origin != fault.kind.row().origin) {
+        koboshi.insert("origin".to_owned(), json!(fault.origin.name()));
+    }
     if let Some(koboshi) = koboshi.as_object_mut().filter(|_| !facts.lacks.is_empty()) {
         koboshi.insert("lacks".to_owned(), json!(&facts.lacks));
     }

@@ -23,6 +23,8 @@ use crate::shared::world::World;
 
 /// The longest piece of a request that is repeated.
 const MAX_SHOWN: usize = 120;
+/// The reason where there is nothing to ask: no route, no provider, no key.
+const NO_PROVIDER: &str = "no-provider";
 /// When a request may be sent again for which there is no room now, or whose gateway stops: another one may be there at once.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
@@ -165,6 +167,11 @@ impl Refusal {
         Self::of(Kind::PermissionDenied, 403, "origin").with("origin", shown(origin))
     }
 
+    /// Whether the gateway itself must be set up first, whatever the request asks for.
+    pub(crate) fn is_of_setup(&self) -> bool {
+        self.reason == NO_PROVIDER
+    }
+
     /// The gateway is called by a name that is not one of its own.
     pub(crate) fn host(host: &str) -> Self {
         Self::of(Kind::PermissionDenied, 403, "host").with("host", shown(host))
@@ -172,7 +179,9 @@ impl Refusal {
 
     /// No route and no provider leads to this model.
     pub(crate) fn model(plan: &Plan, model: &str) -> Self {
-        let reason = if plan.lacks_provider() { "no-provider" } else { "model" };
+        // Where somebody has described routes or providers, the name is more likely wrong than a key is missing.
+        let has_own = !plan.config.routes.is_empty() || !plan.config.providers.is_empty();
+        let reason = if plan.lacks_provider() && !has_own { NO_PROVIDER } else { "model" };
         Self::of(Kind::ModelNotFound, 404, reason).with("model", shown(model)).about("model")
     }
 

@@ -1,18 +1,14 @@
 //! Why a target is not asked now: the last fault of each sort.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use koboshi::fault::{Fault, Kind};
-use koboshi::time::Moment;
 
 /// The last fault of each sort that keeps a target from being asked. Written when an attempt fails, read when a request ends without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
     kept: Mutex<Kept>,
-    /// The provider said that it is down or overloaded; not asked again before this. Looked at for every request.
-    down_until: AtomicU64,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -20,7 +16,6 @@ struct Kept {
     absent: Option<Arc<Fault>>,
     limited: Option<Arc<Fault>>,
     failing: Option<Arc<Fault>>,
-    down: Option<Arc<Fault>>,
 }
 
 impl Causes {
@@ -38,8 +33,7 @@ impl Causes {
 
     /// What another target of the same name knows, after a reload made a new one.
     pub(crate) fn taken_over(&self) -> Self {
-        let down_until = AtomicU64::new(self.down_until.load(Ordering::Relaxed));
-        Self { kept: Mutex::new(self.kept()), down_until }
+        Self { kept: Mutex::new(self.kept()) }
     }
 
     fn kept(&self) -> Kept {
@@ -63,25 +57,10 @@ impl Causes {
         self.kept().failing.map(again)
     }
 
-    /// The provider said that it is down or overloaded for a while: not asked again before this.
-    pub(crate) fn is_down_until(&self, until: Moment, fault: &Fault) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).down = Some(Arc::new(fault.clone()));
-        self.down_until.store(until.nanos(), Ordering::Relaxed);
-    }
-
-    /// It may be asked again at once.
-    pub(crate) fn is_up(&self) {
-        self.down_until.store(0, Ordering::Relaxed);
-    }
-
-    /// When it may be asked again, if it was ever down for a stated time.
-    pub(crate) fn down_until(&self) -> Option<Moment> {
-        let nanos = self.down_until.load(Ordering::Relaxed);
-        (nanos > 0).then(|| Moment::from_nanos(nanos))
-    }
-
-    pub(crate) fn down(&self) -> Option<Box<Fault>> {
-        self.kept().down.map(again)
+    /// The fault that stated that it is down until then, or for longer.
+    pub(crate) fn down(&self, until: Timestamp) -> Option<Box<Fault>> {
+        let states = |fault: &Arc<Fault>| fault.until().is_some_and(|stated| stated >= until);
+        self.kept().failing.filter(states).map(again)
     }
 }
 

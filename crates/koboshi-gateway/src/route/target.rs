@@ -62,7 +62,7 @@ pub(crate) struct Target {
     pub(crate) asks_usage: bool,
     /// It refused to go on with a text that it was given.
     refuses_prefill: AtomicBool,
-    /// The provider said that it has no such model; not asked again before this.
+    /// The provider said that it has no such model; not asked again before this. Of a target that the config names, the ledger knows it.
     absent_until: AtomicU64,
     /// When limits were last learned from headers.
     learned: AtomicU64,
@@ -300,7 +300,6 @@ impl Target {
     /// It may be asked again at once.
     pub(crate) fn is_there_again(&self) {
         self.absent_until.store(0, Ordering::Relaxed);
-        self.causes.is_up();
     }
 
     /// Whether limits may be learned from headers again: under load every answer repeats them, and the gate counts what was
@@ -324,13 +323,13 @@ impl Target {
         self.refuses_prefill.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its provider said that it is down or overloaded, until later than now.
-    pub(crate) fn is_down(&self, now: Moment) -> bool {
-        self.causes.down_until().is_some_and(|until| until > now)
-    }
-
     pub(crate) fn is_absent(&self, now: Moment) -> bool {
         self.absent_until.load(Ordering::Relaxed) > now.nanos()
+    }
+
+    /// Until when it is absent, if it is.
+    pub(crate) fn absent_until(&self, now: Moment) -> Option<Moment> {
+        self.is_absent(now).then(|| Moment::from_nanos(self.absent_until.load(Ordering::Relaxed)))
     }
 }
 

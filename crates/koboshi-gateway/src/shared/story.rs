@@ -46,6 +46,8 @@ pub(crate) struct Story {
     pub(crate) trace: Trace,
     /// What the client speaks.
     pub(crate) dialect: Dialect,
+    /// Which interface it asks, as the vendor calls it.
+    pub(crate) method: &'static str,
     /// What it is, where that matters.
     pub(crate) program: Program,
     /// The client is on this machine.

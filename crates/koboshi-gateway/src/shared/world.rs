@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use koboshi::args::Schemas;
-use koboshi::breaker::{Breaker, BreakerSnapshot, Mode, Transition};
+use koboshi::breaker::{Breaker, BreakerSnapshot, Forced, Mode, Transition};
 use koboshi::budget::RetryShare;
 use koboshi::chance::Seed;
 use koboshi::gate::Gate;
@@ -27,7 +27,7 @@ use crate::observe::meters::Meters;
 use crate::observe::transition;
 use crate::route::affinity::Affinity;
 use crate::route::plan::Plan;
-use crate::route::target::{Scopes, seed_of};
+use crate::route::target::{Scopes, Target, seed_of};
 use crate::shared::cache::Cache;
 use crate::shared::story::Story;
 use crate::shared::targets::Targets;
@@ -301,6 +301,20 @@ impl World {
         }
     }
 
+    /// Closes a breaker that an operator resumed, here or wherever the store is shared, after it had opened or been forced open.
+    pub(crate) fn obey_resume(&self, target: &Target, key: &ScopeKey) {
+        let Some(resumed) = self.ledger.cooldown(key).and_then(|cooldown| cooldown.resumed_at()) else {
+            return;
+        };
+        let (now, wall) = (self.now(), self.wall());
+        let snapshot = target.breaker.snapshot(now, wall);
+        let is_shut = matches!(snapshot.mode, Mode::Open | Mode::Probing | Mode::ForcedOpen);
+        if is_shut && snapshot.since <= resumed {
+            target.breaker.force(Forced::Disabled, now);
+            target.breaker.release(now);
+        }
+    }
+
     /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
     pub(crate) fn keep_in_step(&self) {
         self.tell_of_store();
@@ -310,6 +324,7 @@ impl World {
                 target.gate.adopt(&holds, now, wall);
             }
             let Some(key) = &target.scopes.target else { continue };
+            self.obey_resume(&target, key);
             let snapshot = target.breaker.snapshot(now, wall);
             let shown = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
             let fresh = snapshot.mode == Mode::Closed && shown.is_none();

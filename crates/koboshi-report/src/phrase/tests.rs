@@ -50,7 +50,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     scope-request scope-key scope-account scope-model scope-provider scope-network \
     confidence-low confidence-low-line log-is-empty confidence-medium confidence-high nothing-wrong wait-until wait-over wait-not-the-day wait-stated wait-assumed \
     cause-rate_limited cause-quota_exceeded cause-quota_exceeded-billing cause-quota_exceeded-plan cause-unauthorized \
-    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-cooling_down-operator cause-connection_refused \
+    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-cooling_down-operator cause-model_not_found-own cause-connection_refused \
     retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-network retry-other-no retry-tool-yes retry-tool-no \
     retry-process-yes retry-process-no input-stdin input-empty input-binary input-directory input-missing input-denied \
     input-unreadable input-answer-too-long \
@@ -58,11 +58,11 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
     reason-error reason-operator reason-none \
     status-clear status-key-clear status-nothing-known status-store status-remote status-trouble status-gateway-running \
     status-gateway-silent status-gateway-stopped status-no-gateway status-until status-since status-streak status-openings \
-    status-node status-probing status-due status-resume status-unreadable breaker-consecutive breaker-failure_rate \
+    status-node status-probing status-due status-resume status-release status-unreadable breaker-consecutive breaker-failure_rate \
     breaker-slow_rate breaker-warned breaker-wait_over breaker-probe_failed breaker-probes_succeeded breaker-forced \
-    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-held state-forced_open state-open state-probing \
+    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-absent state-held state-forced_open state-open state-probing \
     state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing resume-breakers time-too-long time-zero-length cool-done journal-empty journal-pruned \
+    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing time-too-long time-zero-length cool-done journal-empty journal-pruned \
     journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator journal-run \
     time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
     guard-replay-run guard-replay-note guard-replay-stop guard-replay-said guard-replay-sum guard-replay-progress \

@@ -142,6 +142,26 @@ impl Cooldown {
         });
     }
 
+    /// Takes in that a provider stated until when it is not there. That is no series of failures: nothing grows, and nothing is parked.
+    pub fn rest_until(&mut self, fault: &Fault, until: Timestamp, now: Timestamp) {
+        let before = self.rest.take();
+        let rest = Rest {
+            parked: false,
+            until,
+            set: now,
+            since: before.as_ref().map_or(now, |rest| rest.since),
+            class: Class::of(fault),
+            fixed: fault.wait.is_some_and(|wait| wait.form != Form::Countdown),
+            streaks: BTreeMap::new(),
+            detail: cut(&fault.detail),
+            cause: Some(Cause::of(fault)),
+        };
+        self.rest = Some(match before {
+            Some(before) if before.outlasts(&rest, now) => before,
+            _ => rest,
+        });
+    }
+
     /// A healthy run ends the series of failures, everywhere; a rest that still runs goes on.
     fn forget_streaks(&mut self, now: Timestamp) {
         let Some(rest) = self.rest.take() else { return };
@@ -184,6 +204,22 @@ impl Cooldown {
         let rested = self.standing(now) != Standing::Free;
         self.clear(Cleared { at: now, by_person: true });
         rested
+    }
+
+    /// A person resumes something wider: what was learned about this key ends too, and what a person told stays.
+    pub fn resume_learned(&mut self, now: Timestamp) -> bool {
+        let told = self.told.take();
+        let rested = self.resume(now);
+        self.told = told;
+        rested
+    }
+
+    /// When a person resumed it last, if that was the last thing that a person did.
+    #[must_use]
+    pub fn resumed_at(&self) -> Option<Timestamp> {
+        let cleared = self.cleared.filter(|cleared| cleared.by_person)?;
+        let is_resumed = self.told.as_ref().is_none_or(|told| told.set < cleared.at);
+        is_resumed.then_some(cleared.at)
     }
 }
 

@@ -15,6 +15,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Kind;
+
 use super::{Cause, Class};
 
 /// Clocks of one fleet differ by less. A rest that seems to have been set further in the future was set before the
@@ -60,6 +62,12 @@ pub struct Rest {
 }
 
 impl Rest {
+    /// Whether the provider said that it has no such model.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        self.cause.is_some_and(|cause| cause.kind == Kind::ModelNotFound)
+    }
+
     /// Failures in a row of the class that set it.
     #[must_use]
     pub fn streak(&self) -> u32 {

@@ -42,6 +42,35 @@ fn left(cooldowns: &Cooldowns, now: i64) -> i64 {
     }
 }
 
+#[test]
+fn a_stated_absence_is_no_series_and_a_person_ends_it() {
+    let mut fault = Fault::of(Kind::Unavailable, "test");
+    fault.status = Some(503);
+    let mut cooldown = Cooldown::default();
+    for now in 0..9 {
+        cooldown.rest_until(&fault, at(now + 30), at(now));
+    }
+    let Standing::Cooling { rest, until } = cooldown.standing(at(9)) else { panic!("it is in cooldown") };
+    assert_eq!((until, rest.streak(), rest.since), (at(38), 0, at(0)), "nothing grows, nothing is parked");
+    assert_eq!(rest.cause.and_then(|cause| cause.status), Some(503));
+    cooldown.rest_until(&fault, at(12), at(9));
+    assert!(
+        matches!(cooldown.standing(at(9)), Standing::Cooling { until, .. } if until == at(38)),
+        "the later end"
+    );
+    assert!(cooldown.resume(at(10)));
+    assert_eq!((cooldown.standing(at(10)), cooldown.resumed_at()), (Standing::Free, Some(at(10))));
+    cooldown.cool(at(90), "incident", at(11));
+    assert_eq!(cooldown.resumed_at(), None, "the last order was another one");
+    cooldown.rest_until(&fault, at(200), at(12));
+    assert!(cooldown.resume_learned(at(13)));
+    assert!(
+        matches!(cooldown.standing(at(14)), Standing::Cooling { until, .. } if until == at(90)),
+        "what was told stays"
+    );
+    assert_eq!(cooldown.resumed_at(), Some(at(13)));
+}
+
 /// The fault that the design of this feature had: the streak died with the rest.
 #[test]
 fn the_streak_survives_the_rest_so_rests_grow_and_the_fifth_parks() {

@@ -32,8 +32,8 @@ const LEFT: &[(&[&str], Words)] = &[
     (
         &["rpm", "tpm", "max_parallel_requests"],
         words(
-            "Koboshi takes rate limits from response headers; there is no limit of your own for one deployment (`gate` has limits for all)",
-            "Koboshi はレート制限をレスポンスヘッダーから学習します。デプロイごとの上限はありません（全体の上限は `gate`）",
+            "Koboshi takes rate limits from response headers; there is no limit of requests or tokens per minute of your own (`gate.max_concurrency` limits how many requests run at a target at the same time)",
+            "Koboshi はレート制限をレスポンスヘッダーから学習します。1 分あたりのリクエスト数やトークン数の上限を自分で設定することはできません（`gate.max_concurrency` で、ターゲットごとの同時リクエスト数を制限できます）",
         ),
     ),
     (
@@ -192,7 +192,10 @@ pub(super) fn read(
         info,
         order: value("order").and_then(whole).unwrap_or(u64::MAX),
         id,
-        retries: value("max_retries").or_else(|| value("num_retries")).and_then(whole),
+        retries: ["max_retries", "num_retries"]
+            .into_iter()
+            .filter_map(|name| value(name).map(|node| (name, line(node), whole(node))))
+            .collect(),
     })
 }
 

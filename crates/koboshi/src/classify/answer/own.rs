@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::fault::{Confidence, Fault, Kind, Scope, Sub};
+use crate::fault::{Confidence, Fault, Kind, Origin, Scope, Sub};
 use crate::wait::{Clock, Wait, field_wait};
 
 /// The rule that evidence names where an error object of Koboshi itself decided.
@@ -21,6 +21,7 @@ pub(in crate::classify) struct OwnError {
     retry_after: Option<String>,
     retryable: Option<bool>,
     scope: Option<Scope>,
+    origin: Option<Origin>,
     /// The provider's message where it was handed on, else Koboshi's own.
     said: String,
 }
@@ -36,6 +37,7 @@ impl OwnError {
             retry_after: value.get("retryAfterSeconds").filter(|wait| wait.is_number()).map(Value::to_string),
             retryable: value.get("retryable").and_then(Value::as_bool),
             scope: text("scope").and_then(Scope::from_name),
+            origin: text("origin").and_then(Origin::from_name),
             said: text("detail").or_else(|| text("message")).unwrap_or_default().to_owned(),
         })
     }
@@ -49,6 +51,7 @@ impl OwnError {
         let mut fault = Fault::of(self.kind, OWN_ERROR);
         fault.sub = self.sub;
         fault.confidence = Confidence::High;
+        fault.origin = self.origin.unwrap_or(fault.origin);
         fault.scope = match self.scope {
             Some(scope) => scope,
             // An operator takes a target out of use, not an account.
