@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::cooldown::{Failure, Standing};
-use koboshi::fault::{Fault, Kind, Scope};
+use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
+use koboshi::time::Moment;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
 use koboshi_store::What;
@@ -141,12 +142,13 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
     match fault.kind {
         Kind::RateLimited => {
             let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);
-            if !target.gate.hold(Limit::Requests, until, now, wall) {
+            let limit = limit_of(target, fault, now);
+            if !target.gate.hold(limit, until, now, wall) {
                 return;
             }
             // A guess of ours is for this process alone.
             if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
-                world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
+                world.ledger.update_holds(key, |holds| holds.hold(limit, until));
             }
         }
         Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
@@ -174,6 +176,18 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
         }
         _ => {}
     }
+}
+
+/// Which limit a rate limit is about: as its sentence says, else the one of which the headers say that nothing is left.
+fn limit_of(target: &Target, fault: &Fault, now: Moment) -> Limit {
+    if fault.sub == Some(Sub::Concurrency) {
+        return Limit::Concurrency;
+    }
+    let spent = || {
+        let levels = target.gate.snapshot(now).levels;
+        levels.into_iter().find(|level| level.left <= 0).map(|level| level.limit)
+    };
+    Limit::named_in(&fault.detail).or_else(spent).unwrap_or(Limit::Requests)
 }
 
 /// A time for the journal, which is read by people.
