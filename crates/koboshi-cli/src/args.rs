@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
+use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 
 use crate::import::ImportCommand;
@@ -38,7 +39,7 @@ Examples:
   curl -si https://api.example.com/v1/models | koboshi explain
   koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
 
-Times are shown in your time zone: --zone, else TZ, else the machine's. Lines are wrapped to the width of the terminal
+Times are shown in your time zone: --zone, else TZ, else the machine's. Where none is set, times in a Japanese text are read as Japan's. Lines are wrapped to the width of the terminal
 or to COLUMNS; output to a file or a pipe is not wrapped unless COLUMNS is set.
 
 Exit status: 0 no problem was found, 1 an error was found, 2 the input is empty, no text or cannot be read.";
@@ -211,7 +212,7 @@ pub(crate) struct ExplainArgs {
     /// The instant to count waits from [default: now]
     #[arg(long, value_name = "TIME", value_parser = crate::clock::Instant::parse)]
     pub(crate) now: Option<crate::clock::Instant>,
-    /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's]
+    /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's; where neither is set, times in a Japanese text are read as Japan's]
     #[arg(long, value_name = "ZONE", value_parser = crate::clock::parse_zone)]
     pub(crate) zone: Option<jiff::tz::TimeZone>,
     #[command(flatten)]
@@ -255,7 +256,12 @@ impl LangArgs {
 
     /// The language asked for, or the one of the config, or the one of the environment, or English.
     pub(crate) fn get(&self, config: &Config) -> Lang {
-        let from_config = || config.language.and_then(|language| Lang::from_tag(language.name()));
+        self.get_with(config.language)
+    }
+
+    /// The same, with the language that a config names, be it one that cannot be used otherwise.
+    pub(crate) fn get_with(&self, named: Option<Language>) -> Lang {
+        let from_config = || named.and_then(|language| Lang::from_tag(language.name()));
         let from_environment = || {
             ["LC_ALL", "LC_MESSAGES", "LANG"]
                 .iter()

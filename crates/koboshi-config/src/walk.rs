@@ -170,7 +170,7 @@ impl Walk<'_> {
                     self.old_word(at, key, value);
                     self.key(&At::within(at, key), spot, value);
                 }
-                (None, None) => self.unknown(at, &name, spot),
+                (None, None) => self.unknown(at, (&name, spot), value, entries),
             }
         }
     }
@@ -397,7 +397,14 @@ impl Walk<'_> {
         self.complain(shown, node.spot, message, Some(hint));
     }
 
-    fn unknown(&mut self, section: Option<&At>, name: &str, spot: Spot) {
+    /// A key that is not in the table. A misspelt section is read as the one that is meant, so that the mistake hides no other.
+    fn unknown(
+        &mut self,
+        section: Option<&At>,
+        (name, spot): (&str, Spot),
+        value: &Node,
+        beside: &[(Node, Node)],
+    ) {
         let path = section.map_or("", |section| section.key.path);
         let shown = mask::is_shown_unknown(path, name);
         let quoted = if shown { self.reader.source.name(name) } else { "***".to_owned() };
@@ -414,10 +421,16 @@ impl Walk<'_> {
         let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
         // That a misspelt key is missing need not be said too.
         let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
-        if let Some(key) = meant(path, name) {
+        let full = At::join(section, &quoted);
+        self.complain(&full, spot, message, hint);
+        let Some(key) = meant(path, name) else { return };
+        let is_given =
+            || beside.iter().any(|(name, _)| key_name(&name.value).is_some_and(|n| n == key.name()));
+        if key.is_section() && matches!(value.value, Raw::Map(_)) && !is_given() {
+            self.section(Some(&At { shown: full, ..At::within(section, key) }), value);
+        } else {
             self.failed.insert((key.path, entry));
         }
-        self.complain(&At::join(section, &quoted), spot, message, hint);
     }
 }
 

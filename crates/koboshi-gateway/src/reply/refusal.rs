@@ -172,7 +172,7 @@ impl Refusal {
 
     /// No route and no provider leads to this model.
     pub(crate) fn model(plan: &Plan, model: &str) -> Self {
-        let reason = if plan.lacks_provider() { "no-provider" } else { "model" };
+        let reason = if plan.lacks_provider() { plan.lack() } else { "model" };
         Self::of(Kind::ModelNotFound, 404, reason).with("model", shown(model)).about("model")
     }
 
@@ -402,6 +402,7 @@ mod tests {
             Refusal::host("evil.example"),
             Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),
             Refusal::of(Kind::ModelNotFound, 404, "no-provider").with("model", "gpt"),
+            Refusal::of(Kind::ModelNotFound, 404, "only-simulated").with("model", "gpt"),
             Refusal::unread(Unread::Large, 1024),
             Refusal::unread(Unread::Slow, 1024),
             Refusal::unread(Unread::Broken, 1024),

@@ -32,8 +32,8 @@ const LEFT: &[(&[&str], Words)] = &[
     (
         &["rpm", "tpm", "max_parallel_requests"],
         words(
-            "Koboshi takes rate limits from response headers; there is no limit of your own for one deployment (`gate` has limits for all)",
-            "Koboshi はレート制限をレスポンスヘッダーから学習します。デプロイごとの上限はありません（全体の上限は `gate`）",
+            "Koboshi takes rate limits from response headers and has no setting for requests or tokens per minute; `gate.max_concurrency` bounds the requests at the same time, with one value for every target",
+            "Koboshi はレート制限をレスポンスヘッダーから学習します。1 分あたりのリクエスト数やトークン数の設定はありません。同時リクエスト数の上限は `gate.max_concurrency` で、すべてのターゲットに同じ値が使われます",
         ),
     ),
     (
