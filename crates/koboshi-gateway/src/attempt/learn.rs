@@ -10,7 +10,6 @@ use koboshi::cooldown::{Failure, Standing};
 use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
-use koboshi::time::Moment;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
 use koboshi_store::What;
@@ -142,7 +141,7 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
     match fault.kind {
         Kind::RateLimited => {
             let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);
-            let limit = limit_of(target, fault, now);
+            let limit = limit_of(fault);
             if !target.gate.hold(limit, until, now, wall) {
                 return;
             }
@@ -178,16 +177,12 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
     }
 }
 
-/// Which limit a rate limit is about: as its sentence says, else the one of which the headers say that nothing is left.
-fn limit_of(target: &Target, fault: &Fault, now: Moment) -> Limit {
+/// Which limit a rate limit is about, as its sentence says.
+fn limit_of(fault: &Fault) -> Limit {
     if fault.sub == Some(Sub::Concurrency) {
         return Limit::Concurrency;
     }
-    let spent = || {
-        let levels = target.gate.snapshot(now).levels;
-        levels.into_iter().find(|level| level.left <= 0).map(|level| level.limit)
-    };
-    Limit::named_in(&fault.detail).or_else(spent).unwrap_or(Limit::Requests)
+    Limit::named_in(&fault.detail).unwrap_or(Limit::Requests)
 }
 
 /// A time for the journal, which is read by people.
