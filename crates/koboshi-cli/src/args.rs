@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
+use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 
 use crate::import::ImportCommand;
@@ -41,7 +42,7 @@ Examples:
   curl -si https://api.example.com/v1/models | koboshi explain
   koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
 
-Times are shown in your time zone: --zone, else TZ, else the machine's. Lines are wrapped to the width of the terminal
+Times are shown in your time zone: --zone, else TZ, else the machine's. Where none is set, times in a Japanese text are read as Japan's. Lines are wrapped to the width of the terminal
 or to COLUMNS; output to a file or a pipe is not wrapped unless COLUMNS is set.
 
 Exit status: 0 no problem was found, 1 an error was found, 2 the input is empty, no text or cannot be read.";
@@ -283,7 +284,12 @@ impl LangArgs {
 
     /// The language asked for, or the one of the config, or the one of the environment, or English.
     pub(crate) fn get(&self, config: &Config) -> Lang {
-        let from_config = || config.language.and_then(|language| Lang::from_tag(language.name()));
+        self.get_with(config.language)
+    }
+
+    /// The same, with the language that a config names, be it one that cannot be used otherwise.
+    pub(crate) fn get_with(&self, named: Option<Language>) -> Lang {
+        let from_config = || named.and_then(|language| Lang::from_tag(language.name()));
         let from_environment = || {
             ["LC_ALL", "LC_MESSAGES", "LANG"]
                 .iter()

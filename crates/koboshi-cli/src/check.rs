@@ -43,8 +43,11 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
             (Err(problems), warnings)
         }
     };
-    // A file that cannot be used cannot say in which language to complain of it.
-    let lang = args.lang.get(loaded.as_ref().unwrap_or(&Config::default()));
+    let named = match &loaded {
+        Ok(config) => config.language,
+        Err(problems) => problems.language(),
+    };
+    let lang = args.lang.get_with(named);
     let say = Say::new(lang)?;
     if let Err(problems) = &loaded
         && problems.is_unreadable()

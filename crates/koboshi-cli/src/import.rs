@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::litellm::{Imported, Level, translate};
 use koboshi_config::load::LARGEST;
@@ -20,7 +19,7 @@ use crate::args::{Format, LangArgs};
 use crate::init::{make_folder, next_commands};
 use crate::input::why_unreadable;
 use crate::say::Say;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, settings};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +61,7 @@ pub(crate) struct LitellmArgs {
 
 pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
     let ImportCommand::Litellm(args) = command;
-    let say = Say::new(args.lang.get(&Config::default()))?;
+    let say = Say::new(settings::language(&args.lang))?;
     let language = say.language();
     let name = args.file.display().to_string();
     let bytes = read(&args.file).map_err(|error| {

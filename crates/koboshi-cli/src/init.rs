@@ -11,14 +11,13 @@ use std::path::{Path, PathBuf};
 
 use anstream::stdout;
 use clap::Args;
-use koboshi_config::Config;
 use koboshi_config::file::FILE_NAME;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_config::init::{Choice, OFFERS, look, text};
 
 use crate::args::LangArgs;
 use crate::say::Say;
-use crate::{Exit, Failure, shell};
+use crate::{Exit, Failure, settings, shell};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +55,7 @@ pub(crate) struct InitArgs {
 
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     // The config that is there may be broken: that is why somebody writes a new one.
-    let mut say = Say::new(args.lang.get(&Config::default()))?;
+    let mut say = Say::new(settings::language(&args.lang))?;
     if !args.print {
         refuse_early(args, &say)?;
     }

@@ -17,6 +17,9 @@ const TAIL: usize = koboshi::classify::TAIL_BYTES + 4096;
 /// How much is looked at to tell text from other data.
 const SAMPLE: usize = 64 * 1024;
 
+/// How ISO-2022-JP shifts to Japanese letters. No terminal knows these sequences.
+const SHIFTS: [&str; 2] = ["\u{1b}$B", "\u{1b}$@"];
+
 /// An input as far as it was read.
 #[derive(Debug)]
 pub(crate) struct Input {
@@ -52,10 +55,14 @@ impl Input {
         self.end().trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty()
     }
 
-    /// Whether the end of it, which decides, is something other than text: more than one character in ten is no character at all.
+    /// Whether the end of it, which decides, is something other than text that can be read: more than one character in ten is
+    /// no character at all, or ISO-2022-JP shifts to letters of two bytes each.
     pub(crate) fn is_binary(&self) -> bool {
         let end = self.end();
         let sample = end.get(end.ceil_char_boundary(end.len().saturating_sub(SAMPLE))..).unwrap_or_default();
+        if SHIFTS.iter().any(|shift| sample.contains(shift)) {
+            return true;
+        }
         let other = sample.chars().filter(|c| is_no_text(*c)).count();
         other * 10 > sample.chars().count()
     }
@@ -174,6 +181,7 @@ mod tests {
         {
             assert!(!is_binary(text.as_bytes()), "{text:?}");
         }
+        assert!(is_binary(b"\x1b$B%(%i!<\x1b(B: 429\n"), "ISO-2022-JP");
         assert!(!is_binary(b"mostly ASCII with one \xff byte"));
     }
 

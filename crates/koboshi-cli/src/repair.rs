@@ -121,8 +121,8 @@ fn schema(path: &Path, say: &Say) -> Result<ToolSchema, Failure> {
     let failure = |id: &str, why: String| {
         Failure::new(say.text(id, &[("name", &name(Some(path), say)), ("why", &why)]))
     };
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| failure("repair-not-json", error.to_string()))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| failure("repair-not-json", say.json_error(&error.to_string())))?;
     ToolSchema::compile(&value).map_err(|error| failure("repair-not-schema", error.to_string()))
 }
 

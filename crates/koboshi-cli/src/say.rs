@@ -27,6 +27,15 @@ impl Say {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
 
+    /// Why a text is no JSON. The parser has English words only: in Japanese the place is told, which is enough to find it.
+    pub(crate) fn json_error(&self, error: &str) -> String {
+        let place = error.rsplit_once(" at line ").and_then(|(_, place)| place.split_once(" column "));
+        match (self.lang, place) {
+            (Lang::Ja, Some((line, column))) => format!("{line} 行目の {column} 列目に誤りがあります"),
+            _ => error.to_owned(),
+        }
+    }
+
     /// The same language, as the config calls it.
     pub(crate) fn language(&self) -> Language {
         match self.lang {
@@ -50,4 +59,17 @@ pub(crate) fn store_place(place: &str, text: impl Fn(&str, &[(&str, &str)]) -> S
         return text("store-redis", &[("address", address)]);
     }
     place.strip_prefix("the store file ").unwrap_or(place).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_json_is_told_in_the_readers_language() {
+        let error = serde_json::from_str::<serde_json::Value>("{a").unwrap_err().to_string();
+        let say = |lang| Say::new(lang).map(|say| say.json_error(&error)).unwrap_or_default();
+        assert_eq!(say(Lang::En), error);
+        assert_eq!(say(Lang::Ja), "1 行目の 2 列目に誤りがあります");
+    }
 }

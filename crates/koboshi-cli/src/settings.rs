@@ -9,6 +9,7 @@ use koboshi_config::Config;
 use koboshi_config::check::{Problem, Problems};
 use koboshi_config::file::{check_file, locate};
 use koboshi_config::load::{Loaded, Outside};
+use koboshi_report::phrase::Lang;
 
 use crate::args::LangArgs;
 use crate::init::next_commands;
@@ -27,8 +28,7 @@ pub(crate) fn load_to_serve(asked: Option<&Path>, lang: &LangArgs) -> Result<Con
 }
 
 fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
-    // A file that cannot be used cannot say in which language to complain of it.
-    let Ok(say) = Say::new(lang.get(&Config::default())) else {
+    let Ok(say) = Say::new(lang.get_with(problems.language())) else {
         return Failure::new(problems.to_string());
     };
     let (check, _) = next_commands(file);
@@ -42,6 +42,16 @@ fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
 /// The same for commands that ask no provider: a key that is only in the gateway's environment is not missed.
 pub(crate) fn load_without_keys(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
     Ok(look_without_keys(asked, lang)?.map(|(_, loaded)| loaded.config).unwrap_or_default())
+}
+
+/// The language for commands that follow no config, but speak as the one that is there says, be it broken.
+pub(crate) fn language(lang: &LangArgs) -> Lang {
+    let lookup = |name: &str| std::env::var(name).ok();
+    let named = locate(None, &lookup).and_then(|file| match check_file(&file, Outside::new(&lookup)) {
+        Ok(loaded) => loaded.config.language,
+        Err(problems) => problems.language(),
+    });
+    lang.get_with(named)
 }
 
 /// The same with the file and what its config does not tell; none where there is no file.

@@ -274,9 +274,82 @@ fn a_target_that_an_operator_took_out_of_use_is_the_operators_doing() {
 fn a_proxys_page_about_a_timeout_is_the_proxys() {
     let page = "<html><head><title>504 Gateway Time-out</title></head><body><center><h1>504 Gateway Time-out</h1></center><hr><center>nginx/1.25</center></body></html>";
     let answer = format!("HTTP/1.1 504 Gateway Time-out\r\ncontent-type: text/html\r\n\r\n{page}");
-    for (lang, words) in [("en", "gave up waiting for the provider's server"), ("ja", "プロキシまたは CDN")]
+    for (lang, words) in [("en", "a proxy or CDN in front of it"), ("ja", "その手前のプロキシや CDN")]
     {
         let out = run_with(&["explain", "-", "--lang", lang], &[], &answer);
         assert!(out.text.contains("timeout / upstream") && out.text.contains(words), "{}", out.text);
+    }
+}
+
+/// The provider gave up in its own words, as JSON or plain text: no timeout of this machine had a part in it.
+#[test]
+fn a_timeout_that_the_provider_answers_is_the_providers() {
+    for (status, body) in [
+        ("504 Gateway Timeout", r#"{"error":{"message":"The request timed out"}}"#),
+        ("504 Gateway Timeout", "upstream request timeout"),
+        ("408 Request Timeout", r#"{"error":{"message":"Request timeout"}}"#),
+        ("504 Gateway Timeout", "{}"),
+    ] {
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n\r\n{body}");
+        let said = run_with(&["explain", "-", "--lang", "en"], &[], &answer).text;
+        assert!(said.contains("timeout / upstream") && said.contains("does not help"), "{said}");
+    }
+}
+
+/// A proxy on the way wants a login of its own: the key of the provider was not looked at.
+#[test]
+fn a_proxys_login_is_no_wrong_key() {
+    for log in [
+        "requests.exceptions.ProxyError: Tunnel connection failed: 407 Proxy Authentication Required",
+        "407 Proxy Authentication Required",
+        "プロキシ認証が必要です (407)",
+        "プロキシサーバーで認証が必要です",
+    ] {
+        let said = run_with(&["explain", "-", "--lang", "en"], &[], log).text;
+        assert!(said.contains("connection_failed / proxy") && said.contains("No"), "{log}\n{said}");
+    }
+    let answer = "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n{\"error\":{\"message\":\"authentication required\"}}";
+    let said = run_with(&["explain", "-", "--lang", "en"], &[], answer).text;
+    assert!(said.contains("connection_failed / proxy"), "{said}");
+}
+
+/// The advice "retrying does not help" and the line about retries say the same.
+#[test]
+fn what_no_retry_cures_is_not_said_to_pass() {
+    for log in
+        ["SSL: CERTIFICATE_VERIFY_FAILED certificate verify failed", "407 Proxy Authentication Required"]
+    {
+        let fault = json(&run_with(&["explain", "-", "--format", "json"], &[], log))["fault"].clone();
+        let advice = &fault["advice"];
+        assert_eq!((&advice["same"], &advice["later"]), (&false.into(), &false.into()), "{fault}");
+    }
+}
+
+/// What a machine lacks, in the words of its own language.
+#[test]
+fn a_full_machine_and_a_connection_that_times_out_are_known_in_japanese() {
+    for (log, head) in [
+        ("メモリを確保できません", "process_failed / memory"),
+        ("メモリが不足しています", "process_failed / memory"),
+        ("メモリ不足のため終了しました", "process_failed / memory"),
+        ("No space left on device", "tool_failed / resource"),
+        ("デバイスに空き領域がありません", "tool_failed / resource"),
+        ("接続がタイムアウトしました", "timeout / connect"),
+    ] {
+        let said = run_with(&["explain", "-", "--lang", "ja"], &[], log).text;
+        assert!(said.contains(head), "{log}\n{said}");
+    }
+}
+
+/// A log in which Koboshi took no part does not name it as a cause.
+#[test]
+fn a_500_of_a_provider_is_the_providers() {
+    let log =
+        "openai.InternalServerError: Error code: 500 - {'error': {'message': 'The server had an error'}}";
+    for (lang, words) in
+        [("en", "The AI provider had an internal error"), ("ja", "AI プロバイダーの内部でエラー")]
+    {
+        let said = run_with(&["explain", "-", "--lang", lang], &[], log).text;
+        assert!(said.contains(words) && !said.contains("Koboshi"), "{said}");
     }
 }

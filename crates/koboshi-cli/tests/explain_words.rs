@@ -54,6 +54,7 @@ fn empty_and_binary_inputs_are_errors_in_both_languages() {
         ("empty", &b""[..], "is empty", "が空です"),
         ("blank", b"\n \r\n", "is empty", "が空です"),
         ("binary", &noise, "is not text", "はテキストではありません"),
+        ("jis", b"\x1b$B%(%i!<\x1b(B\n", "-f ISO-2022-JP", "-f ISO-2022-JP"),
     ] {
         let file = folder.path().join(name);
         std::fs::write(&file, bytes).unwrap();
@@ -365,6 +366,7 @@ fn koboshis_own_sentences_are_known_in_a_log() {
         ("refused-key-unknown.message", "unauthorized", None),
         ("refused-model.message", "model_not_found", None),
         ("refused-no-provider.message", "model_not_found", None),
+        ("refused-only-simulated.message", "model_not_found", None),
     ] {
         for lang in koboshi_report::phrase::Lang::ALL {
             let said = phrases.text(*lang, id, &[("model", "gpt-9")]).unwrap();

@@ -58,3 +58,20 @@ fn a_key_that_reads_like_a_variable_is_warned_of_and_not_shown() {
     assert!(code == 0 && said.contains("reads like the name of a variable"), "{code} {said}");
     assert!(!said.contains("MY_SECRET_NAME"), "{said}");
 }
+
+/// The language of a config counts for what is wrong with it, and for commands that write a new one.
+#[test]
+fn a_broken_config_is_told_in_its_own_language() {
+    for (config, args) in [
+        ("language: ja\nrouts: {}\n", &["check"][..]),
+        ("language: ja\nroutes: [\n", &["check"]),
+        ("language: ja\nrouts: {}\n", &["serve", "--listen", "127.0.0.1:0"]),
+        ("language: ja\n", &["init", "--print", "--providers", "openai"]),
+    ] {
+        let (_, said) = run(config, args);
+        assert!(
+            said.contains("です") || said.contains("ません") || said.contains("ます"),
+            "{args:?}: {said}"
+        );
+    }
+}

@@ -99,6 +99,7 @@ pub struct Problems {
     warnings: Vec<Problem>,
     left_out: usize,
     unreadable: bool,
+    language: Option<Language>,
 }
 
 impl Problems {
@@ -113,7 +114,7 @@ impl Problems {
         list.sort_by_key(|problem| (problem.file != first, problem.place));
         let left_out = list.len().saturating_sub(MOST).saturating_add(more);
         list.truncate(MOST);
-        Self { list, warnings: Vec::new(), left_out, unreadable: false }
+        Self { list, warnings: Vec::new(), left_out, unreadable: false, language: None }
     }
 
     /// The same beside these warnings.
@@ -121,9 +122,20 @@ impl Problems {
         Self { warnings, ..self }
     }
 
+    /// The same of a file that names this language.
+    pub(crate) fn in_language(self, language: Option<Language>) -> Self {
+        Self { language, ..self }
+    }
+
+    /// The language that the file names, where that could be read: its problems are told in it.
+    #[must_use]
+    pub fn language(&self) -> Option<Language> {
+        self.language
+    }
+
     /// The file could not be read at all.
     pub(crate) fn unreadable(problem: Problem) -> Self {
-        Self { list: vec![problem], warnings: Vec::new(), left_out: 0, unreadable: true }
+        Self { list: vec![problem], warnings: Vec::new(), left_out: 0, unreadable: true, language: None }
     }
 
     /// The problems, first of the file first.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::broken::broken_yaml;
 use crate::check::{Problem, Problems};
-use crate::config::Config;
+use crate::config::{Config, Language};
 use crate::source::Source;
 use crate::tree::{self, Spot};
 use crate::walk::Walk;
@@ -119,7 +119,8 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = tree::parse(text)
-        .map_err(|broken| Problems::new(vec![broken_yaml(&Source::broken(name, text), &broken)]))?;
+        .map_err(|broken| Problems::new(vec![broken_yaml(&Source::broken(name, text), &broken)]))
+        .map_err(|problems| problems.in_language(named_language(text)))?;
     let source = Source::of_tree(name, text, root.as_ref());
     if let Some(problem) = root.as_ref().and_then(|root| foreign::check(&source, root)) {
         return Err(Problems::new(vec![problem]));
@@ -149,8 +150,15 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
         let models_file = walk.given("models_file", "").map(|given| given.spot);
         Ok(Loaded { config, warnings, routes, models, rules, models_file })
     } else {
-        Err(Problems::with_more(walk.problems, walk.more).beside(warnings))
+        Err(Problems::with_more(walk.problems, walk.more).beside(warnings).in_language(config.language))
     }
+}
+
+/// The language that a line of a broken file names.
+fn named_language(text: &str) -> Option<Language> {
+    let named = text.lines().find_map(|line| line.strip_prefix("language:"))?;
+    let named = named.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    [Language::En, Language::Ja].into_iter().find(|language| language.name() == named)
 }
 
 /// What a gateway would refuse, at the place of its key.

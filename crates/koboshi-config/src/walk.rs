@@ -29,9 +29,6 @@ pub(crate) struct Given {
     value: Value,
 }
 
-/// The section that chains are held against.
-const PROVIDERS: &str = "providers";
-
 /// The walk over the tree, and what it found.
 pub(crate) struct Walk<'a> {
     reader: Reader<'a>,
@@ -40,8 +37,6 @@ pub(crate) struct Walk<'a> {
     entries: BTreeMap<&'static str, BTreeMap<String, (At, Spot)>>,
     /// Keys whose value could not be read, and sections of which not all could.
     failed: BTreeSet<Id>,
-    /// The names of providers under a misspelt `providers`.
-    pub(crate) misplaced_providers: Vec<String>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     /// Problems that were only counted.
@@ -60,7 +55,6 @@ impl<'a> Walk<'a> {
             given: BTreeMap::new(),
             entries: BTreeMap::new(),
             failed: BTreeSet::new(),
-            misplaced_providers: Vec::new(),
             problems: Vec::new(),
             warnings: Vec::new(),
             more: 0,
@@ -176,12 +170,7 @@ impl Walk<'_> {
                     self.old_word(at, key, value);
                     self.key(&At::within(at, key), spot, value);
                 }
-                (None, None) => {
-                    self.unknown(at, &name, spot);
-                    if at.is_none() && meant("", &name).is_some_and(|key| key.path == PROVIDERS) {
-                        self.misplaced_providers = keys_of(value);
-                    }
-                }
+                (None, None) => self.unknown(at, (&name, spot), value, entries),
             }
         }
     }
@@ -431,7 +420,14 @@ impl Walk<'_> {
         self.complain(shown, node.spot, message, Some(hint));
     }
 
-    fn unknown(&mut self, section: Option<&At>, name: &str, spot: Spot) {
+    /// A key that is not in the table. A misspelt section is read as the one that is meant, so that the mistake hides no other.
+    fn unknown(
+        &mut self,
+        section: Option<&At>,
+        (name, spot): (&str, Spot),
+        value: &Node,
+        beside: &[(Node, Node)],
+    ) {
         let path = section.map_or("", |section| section.key.path);
         let shown = mask::is_shown_unknown(path, name);
         let quoted = if shown { self.reader.source.name(name) } else { "***".to_owned() };
@@ -448,21 +444,17 @@ impl Walk<'_> {
         let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
         // That a misspelt key is missing need not be said too.
         let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
-        if let Some(key) = meant(path, name) {
+        let full = At::join(section, &quoted);
+        self.complain(&full, spot, message, hint);
+        let Some(key) = meant(path, name) else { return };
+        let is_given =
+            || beside.iter().any(|(name, _)| key_name(&name.value).is_some_and(|n| n == key.name()));
+        if key.is_section() && matches!(value.value, Raw::Map(_)) && !is_given() {
+            self.section(Some(&At { shown: full, ..At::within(section, key) }), value);
+        } else {
             self.failed.insert((key.path, entry));
         }
-        self.complain(&At::join(section, &quoted), spot, message, hint);
     }
-}
-
-/// The keys of a map that are texts.
-fn keys_of(value: &Node) -> Vec<String> {
-    let Raw::Map(pairs) = &value.value else { return Vec::new() };
-    let name = |(name, _): &(Node, Node)| match &name.value {
-        Raw::Text(name) => Some(name.clone()),
-        _ => None,
-    };
-    pairs.iter().filter_map(name).collect()
 }
 
 /// What a value is, without a word of it.

@@ -226,3 +226,31 @@ fn no_default_is_suggested_for_a_secret() {
     let redis = "store: {redis: \"redis://localhost:${REDIS_PORT}/0\"}";
     assert!(hint(redis).contains("`${REDIS_PORT:-6379}`"), "{}", hint(redis));
 }
+
+/// A misspelt section hides no other mistake: what stands in it is read as if it were spelt right.
+#[test]
+fn a_misspelt_section_is_still_held_against_the_rest() {
+    let found =
+        problems("provider: {openai: {kind: openai}}\nroutes: {x: [antropic/claude], y: [openai/gpt]}")
+            .unwrap();
+    let said: Vec<String> =
+        found.iter().map(|problem| problem.message.get(Language::En).to_owned()).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("`provider`") && said[1].contains("`antropic`"), "{said:?}");
+}
+
+#[test]
+fn the_model_of_a_route_is_its_chain() {
+    for name in ["model", "target", "fallbacks"] {
+        assert_eq!(hint(&format!("routes: {{x: {{{name}: sim/ok}}}}")), "did you mean `chain`?", "{name}");
+    }
+}
+
+/// A file that cannot be used still says in which language to complain of it.
+#[test]
+fn problems_know_the_language_of_their_file() {
+    for text in ["language: ja\nretri: 1", "language: ja\nroutes: [", "language: \"ja\" # x\nroutes: ["] {
+        assert_eq!(problems(text).unwrap().language(), Some(Language::Ja), "{text}");
+    }
+    assert_eq!(problems("retri: 1").unwrap().language(), None);
+}

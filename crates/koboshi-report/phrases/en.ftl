@@ -43,7 +43,7 @@ kind-timeout-unary =
     .message = The AI provider did not begin to answer within the timeout for answers without streaming (timeouts.unary).
     .suggestion = Ask for a stream or for less at once, or raise timeouts.unary of the provider in the configuration.
 kind-timeout-upstream =
-    .message = A proxy or CDN in front of the AI provider gave up waiting for the provider's server.
+    .message = The AI provider's side gave up waiting: its server, or a proxy or CDN in front of it, stopped the request.
     .suggestion = Send the request again. If it keeps happening, ask for a stream or for less at once. A longer timeout on this machine does not help.
 kind-timeout-deadline =
     .message = The deadline that the client set for this request passed before the answer was complete.
@@ -428,9 +428,10 @@ wait-assumed = The text names no time zone; { $zone } was assumed.
 
 ## Inputs that cannot be read
 
+explain-internal = The AI provider had an internal error while it handled the request.
 input-stdin = standard input
 input-empty = { $name } is empty: pass the text of a log or an answer
-input-binary = { $name } is not text: it is binary data, or in an encoding other than UTF-8. Convert Shift_JIS first: iconv -f CP932 -t UTF-8 FILE | koboshi { $command } (for EUC: -f EUC-JP)
+input-binary = { $name } is not text: it is binary data, or in an encoding other than UTF-8. Convert Shift_JIS first: iconv -f CP932 -t UTF-8 FILE | koboshi { $command } (for EUC: -f EUC-JP, for JIS: -f ISO-2022-JP)
 input-directory = cannot read { $name }: it is a directory
 input-missing = cannot read { $name }: there is no such file
 input-denied = cannot read { $name }: permission denied
@@ -810,6 +811,9 @@ refused-model =
 refused-no-provider =
     .message = This gateway has no AI provider, so it cannot answer for the model { $model }.
     .suggestion = Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and restart the gateway, or add a provider to koboshi.yaml (koboshi init writes one). To try it without a key, ask for the model sim/ok or start koboshi serve --demo.
+refused-only-simulated =
+    .message = This gateway has only simulated providers, so it cannot answer for the model { $model }.
+    .suggestion = Add an AI provider with its key to providers in koboshi.yaml. As the file lists its providers, API keys in the environment add none. To try the gateway without a key, ask for the model sim/ok.
 refused-body =
     .message = The request body cannot be used: { $why }.
     .suggestion = Correct the body, then send the request again.

@@ -43,7 +43,7 @@ kind-timeout-unary =
     .message = AI プロバイダーからの応答がタイムアウトしました。ストリームを使わない応答の制限時間（timeouts.unary）内に、応答が始まりませんでした。
     .suggestion = ストリームを使うか、一度に依頼する量を減らすか、設定でプロバイダーの timeouts.unary を長くしてください。
 kind-timeout-upstream =
-    .message = AI プロバイダーからの応答がタイムアウトしました。プロバイダーの手前にあるプロキシまたは CDN が、サーバーからの応答を待ちきれずに打ち切りました。
+    .message = AI プロバイダーからの応答がタイムアウトしました。プロバイダー側のサーバー、またはその手前のプロキシや CDN が、処理を待ちきれずに打ち切りました。
     .suggestion = もう一度送信してください。繰り返す場合は、ストリームを使うか、一度に依頼する量を減らしてください。このマシンのタイムアウトを長くしても効果はありません。
 kind-timeout-deadline =
     .message = AI プロバイダーからの応答がタイムアウトしました。応答が完了する前に、クライアントがこのリクエストに指定した期限を過ぎました。
@@ -428,9 +428,10 @@ wait-assumed = 元のテキストにタイムゾーンの記載がないため�
 
 ## 読み取れない入力
 
+explain-internal = AI プロバイダーの内部でエラーが発生しました。
 input-stdin = 標準入力
 input-empty = { $name }が空です。ログまたは応答の内容を渡してください。
-input-binary = { $name }はテキストではありません（バイナリデータ、または UTF-8 以外の文字コードです）。Shift_JIS の場合は、先に変換してください: iconv -f CP932 -t UTF-8 FILE | koboshi { $command }（EUC の場合は -f EUC-JP）
+input-binary = { $name }はテキストではありません（バイナリデータ、または UTF-8 以外の文字コードです）。Shift_JIS の場合は、先に変換してください: iconv -f CP932 -t UTF-8 FILE | koboshi { $command }（EUC の場合は -f EUC-JP、JIS の場合は -f ISO-2022-JP）
 input-directory = { $name }を読み取れません。フォルダーです。
 input-missing = { $name }を読み取れません。ファイルがありません。
 input-denied = { $name }を読み取れません。読み取り権限がありません。
@@ -800,6 +801,9 @@ refused-model =
 refused-no-provider =
     .message = このゲートウェイには AI プロバイダーが設定されていないため、モデル { $model } には応答できません。
     .suggestion = OPENAI_API_KEY、ANTHROPIC_API_KEY、GEMINI_API_KEY のいずれかを設定してゲートウェイを再起動するか、koboshi.yaml にプロバイダーを追加してください（koboshi init で作成できます）。API キーなしで試すには、モデル sim/ok を指定するか、koboshi serve --demo で起動してください。
+refused-only-simulated =
+    .message = このゲートウェイには模擬プロバイダーしか設定されていないため、モデル { $model } には応答できません。
+    .suggestion = koboshi.yaml の providers に、AI プロバイダーとその API キーを追加してください。設定ファイルにプロバイダーが書かれているときは、環境変数の API キーだけではプロバイダーは追加されません。API キーなしで試すには、モデル sim/ok を指定してください。
 refused-body =
     .message = リクエスト本文を処理できません（{ $why }）。
     .suggestion = 本文を修正して、もう一度送信してください。

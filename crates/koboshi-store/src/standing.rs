@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use koboshi::breaker::{Mode, Why};
-use koboshi::cooldown::Standing;
+use koboshi::cooldown::{Class, Rest, Standing};
 use koboshi::key::ScopeKey;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +137,7 @@ impl Row {
                     since: Some(rest.since),
                     until,
                     // That there is no such model says it all.
-                    reason: (state != RowState::Absent).then(|| rest.class.name().into()),
+                    reason: (state != RowState::Absent).then(|| reason(rest).name().into()),
                     streak: rest.streak(),
                     detail: rest.detail.clone(),
                     ..row(state)
@@ -166,6 +166,13 @@ impl Row {
             }
         }
     }
+}
+
+/// Why a key is in cooldown, as the client was told it: weak evidence (a bare status) counts as any error for the length of a
+/// cooldown, but its cause is known.
+fn reason(rest: &Rest) -> Class {
+    let cause = rest.cause.filter(|_| rest.class == Class::Error);
+    cause.map_or(rest.class, |cause| Class::of(&cause.fault("cooldown", "")))
 }
 
 /// Everything that is the matter, worst first, then by key.
@@ -210,7 +217,9 @@ mod tests {
     use crate::memory::MemoryStore;
     use crate::{Entry, Slot};
     use koboshi::breaker::BreakerSnapshot;
-    use koboshi::cooldown::Cooldown;
+    use koboshi::chance::Seed;
+    use koboshi::cooldown::{Cooldown, CooldownPolicy, Failure};
+    use koboshi::fault::{Confidence, Fault, Kind, Sub};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -224,6 +233,23 @@ mod tests {
         let row = Row::of(&named, at(20)).unwrap();
         assert_eq!((row.reason.as_deref(), row.detail.as_str()), (Some("operator"), "incident 4711"));
         assert_eq!((row.since, row.until), (Some(at(10)), Some(at(100))));
+    }
+
+    /// A bare 402 is weak evidence and parks nothing, but the client was told of billing: so is the operator.
+    #[test]
+    fn a_bare_status_has_the_reason_that_the_client_was_told() {
+        for (kind, sub, reason) in [
+            (Kind::QuotaExceeded, Some(Sub::Billing), "billing"),
+            (Kind::PermissionDenied, Some(Sub::Region), "auth"),
+            (Kind::Internal, None, "error"),
+        ] {
+            let mut fault = Fault::of(kind, "status");
+            (fault.sub, fault.confidence) = (sub, Confidence::Low);
+            let mut cooldown = Cooldown::default();
+            cooldown.fail(&Failure::of(&fault), &CooldownPolicy::default(), at(10), Seed::new(7));
+            let named = (Slot::cooldown("account:main".parse().unwrap()), Record::Cooldown(cooldown));
+            assert_eq!(Row::of(&named, at(11)).unwrap().reason.as_deref(), Some(reason));
+        }
     }
 
     #[test]

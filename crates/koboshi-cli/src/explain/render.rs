@@ -218,7 +218,10 @@ impl Telling<'_> {
         } else {
             self.phrases.suggestion(self.lang, fault.kind, fault.sub)
         };
-        (self.phrases.message(self.lang, fault.kind, fault.sub), suggestion)
+        // A provider's answer in a log: Koboshi took no part in it.
+        let is_theirs = fault.kind == Kind::Internal && fault.origin == Origin::Provider;
+        let theirs = is_theirs.then(|| self.phrases.text(self.lang, "explain-internal", &[])).flatten();
+        (theirs.unwrap_or_else(|| self.phrases.message(self.lang, fault.kind, fault.sub)), suggestion)
     }
 
     /// What else helps against a tool's failure: the steps that the loop guard would name.

@@ -73,7 +73,7 @@ impl<'s> Output<'s> {
 
     pub(super) fn wrong(&mut self, path: &Path, line: usize, why: &Wrong) -> io::Result<()> {
         self.is_wrong = true;
-        let reason = self.say.text(why.phrase, &[("detail", &why.detail)]);
+        let reason = self.say.text(why.phrase, &[("detail", &self.say.json_error(&why.detail))]);
         writeln!(stderr().lock(), "koboshi: {}:{line}: {reason}", path.display())
     }
 

@@ -207,12 +207,10 @@ fn named<'c>(config: &'c Config, walk: &'c Walk<'_>) -> Vec<(&'c At, Spot, &'c s
 
 /// Chains and simple models whose provider is not there.
 fn targets(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    let misplaced = walk.misplaced_providers.iter().map(String::as_str);
-    let is_read = !walk.failed("providers", "") || misplaced.len() > 0;
-    if walk.failed("providers.*", "") || !is_read {
+    if walk.failed("providers.*", "") || walk.failed("providers", "") {
         return Vec::new();
     }
-    let own = config.providers.keys().map(String::as_str).chain(misplaced).chain([SIM]);
+    let own = config.providers.keys().map(String::as_str).chain([SIM]);
     let known: Vec<&str> = match own.clone().count() {
         1 => WELL_KNOWN.iter().copied().chain([SIM]).collect(),
         _ => own.collect(),
@@ -234,7 +232,7 @@ fn unknown_provider(
     known: &[&str],
     (at, spot, provider): (&At, Spot, &str),
 ) -> Problem {
-    let from_environment = config.providers.is_empty() && walk.misplaced_providers.is_empty();
+    let from_environment = config.providers.is_empty();
     let (shown, quoted) = (&at.shown, walk.quote(provider));
     let message = if from_environment {
         text!(

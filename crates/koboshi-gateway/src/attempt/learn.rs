@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::cooldown::{Failure, Standing};
-use koboshi::fault::{Fault, Kind, Scope};
+use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
@@ -142,12 +142,13 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
     match fault.kind {
         Kind::RateLimited => {
             let until = fault.until().or_else(|| wall.checked_add(UNSTATED_LIMIT).ok()).unwrap_or(wall);
-            if !target.gate.hold(Limit::Requests, until, now, wall) {
+            let limit = limit_of(fault);
+            if !target.gate.hold(limit, until, now, wall) {
                 return;
             }
             // A guess of ours is for this process alone.
             if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
-                world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
+                world.ledger.update_holds(key, |holds| holds.hold(limit, until));
             }
         }
         // Names that clients make up are not written down: a store must not grow with them.
@@ -189,6 +190,14 @@ fn out_of_use(world: &World, target: &Target, fault: &Fault, until: Timestamp, w
     world.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
     let text = format!("{key}: in cooldown until {}", in_seconds(until));
     world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+}
+
+/// Which limit a rate limit is about, as its sentence says.
+fn limit_of(fault: &Fault) -> Limit {
+    if fault.sub == Some(Sub::Concurrency) {
+        return Limit::Concurrency;
+    }
+    Limit::named_in(&fault.detail).unwrap_or(Limit::Requests)
 }
 
 /// A time for the journal, which is read by people.

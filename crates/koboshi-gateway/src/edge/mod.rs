@@ -311,7 +311,7 @@ fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
     let backing = core.world.plan().backing();
     let why = match backing {
         _ if !health.loaded => Some("store"),
-        Backing::Nothing => Some("no-provider"),
+        Backing::Nothing => Some(core.world.plan().lack()),
         _ => None,
     };
     let status = if why.is_none() { 200 } else { 503 };

@@ -179,9 +179,9 @@ impl Refusal {
 
     /// No route and no provider leads to this model.
     pub(crate) fn model(plan: &Plan, model: &str) -> Self {
-        // Where somebody has described routes or providers, the name is more likely wrong than a key is missing.
-        let has_own = !plan.config.routes.is_empty() || !plan.config.providers.is_empty();
-        let reason = if plan.lacks_provider() && !has_own { NO_PROVIDER } else { "model" };
+        // Where the config has routes, the name is more likely wrong than a provider is missing.
+        let lacks = plan.lacks_provider() && plan.config.routes.is_empty();
+        let reason = if lacks { plan.lack() } else { "model" };
         Self::of(Kind::ModelNotFound, 404, reason).with("model", shown(model)).about("model")
     }
 
@@ -411,6 +411,7 @@ mod tests {
             Refusal::host("evil.example"),
             Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),
             Refusal::of(Kind::ModelNotFound, 404, "no-provider").with("model", "gpt"),
+            Refusal::of(Kind::ModelNotFound, 404, "only-simulated").with("model", "gpt"),
             Refusal::unread(Unread::Large, 1024),
             Refusal::unread(Unread::Slow, 1024),
             Refusal::unread(Unread::Broken, 1024),

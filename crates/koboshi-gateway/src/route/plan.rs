@@ -193,6 +193,11 @@ impl Plan {
         !self.demo && self.providers.values().all(|provider| provider.kind == ProviderKind::Sim)
     }
 
+    /// Which refusal says that there is no provider: beside those that the file lists, no key of the environment is read.
+    pub(crate) fn lack(&self) -> &'static str {
+        if self.config.providers.is_empty() { "no-provider" } else { "only-simulated" }
+    }
+
     /// Names that clients may ask for, as far as they can be listed.
     pub(crate) fn listed_models(&self) -> Vec<String> {
         let routes =

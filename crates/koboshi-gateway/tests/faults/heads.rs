@@ -89,3 +89,39 @@ fn a_block_before_the_provider_parks_nothing() {
     assert!(error["message"].as_str().unwrap().contains("in front of the AI provider"), "{error}");
     assert_eq!(stage.ask(&chat(false)).status, 200, "the block was over");
 }
+
+/// A proxy that wants a login says nothing about the provider's key: nothing is parked, and the target is asked again.
+#[test]
+fn a_proxys_login_parks_no_key() {
+    let stage = Stage::of(&["one/own"]);
+    stage.one.set("own", |_| {
+        let body = "{\"error\":{\"message\":\"Proxy Authentication Required\"}}";
+        says(407, vec![("content-type", "application/json".to_owned())], body)
+    });
+    for nth in 1..=2 {
+        let error = assert_error(&stage.ask(&chat(false)), 502, "connection_failed");
+        assert_eq!((&error["koboshi"]["sub"], stage.calls().0), (&"proxy".into(), nth), "{error}");
+    }
+}
+
+/// What operators read names the limit that the provider named.
+#[test]
+fn a_hold_is_of_the_limit_that_was_named() {
+    for (message, limit) in [
+        ("Rate limit reached on tokens per min (TPM)", "tokens"),
+        ("would exceed your rate limit of 40,000 input tokens per minute", "input_tokens"),
+        ("Too many concurrent requests", "concurrency"),
+        ("Rate limit reached", "requests"),
+    ] {
+        let stage = Stage::of(&["one/own"]);
+        stage.one.set("own", move |_| {
+            let body = format!("{{\"error\":{{\"message\":\"{message}\",\"type\":\"rate_limit_error\"}}}}");
+            let headers =
+                vec![("content-type", "application/json".to_owned()), ("retry-after", "60".to_owned())];
+            says(429, headers, &body)
+        });
+        assert_error(&stage.ask(&chat(false)), 429, "rate_limited");
+        let targets = stage.get("/koboshi/targets").text();
+        assert!(targets.contains(&format!("\"{limit}\"")), "{message}: {targets}");
+    }
+}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
+use super::snapshot::on_wall;
 use super::{BreakerSnapshot, Mode};
 
 /// Why a breaker changed its mode.
@@ -95,7 +96,7 @@ impl Transition {
             at: wall,
             mode: self.to,
             since: wall.saturating_sub(now.since(self.at)).unwrap_or(Timestamp::MIN),
-            until: self.until.map(|until| wall.saturating_add(until.since(now)).unwrap_or(Timestamp::MAX)),
+            until: self.until.map(|until| on_wall(until, now, wall)),
             openings: self.openings,
             why: Some(self.why),
         }

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Why;
+use crate::time::Moment;
 
 /// What a breaker does with calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,6 +77,16 @@ fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Why>, D::E
         Some(Reason::Known(why)) => Some(why),
         Some(Reason::Other(_)) | None => None,
     })
+}
+
+/// A moment on the wall clock; `now` and `wall` are the same instant on both clocks. One that has passed keeps its place, so that
+/// every later snapshot names the same end.
+pub(super) fn on_wall(moment: Moment, now: Moment, wall: Timestamp) -> Timestamp {
+    if moment >= now {
+        wall.saturating_add(moment.since(now)).unwrap_or(Timestamp::MAX)
+    } else {
+        wall.saturating_sub(now.since(moment)).unwrap_or(Timestamp::MIN)
+    }
 }
 
 impl BreakerSnapshot {

@@ -20,6 +20,7 @@ use crate::sync::Ordering;
 use crate::time::{Moment, grown, scaled};
 
 use super::permit::Pass;
+use super::snapshot::on_wall;
 use super::window::Window;
 use super::word::{Basic, CallResult, Word};
 use super::{
@@ -384,8 +385,7 @@ impl State {
     pub(super) fn snapshot(&self, breaker: &Breaker, now: Moment, wall: Timestamp) -> BreakerSnapshot {
         let mode = self.mode(breaker.word());
         let ago = now.since(self.since);
-        let until = (mode == Mode::Open)
-            .then(|| wall.saturating_add(self.until.since(now)).unwrap_or(Timestamp::MAX));
+        let until = (mode == Mode::Open).then(|| on_wall(self.until, now, wall));
         BreakerSnapshot {
             at: wall,
             mode,

@@ -398,6 +398,15 @@ fn a_shared_permit_moves_to_another_thread() {
     assert_eq!(breaker.mode(), Mode::Open);
 }
 
+/// A record that moves with the clock would be written again and again, and its end would never be over.
+#[test]
+fn a_snapshot_names_the_same_end_before_and_after_it() {
+    let breaker = opened();
+    let end = breaker.snapshot(at(10.0), wall(1010)).until;
+    let after = breaker.snapshot(at(500.0), wall(1500));
+    assert_eq!((after.until, after.mode_at(wall(1500))), (end, Mode::Probing));
+}
+
 #[test]
 fn a_snapshot_says_why_and_the_transition_shows_the_same_one() {
     let told: Arc<Mutex<Vec<Transition>>> = Arc::default();

@@ -202,8 +202,9 @@ impl Rule<Conclusion> {
         let advice = &mut fault.advice;
         advice.same = then.same.unwrap_or(advice.same);
         advice.other = then.other.unwrap_or(advice.other);
-        advice.later =
-            then.later.unwrap_or(advice.later && !matches!(then.sub, Some(Sub::Billing | Sub::Plan)));
+        // What a rule takes from the same target (a certificate, a proxy's login), time alone does not give back.
+        let time_cures = then.same != Some(false) && !matches!(then.sub, Some(Sub::Billing | Sub::Plan));
+        advice.later = then.later.unwrap_or(advice.later && time_cures);
         advice.health = then.health.unwrap_or(advice.health);
         fault
     }
@@ -222,8 +223,10 @@ mod tests {
     /// Words that no rule asks for are dead weight, and look as if they were read.
     #[test]
     fn every_built_in_concept_is_used() {
-        const ASKED_BY_CODE: &[&str] =
-            &["retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word", "run_failed"];
+        const ASKED_BY_CODE: &[&str] = &[
+            "retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word", "run_failed",
+            "disk_full",
+        ];
         let text: String = BUILTIN.iter().map(|source| source.text).collect();
         let rules = Rules::builtin().unwrap();
         for name in rules.concepts.keys() {

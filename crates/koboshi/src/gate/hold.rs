@@ -58,6 +58,41 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// The limit that a provider's sentence about a rate limit names: tokens, or requests at the same time. None if it names neither.
+    #[must_use]
+    pub fn named_in(sentence: &str) -> Option<Self> {
+        const NAMES: [(Limit, &[&str]); 4] = [
+            (
+                Limit::InputTokens,
+                &["input tokens", "input token", "input_token", "prompt tokens", "itpm", "入力トークン"],
+            ),
+            (
+                Limit::OutputTokens,
+                &[
+                    "output tokens", "output token", "output_token", "completion tokens", "otpm",
+                    "出力トークン",
+                ],
+            ),
+            (
+                Limit::Tokens,
+                &[
+                    "tokens per", "token per", "tokens/", "tpm", "token limit", "token rate", "token quota",
+                    "token_limit", "tokens_per", "too many tokens", "number of tokens", "on tokens",
+                    "トークン",
+                ],
+            ),
+            (
+                Limit::Concurrency,
+                &["concurren", "simultaneous", "in flight", "parallel requests", "at the same time", "同時"],
+            ),
+        ];
+        let sentence = sentence.to_lowercase();
+        let is_named = |names: &&[&str]| names.iter().any(|name| sentence.contains(name));
+        NAMES.iter().find(|(_, names)| is_named(names)).map(|(limit, _)| *limit)
+    }
+}
+
 /// Until when a scope is closed, for which reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Holds {
@@ -119,6 +154,22 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_sentence_names_its_limit() {
+        for (sentence, limit) in [
+            ("Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000", Some(Limit::Tokens)),
+            ("Rate limit reached for gpt-4o on requests per min (RPM): Limit 3, Requested 1", None),
+            ("would exceed your rate limit of 40,000 input tokens per minute", Some(Limit::InputTokens)),
+            ("rate limit of 8,000 output tokens per minute", Some(Limit::OutputTokens)),
+            ("Number of concurrent connections has exceeded your rate limit", Some(Limit::Concurrency)),
+            ("同時リクエスト数の上限に達しました", Some(Limit::Concurrency)),
+            ("1 分あたりのトークン数の上限に達しました", Some(Limit::Tokens)),
+            ("Too Many Requests", None),
+        ] {
+            assert_eq!(Limit::named_in(sentence), limit, "{sentence}");
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) enum Take {
     Authorization,
     /// Credentials follow a scheme.
     Bearer,
+    /// The value stands in a sentence, after its name (`API key … is invalid`): only what no word looks like is one.
+    Told,
     /// Cookies follow, up to the end of the line or the quote.
     Cookies,
     /// The user part of an address may follow.
@@ -56,6 +58,13 @@ const fn rule(label: &'static str, take: Take, pattern: &'static str) -> Rule {
 macro_rules! sep {
     () => {
         r#"\\{0,7}["']?\]?[ \t]{0,4}(?:[:=]{1,2}>?|%3[AaDd]|：)[ \t]{0,8}"#
+    };
+}
+
+/// What a sentence puts before a value: a space or a particle, then perhaps a quote. Alternatives, not classes: these are bytes.
+macro_rules! told {
+    ($particle:literal) => {
+        concat!($particle, r#"[ \t]{0,4}(?:["'`(<\[]|「|『|（|‹|«)?"#)
     };
 }
 
@@ -98,7 +107,15 @@ pub(super) const RULES: &[Rule] = &[
     rule("password", Take::EnvValue, "(?:(?:PASSWORD|PASSWD|PASSPHRASE)[A-Z0-9_]{0,16}|_PASS|_PWD)="),
     rule("secret", Take::EnvValue, "SECRET[A-Z0-9_]{0,16}="),
     rule("key", Take::EnvValue, "API_?KEY[A-Z0-9_]{0,16}="),
-    rule("password", Take::Value, concat!("(?i:passwords?|passwd|passphrase|パスワード)", suffix!(), sep!())),
+    rule(
+        "password",
+        Take::Value,
+        concat!(
+            "(?i:passwords?|passwd|passphrase|パスワード|パスフレーズ|暗証番号|PINコード)",
+            suffix!(),
+            sep!()
+        ),
+    ),
     rule("password", Take::Value, concat!("(?i:_pwd|_pass)", sep!())),
     rule(
         "key",
@@ -111,12 +128,31 @@ pub(super) const RULES: &[Rule] = &[
             sep!()
         ),
     ),
-    rule("key", Take::KeyValue, concat!("(?i:APIキー|API キー)", sep!())),
+    rule("password", Take::TokenValue, concat!(r"\b(?:pass|pwd|Pass|Pwd)", sep!())),
+    rule(
+        "key",
+        Take::KeyValue,
+        concat!(
+            "(?:(?i:API)|秘密|シークレット|アクセス|認証|プライベート|マスター|暗号化|署名|共有|アカウント|サービス",
+            "|クライアント|ライセンス|サブスクリプション)(?: |・|_)?キー",
+            sep!()
+        ),
+    ),
+    rule("key", Take::KeyValue, concat!("(?:秘密|暗号|署名|共有|暗号化)鍵", sep!())),
     rule("key", Take::TokenValue, concat!("[A-Z0-9]_KEY", sep!())),
     rule("key", Take::Value, r"[?&;](?i:(?:api[_-]?)?key|auth|sig|signature|x-amz-signature)="),
     rule("secret", Take::Value, concat!("(?i:secrets?|シークレット)", suffix!(), sep!())),
     rule("secret", Take::CredentialValue, concat!("(?i:credentials?)", suffix!(), sep!())),
     rule("token", Take::TokenValue, concat!("(?i:token|トークン)", suffix!(), "(?: provided)?", sep!())),
+    // Named in a sentence.
+    rule(
+        "password",
+        Take::Told,
+        concat!("(?:(?i:password|passphrase)(?: is)? |パスワード|パスフレーズ)", told!("(?:は|が)?")),
+    ),
+    rule("key", Take::Told, concat!("(?i:(?:api|access|secret|private)[ _-]?key)(?: is)? ", told!(""))),
+    rule("key", Take::Told, concat!("(?:キー|秘密鍵|シークレット)", told!("(?:は|が|の)?"))),
+    rule("token", Take::Told, concat!("(?:(?i:token)(?: is)? |トークン)", told!("(?:は|が|の)?"))),
     // Command lines and argument lists, then lists of header pairs.
     rule(
         "secret",

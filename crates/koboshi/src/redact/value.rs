@@ -36,6 +36,10 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
         Take::KeyBlock => Some(found.start..found.end + key_block(rest)),
         Take::UserInfo => user_info(rest).map(shift),
         Take::Cookies => cookies(rest).map(shift),
+        Take::Told => {
+            let shortest = if rule.label == "password" { 6 } else { 16 };
+            credentials(rest).filter(|range| is_told(rest, range, shortest)).map(shift)
+        }
         Take::Bearer => credentials(rest).filter(|range| judge_bare(rest, range)).map(shift),
         Take::Authorization => {
             let value = read(head, rest, false)?;
@@ -264,6 +268,17 @@ fn judge(take: Take, rest: &str, value: &Value, marked: bool) -> bool {
 
 fn judge_bare(rest: &str, range: &Range<usize>) -> bool {
     rest.get(range.clone()).is_some_and(|text| !is_plain(text) && looks_secret(text))
+}
+
+/// Whether a word of a sentence can only be a secret: letters and digits mixed, and no name of a variable (`OPENAI_API_KEY_2`).
+fn is_told(rest: &str, range: &Range<usize>, shortest: usize) -> bool {
+    let Some(text) = rest.get(range.clone()) else { return false };
+    let is_variable =
+        text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && text.contains('_');
+    text.len() >= shortest
+        && text.bytes().any(|b| b.is_ascii_digit())
+        && text.bytes().any(|b| b.is_ascii_alphabetic())
+        && !is_variable
 }
 
 /// A word with more words after it. A mark after the text counts as a word: it stands for one.

@@ -56,6 +56,7 @@ pub(super) struct Voices {
     work: Option<Clause>,
     prose: Option<Clause>,
     run_failed: Option<Clause>,
+    disk_full: Option<Clause>,
     limit: Option<Clause>,
 }
 
@@ -69,6 +70,7 @@ impl Voices {
             work: rules.concept("work"),
             prose: rules.concept("prose"),
             run_failed: rules.concept("run_failed"),
+            disk_full: rules.concept("disk_full"),
             limit: rules.concept("limit_word"),
         }
     }
@@ -225,7 +227,7 @@ impl Reader<'_> {
             findings.status.get_or_insert(fault);
             return Step::Up;
         }
-        if is(voices.run_failed) {
+        if is(voices.run_failed) || (line.marker == Marker::Plain && is(voices.disk_full)) {
             // Of several such lines in a row, the first says most.
             if !findings.spoken && findings.failed_run.is_none_or(|below| below == index + 1) {
                 findings.failed_run = Some(index);
