@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi_wire::Dialect;
 use koboshi_wire::chat::unstreamed;
 use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Step;
@@ -54,8 +53,8 @@ impl Stream<'_, '_> {
     /// for that: [`trailing`](crate::stream::trailing) does.
     fn needs_no_more(&self, answer: &Answer) -> bool {
         let request = self.run.request;
-        // Only in this dialect the cost comes apart from the end.
-        self.dialect == Dialect::Chat
+        // Only in such dialects the cost follows the end in a frame of its own.
+        self.dialect.has_optional_usage()
             && answer.has_all_choices(request.n().max(1))
             && (!request.include_usage() || answer.usage.is_some())
     }
@@ -103,7 +102,7 @@ impl Stream<'_, '_> {
             };
         }
         let body = blocks.whole();
-        if self.dialect == Dialect::Chat
+        if self.dialect.may_ignore_stream()
             && let (None, Some(frames)) = (&broken, unstreamed::frames(&body))
         {
             return Ok(frames);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use koboshi_store::{Clock, SystemClock};
-use koboshi_wire::chat::event as chunk;
+use koboshi_wire::chat::event;
 use koboshi_wire::sse::Framer;
 use tokio::time::{Instant, timeout_at};
 
@@ -46,7 +46,7 @@ impl TrailingUsage {
         loop {
             while let Some(Ok(frame)) = self.framer.next_frame() {
                 let Ok(Some(data)) = frame.data() else { continue };
-                let Ok(step) = chunk::read(&data) else { continue };
+                let Ok(step) = event::read(&data) else { continue };
                 if let Some(usage) = step.usage {
                     self.stake.told(usage);
                 }

@@ -197,7 +197,7 @@ impl Run<'_> {
             return Err(fault.clone());
         }
         let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
-        let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
+        let goes_on = self.request.dialect().has_stored_answers() && self.is_native(&open.target);
         let judged = || AnswerFacts {
             calls: tool_calls(&whole),
             finish: finish_of(&whole),

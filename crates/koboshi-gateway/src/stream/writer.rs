@@ -12,7 +12,7 @@ use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Manner, Request, Writer};
-use koboshi_wire::chat::frames as write;
+use koboshi_wire::chat::frames;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::writer::{Head, WholeCall};
@@ -128,8 +128,7 @@ impl StreamWriter {
 
     /// From now on all frames are written here.
     pub(crate) fn write_all_frames(&mut self) {
-        // Frames of chat completions open nothing.
-        self.writes_all |= self.dialect() != Dialect::Chat;
+        self.writes_all |= !self.dialect().has_standalone_frames();
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -153,7 +152,7 @@ impl StreamWriter {
 
     /// A frame of the upstream goes out as it came.
     pub(crate) fn passed(&mut self, step: &Step<'_>) {
-        if self.dialect() != Dialect::Chat {
+        if !self.dialect().has_standalone_frames() {
             self.writer().passed(step);
             return;
         }
@@ -187,10 +186,10 @@ impl StreamWriter {
 
     /// What stands before content, with an annotation about the answer as a whole.
     pub(crate) fn open(&mut self, annotation: &Value) -> Bytes {
-        if self.dialect() == Dialect::Chat {
+        if self.dialect().has_standalone_frames() {
             // Frames of an upstream that follow open nothing, and those of ours not again.
             self.has_passed = true;
-            return write::role_chunk(&self.names, Some(annotation));
+            return frames::role_chunk(&self.names, Some(annotation));
         }
         self.writer().open(Some(annotation))
     }
@@ -207,11 +206,10 @@ impl StreamWriter {
 
     /// Whole calls of this choice.
     pub(crate) fn calls(&mut self, choice: u32, calls: &[WholeCall<'_>]) -> Bytes {
-        // Only chat completions have more than one.
-        if choice > 0 && self.dialect() == Dialect::Chat {
+        if choice > 0 && self.dialect().streams_several_choices() {
             return match calls {
-                [only] if self.manner.legacy => write::function_chunk(&self.names, choice, only),
-                _ => write::calls_chunk_from(&self.names, choice, 0, calls),
+                [only] if self.manner.legacy => frames::function_chunk(&self.names, choice, only),
+                _ => frames::calls_chunk_from(&self.names, choice, 0, calls),
             };
         }
         self.writer().calls(calls)
@@ -235,16 +233,17 @@ impl StreamWriter {
 
     /// Keeps a silent stream open.
     pub(crate) fn keep_alive_frame(&mut self) -> Bytes {
-        match (self.style, self.dialect()) {
-            (KeepAlive::Off, _) => Bytes::new(),
-            (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
-            (_, Dialect::Chat) => Bytes::from_static(write::COMMENT),
-            (_, dialect) => {
-                // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
-                let is_first = self.writer.is_none();
-                self.is_opened |= is_first && dialect == Dialect::Responses;
+        let is_standalone = self.dialect().has_standalone_frames();
+        match self.style {
+            KeepAlive::Off => Bytes::new(),
+            KeepAlive::Frame if is_standalone => frames::empty_chunk(&Head::default()),
+            _ if is_standalone => Bytes::from_static(frames::COMMENT),
+            _ => {
+                let (is_first, opens) = (self.writer.is_none(), self.dialect().opens_before_keep_alive());
+                self.is_opened |= is_first && opens;
                 let frame = self.writer().keep_alive();
-                if is_first && dialect != Dialect::Responses {
+                // Nothing was opened, and the names of the answer are not known yet.
+                if is_first && !opens {
                     self.writer = None;
                 }
                 frame
@@ -256,7 +255,7 @@ impl StreamWriter {
 /// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
 /// was sent before is given the time to be read.
 pub(crate) async fn separate_error(story: &Story) {
-    if story.dialect == Dialect::Gemini && !story.list {
+    if story.dialect.has_bare_stream_errors() && !story.list {
         sleep(ERROR_DELAY).await;
     }
 }
