@@ -143,8 +143,9 @@ fn stream(dialect: Dialect, body: &[u8]) -> Told {
         frames.push(frame.unwrap());
     }
     // A bare error has no blank line behind it.
-    frames
-        .extend(framer.finish().filter(|frame| dialect.has_bare_stream_errors() && frame.raw().starts_with(b"{")));
+    frames.extend(
+        framer.finish().filter(|frame| dialect.has_bare_stream_errors() && frame.raw().starts_with(b"{")),
+    );
     for frame in frames {
         let mut read = || -> Result<(), Malformed> {
             if let Some(data) = events.data(&frame)? {

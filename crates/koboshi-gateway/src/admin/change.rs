@@ -77,19 +77,19 @@ impl BreakerAction {
     responses((status = 200, description = "The targets as they are now", body = TargetList),
               (status = 404, description = "No such target")))]
 pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetList, Refusal> {
-    let world = &desk.core.world;
+    let state = &desk.core.state;
     let meant: Vec<Arc<Target>> =
         known(desk).into_iter().filter(|target| is(target, &order.target)).collect();
     if meant.is_empty() {
         return Err(Refusal::target(&order.target));
     }
     for target in &meant {
-        order.action.apply(&target.breaker, world.now());
+        order.action.apply(&target.breaker, state.now());
         let text = format!("{}: {} by an operator", target.name, order.action.name());
-        let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": &*desk.story.id});
-        world.note(What::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
+        let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": &*desk.context.id});
+        state.note(What::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
     }
-    Ok(TargetList { targets: meant.iter().map(|target| view(world, target)).collect() })
+    Ok(TargetList { targets: meant.iter().map(|target| view(state, target)).collect() })
 }
 
 /// Whether a target is the one that is spoken of.
@@ -154,8 +154,8 @@ pub(super) struct ChangedKey {
               (status = 404, description = "No target has this key")))]
 pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
     let asked: ScopeKey = order.key.parse().map_err(|_| Refusal::scope_key(&order.key))?;
-    let world = &desk.core.world;
-    let wall = world.wall();
+    let state = &desk.core.state;
+    let wall = state.wall();
     let until = match order.action {
         CooldownAction::Clear => None,
         CooldownAction::Cool => Some(order.until.filter(|until| *until > wall).ok_or_else(Refusal::until)?),
@@ -170,7 +170,7 @@ pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Change
                 true
             }
         };
-        let rest = world.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
+        let rest = state.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
         changes.push(ChangedKey { key: key.to_string(), changed, rest });
     }
     Ok(Changed {
@@ -183,9 +183,9 @@ pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Change
 
 /// The keys that an order is about.
 fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec<ScopeKey>, Refusal> {
-    let world = &desk.core.world;
+    let state = &desk.core.state;
     // What is there can be ended, whatever it is.
-    let is_there = || world.ledger.cooldown(asked).is_some() || world.ledger.holds(asked).is_some();
+    let is_there = || state.ledger.cooldown(asked).is_some() || state.ledger.holds(asked).is_some();
     if order.action == CooldownAction::Clear && is_there() {
         return Ok(vec![asked.clone()]);
     }
@@ -199,7 +199,7 @@ fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec
 
 fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: Timestamp) {
     let reason = REDACTOR.excerpt(reason, LONGEST_REASON);
-    desk.core.world.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
+    desk.core.state.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
     let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     note(
         desk,
@@ -211,12 +211,12 @@ fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: T
 
 /// Ends everything that is known against a key, here and wherever the store is shared.
 fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
-    let world = &desk.core.world;
-    let now = world.now();
-    let mut changed = world.ledger.cooldown(key).is_some()
-        && world.ledger.update_cooldown(key, |cooldown| cooldown.resume(wall));
-    if world.ledger.holds(key).is_some_and(|holds| holds.longest(wall).is_some()) {
-        world.ledger.update_holds(key, Holds::clear);
+    let state = &desk.core.state;
+    let now = state.now();
+    let mut changed = state.ledger.cooldown(key).is_some()
+        && state.ledger.update_cooldown(key, |cooldown| cooldown.resume(wall));
+    if state.ledger.holds(key).is_some_and(|holds| holds.longest(wall).is_some()) {
+        state.ledger.update_holds(key, Holds::clear);
         changed = true;
     }
     for target in known(desk).iter().filter(|target| target.scopes.has(key)) {
@@ -225,9 +225,9 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
         target.is_there_again();
         target.gate.clear();
         if let Some(limits) = &target.scopes.limits
-            && world.ledger.holds(limits).is_some()
+            && state.ledger.holds(limits).is_some()
         {
-            world.ledger.update_holds(limits, Holds::clear);
+            state.ledger.update_holds(limits, Holds::clear);
         }
     }
     if changed {
@@ -237,6 +237,6 @@ fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
 }
 
 fn note(desk: &Desk<'_>, key: &ScopeKey, kind: &str, text: String) {
-    let data = json!({"from": desk.peer.ip(), "request": &*desk.story.id});
-    desk.core.world.note(What::Operator, kind, Some(key), text, data);
+    let data = json!({"from": desk.peer.ip(), "request": &*desk.context.id});
+    desk.core.state.note(What::Operator, kind, Some(key), text, data);
 }

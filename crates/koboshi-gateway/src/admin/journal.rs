@@ -60,8 +60,8 @@ pub(super) struct EntryView {
     responses((status = 200, description = "Entries, newest last", body = Journal),
               (status = 503, description = "The store cannot be read now")))]
 pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusal> {
-    let world = &desk.core.world;
-    let query = parse(query, world.wall())?;
+    let state = &desk.core.state;
+    let query = parse(query, state.wall())?;
     let entries = desk.ask_store(move |ledger, store| {
         // A store that is away says so in its own answer.
         let _ = ledger.flush(PATIENCE);
@@ -97,8 +97,8 @@ pub(super) struct Pruned {
     responses((status = 200, description = "How many were forgotten", body = Pruned),
               (status = 503, description = "The store cannot be written now")))]
 pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
-    let world = &desk.core.world;
-    let (keep, now) = (retention(&desk.plan.config.store), world.wall());
+    let state = &desk.core.state;
+    let (keep, now) = (retention(&desk.plan.config.store), state.wall());
     let forgotten = desk.ask_store(move |ledger, store| {
         let _ = ledger.flush(PATIENCE);
         store.prune(&keep, now)

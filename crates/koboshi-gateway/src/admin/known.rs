@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::route::plan::Plan;
 use crate::route::target::Scopes;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// Names that are suggested.
 const MOST_NEAR: usize = 5;
@@ -64,9 +64,9 @@ impl Known {
     }
 
     /// What a running gateway knows: its config, and what clients asked for.
-    pub(crate) fn of_world(world: &World, plan: &Plan) -> Self {
+    pub(crate) fn of_state(state: &SharedState, plan: &Plan) -> Self {
         let mut known = Self::of_plan(plan);
-        known.targets.extend(world.targets.all().iter().map(|target| target.scopes.clone()));
+        known.targets.extend(state.targets.all().iter().map(|target| target.scopes.clone()));
         known.tidied()
     }
 

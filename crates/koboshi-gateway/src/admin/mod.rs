@@ -33,14 +33,14 @@ use serde_json::Value;
 use crate::admin::paths::{Lookup, Operation};
 use crate::http::body::Unread;
 use crate::http::exchange::Request;
-use crate::http::flow::Flow;
+use crate::http::response_future::ResponseFuture;
 use crate::reply::refusal::Refusal;
 use crate::reply::say::{say, say_bytes};
 use crate::request::body::{is_json, read_body};
 use crate::route::plan::Plan;
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::locality::is_operator;
-use crate::shared::story::Story;
 
 /// No order of an operator is longer.
 const LONGEST_ORDER: usize = 64 * 1024;
@@ -53,30 +53,30 @@ static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
 /// One request of an operator.
 struct Desk<'d> {
-    core: &'d Core,
+    core: &'d CoreState,
     plan: &'d Plan,
-    story: &'d Story,
+    context: &'d RequestContext,
     peer: SocketAddr,
 }
 
 /// Serves a request of an operator.
 pub(crate) async fn handle(
-    core: &Core,
+    core: &CoreState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     peer: SocketAddr,
     request: &Request,
-) -> Flow {
-    let desk = Desk { core, plan, story, peer };
+) -> ResponseFuture {
+    let desk = Desk { core, plan, context, peer };
     let answered = if is_operator(plan, peer, &request.head.fields) {
         answer(&desk, request).await
     } else {
         Err(Refusal::admin(plan.config.admin.sha256.is_some(), plan.keys.are_needed()))
     };
-    answered.unwrap_or_else(|refusal| say(refusal.told(&core.world, plan, story)))
+    answered.unwrap_or_else(|refusal| say(refusal.told(&core.state, plan, context)))
 }
 
-async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
+async fn answer(desk: &Desk<'_>, request: &Request) -> Result<ResponseFuture, Refusal> {
     let head = &request.head;
     let path = head.path().trim_end_matches('/');
     let operation = match paths::find(path, &head.method) {
@@ -118,18 +118,18 @@ impl Desk<'_> {
         &self,
         call: impl FnOnce(&Ledger, &dyn Store) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, Refusal> {
-        let world = &self.core.world;
-        let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
-        match world.admin_calls.ask(LONGEST_CALL, move || call(&ledger, &*store)).await {
+        let state = &self.core.state;
+        let (ledger, store) = (Arc::clone(&state.ledger), Arc::clone(&state.store));
+        match state.admin_calls.ask(LONGEST_CALL, move || call(&ledger, &*store)).await {
             Some(answered) => answered.map_err(|error| Refusal::store(&error.to_string())),
-            None => Err(Refusal::store(&no_answer(&*world.store))),
+            None => Err(Refusal::store(&no_answer(&*state.store))),
         }
     }
 
     /// Answers with JSON.
-    fn say(&self, what: &impl Serialize) -> Result<Flow, Refusal> {
+    fn say(&self, what: &impl Serialize) -> Result<ResponseFuture, Refusal> {
         let body = serde_json::to_vec(what).map_err(|_| Refusal::internal())?;
-        Ok(say_bytes(self.story, 200, body.into()))
+        Ok(say_bytes(self.context, 200, body.into()))
     }
 
     /// The order in a request's body.
@@ -137,7 +137,7 @@ impl Desk<'_> {
         if !is_json(&request.head.fields) {
             return Err(Refusal::content_type());
         }
-        let mut share = self.core.world.memory.share();
+        let mut share = self.core.state.memory.share();
         let body: Bytes =
             read_body(self.core, self.plan, request, LONGEST_ORDER, &mut share).await.map_err(|unread| {
                 match unread {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::known::Known;
 use crate::route::plan::Plan;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// How often a gateway looks whether it knows other targets.
 const LOOK: Duration = Duration::from_millis(250);
@@ -141,11 +141,11 @@ pub(crate) struct Reports {
 
 impl Reports {
     /// Begins to report. Waits a moment for the first report, so that whoever was told that the gateway listens finds it in the store.
-    pub(crate) fn start(world: &Arc<World>, address: String) -> std::io::Result<Self> {
+    pub(crate) fn start(state: &Arc<SharedState>, address: String) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(1);
         let (first, reported) = sync_channel::<()>(1);
         let (end, ended) = sync_channel::<()>(1);
-        let mut reporter = Reporter::new(Arc::clone(world), address);
+        let mut reporter = Reporter::new(Arc::clone(state), address);
         std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
             reporter.look();
             // Nobody waits any more if the start was given up.
@@ -176,7 +176,7 @@ impl Reports {
 }
 
 struct Reporter {
-    world: Arc<World>,
+    state: Arc<SharedState>,
     presence: Presence,
     known: Known,
     /// What was looked at when `known` was made.
@@ -185,17 +185,17 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn new(world: Arc<World>, address: String) -> Self {
-        let now = world.wall();
+    fn new(state: Arc<SharedState>, address: String) -> Self {
+        let now = state.wall();
         let presence = Presence {
-            node: world.ledger.node().to_string(),
+            node: state.ledger.node().to_string(),
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now,
             at: now,
             stopped: false,
         };
-        Self { world, presence, known: Known::default(), seen: None, looks: 0 }
+        Self { state, presence, known: Known::default(), seen: None, looks: 0 }
     }
 
     fn look(&mut self) {
@@ -211,8 +211,8 @@ impl Reporter {
 
     /// Whether there may be other targets than at the last look.
     fn is_other(&mut self) -> bool {
-        let targets = &self.world.targets;
-        let now = (self.world.plan(), targets.generation(), targets.count());
+        let targets = &self.state.targets;
+        let now = (self.state.plan(), targets.generation(), targets.count());
         let same = |seen: &(Arc<Plan>, u64, usize)| {
             Arc::ptr_eq(&seen.0, &now.0) && (seen.1, seen.2) == (now.1, now.2)
         };
@@ -222,16 +222,16 @@ impl Reporter {
     }
 
     fn tell_known(&mut self) -> Result<(), StoreError> {
-        let known = Known::of_world(&self.world, &self.world.plan());
+        let known = Known::of_state(&self.state, &self.state.plan());
         if known != self.known {
-            write(&*self.world.store, &known_by(&self.presence.node), &known, self.world.wall())?;
+            write(&*self.state.store, &known_by(&self.presence.node), &known, self.state.wall())?;
             self.known = known;
         }
         Ok(())
     }
 
     fn report(&mut self) -> Result<(), StoreError> {
-        let (store, now) = (&*self.world.store, self.world.wall());
+        let (store, now) = (&*self.state.store, self.state.wall());
         self.presence.at = now;
         let mut nodes = nodes(store, now)?;
         if !nodes.contains(&self.presence.node) {

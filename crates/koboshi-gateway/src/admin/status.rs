@@ -85,13 +85,13 @@ pub(super) struct GatewayView {
 #[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
 pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
-    let world = &desk.core.world;
-    world.keep_in_step();
-    let now = world.wall();
-    let own = Known::of_world(world, desk.plan);
+    let state = &desk.core.state;
+    state.keep_in_step();
+    let now = state.wall();
+    let own = Known::of_state(state, desk.plan);
     match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
         Ok(status) => Ok(status),
-        Err(_) => Ok(Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now)),
+        Err(_) => Ok(Status::from_memory(&state.ledger, &*state.store, no_answer(&*state.store), now)),
     }
 }
 
@@ -179,7 +179,7 @@ pub(super) fn keys(desk: &Desk<'_>) -> Known {
 
 /// Every key that this gateway knows of.
 pub(super) fn known(desk: &Desk<'_>) -> Known {
-    let mut known = Known::of_world(&desk.core.world, desk.plan);
-    known.add_ledger(&desk.core.world.ledger, desk.core.world.wall());
+    let mut known = Known::of_state(&desk.core.state, desk.plan);
+    known.add_ledger(&desk.core.state.ledger, desk.core.state.wall());
     known
 }

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{Desk, REDACTOR};
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// The longest text of a provider that is shown.
 const LONGEST_SAID: usize = 300;
@@ -139,17 +139,17 @@ struct Elsewhere {
 #[utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
     responses((status = 200, description = "How every target fares", body = TargetList)))]
 pub(super) fn list(desk: &Desk<'_>) -> TargetList {
-    TargetList { targets: known(desk).iter().map(|target| view(&desk.core.world, target)).collect() }
+    TargetList { targets: known(desk).iter().map(|target| view(&desk.core.state, target)).collect() }
 }
 
 /// Every target that was asked or that a route names.
 pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
-    desk.core.world.targets.all()
+    desk.core.state.targets.all()
 }
 
 /// A target as operators see it.
-pub(super) fn view(world: &World, target: &Target) -> TargetView {
-    let (now, wall) = (world.now(), world.wall());
+pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
+    let (now, wall) = (state.now(), state.wall());
     let breaker = target.breaker.snapshot(now, wall);
     let mode = breaker.mode_at(wall);
     let probes_at = breaker.until.filter(|_| mode == Mode::Open);
@@ -157,11 +157,11 @@ pub(super) fn view(world: &World, target: &Target) -> TargetView {
     let rests: Vec<RestView> = target
         .scopes
         .resting()
-        .filter_map(|key| rest_view(key, world.ledger.cooldown(key)?.as_ref(), wall))
+        .filter_map(|key| rest_view(key, state.ledger.cooldown(key)?.as_ref(), wall))
         .collect();
     let (health, why) = judge(target, mode, probes_at, &rests, &gate, now);
-    let own = world.ledger.node();
-    let others = target.scopes.target.iter().flat_map(|key| world.ledger.breakers(key));
+    let own = state.ledger.node();
+    let others = target.scopes.target.iter().flat_map(|key| state.ledger.breakers(key));
     TargetView {
         target: target.name.to_string(),
         key: target.scopes.target.as_ref().map(ToString::to_string),

@@ -29,9 +29,9 @@ use crate::observe::transition;
 use crate::route::credential::Credential;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::core::Core;
-use crate::shared::stake::{Stake, Withdrawn};
-use crate::shared::story::Story;
+use crate::shared::attempt_guard::{AttemptGuard, WithdrawReason};
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use koboshi_wire::http1::Fields;
 
 /// An attempt whose answer has begun.
@@ -43,7 +43,7 @@ pub(crate) struct Open {
     pub(crate) body: Body,
     pub(crate) limits: Limits,
     attempt: Attempt<Arc<Breaker>>,
-    pub(crate) stake: Stake,
+    pub(crate) attempt_guard: AttemptGuard,
     began: Moment,
     wall: Timestamp,
 }
@@ -72,9 +72,9 @@ pub(crate) trait ChangeRequest {
 
 /// A request on its way.
 pub(crate) struct Journey<'j> {
-    pub(crate) core: &'j Core,
+    pub(crate) core: &'j CoreState,
     pub(crate) plan: &'j Plan,
-    pub(crate) story: &'j Story,
+    pub(crate) context: &'j RequestContext,
     pub(super) targets: &'j [Arc<Target>],
     pub(super) call: Call<'j, Arc<Breaker>>,
     /// The targets that were passed over: their places, and why.
@@ -89,18 +89,18 @@ pub(crate) struct Journey<'j> {
 
 impl<'j> Journey<'j> {
     pub(crate) fn new(
-        core: &'j Core,
+        core: &'j CoreState,
         plan: &'j Plan,
-        story: &'j Story,
+        context: &'j RequestContext,
         targets: &'j [Arc<Target>],
         breakers: &'j [Arc<Breaker>],
         lesser: bool,
     ) -> Self {
-        let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
-        let call = call.until(story.deadline);
+        let call = Call::new(breakers, &core.state.share, &plan.config.remedy, core.state.seed());
+        let call = call.until(context.deadline);
         let call = if lesser { call.or_lesser() } else { call };
         let (passed, untold) = (Vec::new(), Vec::new());
-        Self { core, plan, story, targets, call, passed, untold, changes: None, blames: true }
+        Self { core, plan, context, targets, call, passed, untold, changes: None, blames: true }
     }
 
     /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
@@ -141,7 +141,7 @@ impl<'j> Journey<'j> {
         resuming: bool,
     ) -> Result<Box<Open>, Ended> {
         loop {
-            let now = self.core.world.now();
+            let now = self.core.state.now();
             self.bar_the_resting(now);
             let candidate = match self.call.choose(now) {
                 Choice::Target(candidate) => candidate,
@@ -154,7 +154,7 @@ impl<'j> Journey<'j> {
             let place = candidate.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let Some(body) = make(&target) else {
-                if self.story.attempts.get() > 0 {
+                if self.context.attempts.get() > 0 {
                     self.note_unbuilt(&target);
                 }
                 self.untold.push(place);
@@ -167,17 +167,26 @@ impl<'j> Journey<'j> {
                 continue;
             };
             // Last of all, so that no probe is held up by a wait at the gate. Refused only where another request was faster.
-            let Ok(attempt) = self.call.admit(candidate, self.core.world.now()) else { continue };
-            let mut stake = Stake::new(reservation, &target, &self.story.trace);
-            match self.send(&target, shape, &body, &mut stake).await {
+            let Ok(attempt) = self.call.admit(candidate, self.core.state.now()) else { continue };
+            let mut attempt_guard = AttemptGuard::new(reservation, &target, &self.context.trace);
+            match self.send(&target, shape, &body, &mut attempt_guard).await {
                 Ok(sent) => {
                     let Sent { answer, limits, began, wall, token: issued } = sent;
                     let Answered { status, head, body } = answer;
-                    stake.seen(status.is_success());
-                    let open =
-                        Box::new(Open { target, place, head, body, limits, attempt, stake, began, wall });
+                    attempt_guard.seen(status.is_success());
+                    let open = Box::new(Open {
+                        target,
+                        place,
+                        head,
+                        body,
+                        limits,
+                        attempt,
+                        attempt_guard,
+                        began,
+                        wall,
+                    });
                     if status.is_success() {
-                        learn::from_headers(&self.core.world, &open.target, &open.head);
+                        learn::from_headers(&self.core.state, &open.target, &open.head);
                         return Ok(open);
                     }
                     let (open, mut fault) = Box::pin(self.refusal(open, status.as_u16())).await;
@@ -186,11 +195,11 @@ impl<'j> Journey<'j> {
                     }
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
-                        self.withdraw(open, Withdrawn::Prefill, Some(&fault));
+                        self.withdraw(open, WithdrawReason::Prefill, Some(&fault));
                         continue;
                     }
                     if self.changes.is_some_and(|changes| changes.mend(&open.target, &fault)) {
-                        self.withdraw(open, Withdrawn::History, Some(&fault));
+                        self.withdraw(open, WithdrawReason::History, Some(&fault));
                         continue;
                     }
                     let target = Arc::clone(&open.target);
@@ -198,7 +207,7 @@ impl<'j> Journey<'j> {
                     self.trim(&target, remedy);
                 }
                 Err((fault, wall)) => {
-                    stake.failed(self.core.world.now());
+                    attempt_guard.failed(self.core.state.now());
                     self.note(&target, place, attempt, fault, wall);
                 }
             }
@@ -208,9 +217,9 @@ impl<'j> Journey<'j> {
     /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
     /// can.
     pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
-        let Open { target, place, attempt, stake, wall, began, .. } = *open;
-        stake.failed(self.core.world.now());
-        target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
+        let Open { target, place, attempt, attempt_guard, wall, began, .. } = *open;
+        attempt_guard.failed(self.core.state.now());
+        target.meters.duration.observe(self.core.state.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
     }
 
@@ -227,18 +236,18 @@ impl<'j> Journey<'j> {
 
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
-        let now = self.core.world.now();
-        open.stake.served(usage, now);
+        let now = self.core.state.now();
+        open.attempt_guard.served(usage, now);
         let Open { target, place, attempt, began, wall, .. } = *open;
         self.credit(&target, place, attempt, began, wall, now);
     }
 
     /// The same, where what it cost may still come.
-    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, Stake) {
-        let Open { target, place, attempt, mut stake, began, wall, body, .. } = *open;
-        stake.is_whole();
-        self.credit(&target, place, attempt, began, wall, self.core.world.now());
-        (body, stake)
+    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, AttemptGuard) {
+        let Open { target, place, attempt, mut attempt_guard, began, wall, body, .. } = *open;
+        attempt_guard.is_whole();
+        self.credit(&target, place, attempt, began, wall, self.core.state.now());
+        (body, attempt_guard)
     }
 
     /// An answer came to its end: that speaks for its target.
@@ -253,29 +262,29 @@ impl<'j> Journey<'j> {
     ) {
         attempt.succeeded(now);
         target.meters.duration.observe(now.since(began).as_secs_f64());
-        learn::from_success(&self.core.world, target, wall);
+        learn::from_success(&self.core.state, target, wall);
         let failed = self.call.failures();
         if self.blames && (place > 0 || !failed.is_empty()) {
-            rescue::note(&self.core.world, self.story, self.targets, place, failed);
+            rescue::note(&self.core.state, self.context, self.targets, place, failed);
         }
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
-    pub(crate) fn withdraw(&self, open: Box<Open>, why: Withdrawn, fault: Option<&Fault>) {
-        if why == Withdrawn::Differs {
-            rescue::note_differs(&self.core.world, self.story, &open.target);
+    pub(crate) fn withdraw(&self, open: Box<Open>, why: WithdrawReason, fault: Option<&Fault>) {
+        if why == WithdrawReason::Differs {
+            rescue::note_differs(&self.core.state, self.context, &open.target);
         }
-        open.stake.withdrawn(why, fault, self.core.world.now());
+        open.attempt_guard.withdrawn(why, fault, self.core.state.now());
     }
 
     /// Whether another target is asked where a content filter ends an answer.
     pub(crate) fn goes_around_filters(&self) -> bool {
-        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.world.now())
+        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.state.now())
     }
 
     /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
     pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
-        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, &self.story.id);
+        learn::tell_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, &self.context.id);
     }
 
     /// The kind of the last fault on the way.
@@ -285,9 +294,9 @@ impl<'j> Journey<'j> {
 
     /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
     pub(super) fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
-        let is_deadline = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        let is_deadline = fault.kind == Kind::Timeout && now >= self.context.deadline;
         if is_deadline {
-            fault.sub = Some(self.story.deadline_sub());
+            fault.sub = Some(self.context.deadline_sub());
         }
         is_deadline
     }
@@ -295,7 +304,7 @@ impl<'j> Journey<'j> {
     /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
     fn note_unbuilt(&self, target: &Target) {
         let text = format!("{}: the changed request cannot be built for it", target.name);
-        learn::own_fault(&self.core.world, self.plan, Kind::ContextBuildFailed, &text, &self.story.id);
+        learn::own_fault(&self.core.state, self.plan, Kind::ContextBuildFailed, &text, &self.context.id);
     }
 
     fn bar_the_resting(&mut self, now: Moment) {
@@ -305,7 +314,7 @@ impl<'j> Journey<'j> {
             if current == Some(place) || self.call.is_barred(place) {
                 continue;
             }
-            if let Some(unavailable) = Unavailable::of(&self.core.world, target, now) {
+            if let Some(unavailable) = Unavailable::of(&self.core.state, target, now) {
                 self.call.bar(place);
                 self.passed.push((place, unavailable));
             }
@@ -320,14 +329,14 @@ impl<'j> Journey<'j> {
         cost: Cost,
         now: Moment,
     ) -> Option<Reservation<Arc<Gate>>> {
-        let world = &self.core.world;
+        let state = &self.core.state;
         let held = match target.gate.reserve_owned(cost, now) {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
         };
-        self.passed.push((place, Unavailable::held(world, held, now)));
-        let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
-        Box::pin(crate::attempt::queue::wait(world, target, &self.story.tenant, cost, patience)).await
+        self.passed.push((place, Unavailable::held(state, held, now)));
+        let patience = self.plan.config.remedy.request.patience.min(self.context.deadline.since(now));
+        Box::pin(crate::attempt::queue::wait(state, target, &self.context.tenant, cost, patience)).await
     }
 
     fn note(
@@ -340,13 +349,13 @@ impl<'j> Journey<'j> {
     ) -> Remedy {
         // The journal tells of the fault first, then of what it did to the breaker.
         let _after = transition::hold();
-        let world = &self.core.world;
-        let now = world.now();
+        let state = &self.core.state;
+        let now = state.now();
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
         let impatient = self.name_deadline(&mut fault, now);
         let told = fault.clone();
-        if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
+        if impatient || !self.blames || learn::rests(state, self.plan, target, &fault) {
             fault.advice.health = false;
         }
         // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
@@ -357,16 +366,16 @@ impl<'j> Journey<'j> {
         }
         let remedy = self.call.failed(attempt, fault, now);
         if is_own_lack(&told) {
-            learn::own_lack(world, self.plan, &told, remedy, &self.story.id);
+            learn::own_lack(state, self.plan, &told, remedy, &self.context.id);
         } else if self.blames {
-            learn::from_fault(world, self.plan, target, &told, remedy, &self.story.id, wall);
+            learn::from_fault(state, self.plan, target, &told, remedy, &self.context.id, wall);
         } else {
-            learn::tell_fault(world, self.plan, target, &told, remedy, &self.story.id);
+            learn::tell_fault(state, self.plan, target, &told, remedy, &self.context.id);
         }
         if let Some(changes) = refused.filter(|_| remedy == Remedy::Elsewhere) {
             changes.note_refused_translation(target);
         }
-        self.story.trace.failed(target, wall, &told, remedy);
+        self.context.trace.failed(target, wall, &told, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);

@@ -21,7 +21,7 @@ use crate::observe::log::Level;
 use crate::observe::names::remedy_name;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 use koboshi_wire::http1::Fields;
 
 /// A rate limit that does not say how long it lasts keeps others away for so long.
@@ -33,21 +33,21 @@ const MAX_DOWN: Duration = Duration::from_secs(300);
 
 /// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
 /// open after the rest.
-pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) -> bool {
+pub(crate) fn rests(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault) -> bool {
     let begins =
         plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
-    begins || Unavailable::cooling(world, target).is_some()
+    begins || Unavailable::cooling(state, target).is_some()
 }
 
 /// The headers of an answer say how much is left.
-pub(crate) fn from_headers(world: &World, target: &Target, headers: &Fields) {
+pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Fields) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if headers.pairs_of(speaks_of_limits).next().is_none() || !target.may_learn(world.now()) {
+    if headers.pairs_of(speaks_of_limits).next().is_none() || !target.may_learn(state.now()) {
         return;
     }
-    let zoned = world.zoned();
-    let now = world.now();
-    for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &world.zones }) {
+    let zoned = state.zoned();
+    let now = state.now();
+    for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &state.zones }) {
         target.gate.learn(limit, allowance, now);
     }
 }
@@ -59,7 +59,7 @@ fn speaks_of_limits(name: &[u8]) -> bool {
 
 /// An attempt failed like this, and this is done about it.
 pub(crate) fn from_fault(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
     target: &Target,
     fault: &Fault,
@@ -67,21 +67,21 @@ pub(crate) fn from_fault(
     request_id: &str,
     started: Timestamp,
 ) {
-    tell_fault(world, plan, target, fault, remedy, request_id);
-    rest(world, plan, target, fault, started);
+    tell_fault(state, plan, target, fault, remedy, request_id);
+    rest(state, plan, target, fault, started);
 }
 
 /// The same for whoever looks on, and nothing is held against the target.
 pub(crate) fn tell_fault(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
     request_id: &str,
 ) {
-    world.meters.fault(&target.meters, fault.kind.name());
-    world.meters.remedy(remedy_name(remedy));
+    state.meters.fault(&target.meters, fault.kind.name());
+    state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
     let data = json!({
         "target": &*target.name,
@@ -96,25 +96,25 @@ pub(crate) fn tell_fault(
         "request": request_id,
     });
     // A timeout has no words of the other side: ours say what happened.
-    let own = fault.detail.is_empty().then(|| world.phrases.message(Lang::En, fault.kind, fault.sub));
+    let own = fault.detail.is_empty().then(|| state.phrases.message(Lang::En, fault.kind, fault.sub));
     let said = own.as_deref().unwrap_or(&fault.detail);
     let text = format!("{}: {said}", target.name);
-    world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    world.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
+    state.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
+    state.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.
-pub(crate) fn own_fault(world: &World, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
+pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
     let code = kind.code(&plan.config.code_prefix);
     let data = json!({"code": code, "origin": kind.row().origin.name(), "request": request_id});
-    world.note(What::Fault, kind.name(), None, text.to_owned(), data);
+    state.note(What::Fault, kind.name(), None, text.to_owned(), data);
     let facts = json!({"errorType": kind.name(), "errorCode": code, "request": request_id});
-    world.log.line(Level::Warn, text, &facts);
+    state.log.line(Level::Warn, text, &facts);
 }
 
 /// This machine lacked what an attempt needs. It is told without a target: none is to blame.
-pub(crate) fn own_lack(world: &World, plan: &Plan, fault: &Fault, remedy: Remedy, request_id: &str) {
-    world.meters.remedy(remedy_name(remedy));
+pub(crate) fn own_lack(state: &SharedState, plan: &Plan, fault: &Fault, remedy: Remedy, request_id: &str) {
+    state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
     let data = json!({
         "code": code,
@@ -127,12 +127,12 @@ pub(crate) fn own_lack(world: &World, plan: &Plan, fault: &Fault, remedy: Remedy
     });
     let text = format!("no connection could be opened: {}", fault.detail);
     let facts = json!({"errorType": fault.kind.name(), "errorCode": code, "request": request_id});
-    world.log.line(Level::Warn, &text, &facts);
-    world.note(What::Fault, fault.kind.name(), None, text, data);
+    state.log.line(Level::Warn, &text, &facts);
+    state.note(What::Fault, fault.kind.name(), None, text, data);
 }
 
-fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
-    let (now, wall) = (world.now(), world.wall());
+fn rest(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
+    let (now, wall) = (state.now(), state.wall());
     // What a client's own key may not do says nothing about ours.
     if target.is_borrowed {
         return;
@@ -146,7 +146,7 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             }
             // A guess of ours is for this process alone.
             if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
-                world.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
+                state.ledger.update_holds(key, |holds| holds.hold(Limit::Requests, until));
             }
         }
         Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
@@ -157,14 +157,14 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             if !policy.enabled {
                 return;
             }
-            world.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, world.seed()));
-            let until = world.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
+            state.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, state.seed()));
+            let until = state.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
                 Standing::Cooling { until, .. } => Some(until),
                 _ => None,
             });
             let said = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
             let text = format!("{key}: in cooldown until {said}");
-            world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+            state.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
             if let Some(wait) = fault.wait {
@@ -188,17 +188,17 @@ fn states_a_rest(fault: &Fault) -> bool {
 }
 
 /// An attempt that began then succeeded: what was known against the target is over.
-pub(crate) fn from_success(world: &World, target: &Target, started: Timestamp) {
-    if !world.ledger.has_cooldowns() {
+pub(crate) fn from_success(state: &SharedState, target: &Target, started: Timestamp) {
+    if !state.ledger.has_cooldowns() {
         return;
     }
     for key in target.scopes.resting() {
-        if world.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
+        if state.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
             continue;
         }
-        let wall = world.wall();
-        if world.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
-            world.note(What::Cooldown, "recovered", Some(key), format!("{key}: in use again"), json!({}));
+        let wall = state.wall();
+        if state.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
+            state.note(What::Cooldown, "recovered", Some(key), format!("{key}: in use again"), json!({}));
         }
     }
 }

@@ -32,8 +32,8 @@ use crate::observe::names;
 use crate::route::credential::Credential;
 use crate::route::target::Target;
 use crate::route::token::Issued;
-use crate::shared::stake::Stake;
-use crate::shared::story::Story;
+use crate::shared::attempt_guard::AttemptGuard;
+use crate::shared::context::RequestContext;
 use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
@@ -85,19 +85,19 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: &Bytes,
-        stake: &mut Stake,
+        attempt_guard: &mut AttemptGuard,
     ) -> Result<Sent, (Box<Fault>, Timestamp)> {
-        let world = &self.core.world;
-        let began = world.now();
+        let state = &self.core.state;
+        let began = state.now();
         // The first one follows so soon that the clock on the wall need not be read again; later the machine may have slept.
-        let is_first = self.story.attempts.get() == 0;
-        let wall = if is_first { self.story.wall_at(began) } else { world.wall() };
+        let is_first = self.context.attempts.get() == 0;
+        let wall = if is_first { self.context.wall_at(began) } else { state.wall() };
         if is_first {
-            world.meters.added.observe(began.since(self.story.began).as_secs_f64());
+            state.meters.added.observe(began.since(self.context.began).as_secs_f64());
         }
         target.is_used(began);
         let start = Instant::now();
-        let left = self.story.deadline.since(began);
+        let left = self.context.deadline.since(began);
         let total = start + target.timers.total.min(left);
         let first = if shape.streams { target.timers.first } else { target.timers.whole };
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
@@ -116,18 +116,18 @@ impl Journey<'_> {
         };
         let post = Post {
             way,
-            headers: &|tell| headers(target, interface, shape, token.as_deref(), self.story, tell),
+            headers: &|tell| headers(target, interface, shape, token.as_deref(), self.context, tell),
             body,
             connect_limit: target.timers.connect,
-            sends: &self.story.sends,
+            sends: &self.context.sends,
             on_resend: &|| {
                 target.meters.resends.inc();
-                self.story.trace.resent();
+                self.context.trace.resent();
             },
         };
-        self.story.attempt();
+        self.context.attempt();
         target.meters.attempts.inc();
-        stake.sent(wall);
+        attempt_guard.sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&post)).await {
             Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
@@ -146,7 +146,7 @@ impl Journey<'_> {
         if let Some(ready) = token.ready() {
             return Ok(Some(ready));
         }
-        let (errand, log) = (self.core.upstream.errand(), &self.core.world.log);
+        let (errand, log) = (self.core.upstream.errand(), &self.core.state.log);
         match timeout_at(limits.first, Box::pin(token.get(errand, log))).await {
             Ok(fetched) => fetched.map(Some),
             Err(_) => Err(timed_out(too_late(limits, shape))),
@@ -170,7 +170,7 @@ impl Journey<'_> {
     ) -> Option<Box<Fault>> {
         let headers: Vec<(&str, &str)> = head.pairs().collect();
         let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
-        self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+        self.plan.classifier.answer(&answer, &self.core.state.zoned()).map(Box::new)
     }
 
     /// An answer says that it ended for an error: what this word means, or what a relay wrote where the text should be.
@@ -237,7 +237,7 @@ fn headers(
     interface: Interface,
     shape: &Shape,
     token: Option<&Issued>,
-    story: &Story,
+    context: &RequestContext,
     tell: &mut Writer<'_>,
 ) {
     let json = HeaderValue::from_static("application/json");
@@ -249,11 +249,11 @@ fn headers(
     if interface.dialect().is_some_and(Dialect::has_vendor_headers) {
         tell(&names::ANTHROPIC_VERSION, &VERSION);
         let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
-        if let Some(betas) = betas(story.betas.as_ref(), interface == shape.interface, login) {
+        if let Some(betas) = betas(context.betas.as_ref(), interface == shape.interface, login) {
             tell(&names::ANTHROPIC_BETA, betas);
         }
     }
-    tell(&names::REQUEST_ID, story.id.as_header());
+    tell(&names::REQUEST_ID, context.id.as_header());
 }
 
 /// Newer parts of Anthropic's dialect: those that the client uses, if it speaks it and its body goes out as it came.

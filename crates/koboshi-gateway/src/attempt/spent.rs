@@ -89,20 +89,20 @@ impl Why {
 impl Journey<'_> {
     /// No more attempts: what to tell.
     pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
-        self.name_deadline(&mut fault, self.core.world.now());
+        self.name_deadline(&mut fault, self.core.state.now());
         Ended::after(fault, self.call.failures().to_vec())
     }
 
     /// The last attempt failed like this, and nothing of its answer has reached the client.
     pub(crate) fn give_up_unheard(&mut self, mut fault: Box<Fault>) -> Ended {
-        let now = self.core.world.now();
+        let now = self.core.state.now();
         self.name_deadline(&mut fault, now);
         let failed = self.call.failures().to_vec();
         self.told_after(fault, failed, now)
     }
 
     pub(super) fn ended(&mut self, end: End) -> Ended {
-        let now = self.core.world.now();
+        let now = self.core.state.now();
         match end {
             End::Failed(failed) => {
                 let last = failed.last().map(|last| last.fault.clone());
@@ -114,9 +114,9 @@ impl Journey<'_> {
                 fault.sub = Some(Sub::Capability);
                 Ended::unasked(fault)
             }
-            End::Nothing if now >= self.story.deadline => {
+            End::Nothing if now >= self.context.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
-                fault.sub = Some(self.story.deadline_sub());
+                fault.sub = Some(self.context.deadline_sub());
                 Ended::unasked(fault)
             }
             end => {
@@ -124,7 +124,7 @@ impl Journey<'_> {
                 let mut ended = self.of_the_chain(&[], now).unwrap_or_else(|| Ended::unasked(unknown));
                 let until = if let End::Refused(refused) = end { refused.until } else { None };
                 if let Some((chain, until)) = ended.chain.as_mut().zip(until) {
-                    chain.next_probe = self.core.world.wall().checked_add(until.since(now)).ok();
+                    chain.next_probe = self.core.state.wall().checked_add(until.since(now)).ok();
                 }
                 ended
             }
@@ -133,7 +133,7 @@ impl Journey<'_> {
 
     /// The last fault is told where it is about this request alone, else the chain's.
     fn told_after(&self, last: Box<Fault>, failed: Vec<Failed>, now: Moment) -> Ended {
-        let is_of_request = !last.advice.other || now >= self.story.deadline;
+        let is_of_request = !last.advice.other || now >= self.context.deadline;
         if is_of_request || !self.blames {
             return Ended::after(last, failed);
         }
@@ -145,7 +145,7 @@ impl Journey<'_> {
 
     /// The fault that ends soonest, where these were asked in vain.
     fn of_the_chain(&self, failed: &[Failed], now: Moment) -> Option<Ended> {
-        let wall = self.core.world.wall();
+        let wall = self.core.state.wall();
         let places = self.targets.iter().enumerate();
         let whys: Vec<Why> =
             places.filter_map(|(place, target)| self.why(place, target, failed, now, wall)).collect();
@@ -166,12 +166,12 @@ impl Journey<'_> {
         now: Moment,
         wall: Timestamp,
     ) -> Option<Why> {
-        let world = &self.core.world;
+        let state = &self.core.state;
         let passed = self.passed.iter().rfind(|(at, _)| *at == place).map(|(_, why)| *why);
         let last = failed.iter().rfind(|failed| failed.target == place);
-        if let Some(why) = Unavailable::of(world, target, now).or(passed.filter(|_| last.is_none())) {
-            let told = Why::new(place, why.fault(world, target), why.told_until(target), wall);
-            let parked = why.parked(world, target);
+        if let Some(why) = Unavailable::of(state, target, now).or(passed.filter(|_| last.is_none())) {
+            let told = Why::new(place, why.fault(state, target), why.told_until(target), wall);
+            let parked = why.parked(state, target);
             // What ends only when somebody does something has no time.
             let back = if why.until.is_none() && !why.is_by_concurrency() { Back::Mended } else { told.back };
             return Some(Why { parked, back, ..told });
@@ -181,7 +181,7 @@ impl Journey<'_> {
         }
         let is_refused = !self.untold.contains(&place) && !target.breaker.would_admit_last(now);
         let why = is_refused.then(|| Unavailable::by_breaker(None))?;
-        let fault = why.fault(world, target);
+        let fault = why.fault(state, target);
         let until = fault.until();
         Some(Why::new(place, fault, until, wall))
     }

@@ -17,7 +17,7 @@ use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::time::Moment;
 
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// Where a fault says that it comes from when it is told again.
 const RULE: &str = "gateway.unavailable";
@@ -49,36 +49,36 @@ enum Reason {
 
 impl Unavailable {
     /// Whether a target may not be asked, by anything but its breaker.
-    pub(crate) fn of(world: &World, target: &Target, now: Moment) -> Option<Self> {
+    pub(crate) fn of(state: &SharedState, target: &Target, now: Moment) -> Option<Self> {
         // Whether a model is there after all is looked at once a minute, but nothing says that it ever will be.
         if target.is_absent(now) {
             return Some(Self { until: None, reason: Reason::Absent });
         }
         match target.gate.check(now) {
-            Err(held) => Some(Self::held(world, held, now)),
-            Ok(()) => Self::cooling(world, target).or_else(|| Self::down(world, target, now)),
+            Err(held) => Some(Self::held(state, held, now)),
+            Ok(()) => Self::cooling(state, target).or_else(|| Self::down(state, target, now)),
         }
     }
 
     /// Whether its provider said that it is down or overloaded, and until when.
-    fn down(world: &World, target: &Target, now: Moment) -> Option<Self> {
+    fn down(state: &SharedState, target: &Target, now: Moment) -> Option<Self> {
         let until = target.causes.down_until().filter(|until| *until > now)?;
-        let until = world.wall().checked_add(until.since(now)).ok();
+        let until = state.wall().checked_add(until.since(now)).ok();
         Some(Self { until, reason: Reason::Down })
     }
 
     /// Its gate is closed.
-    pub(crate) fn held(world: &World, held: GateDelay, now: Moment) -> Self {
-        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+    pub(crate) fn held(state: &SharedState, held: GateDelay, now: Moment) -> Self {
+        let until = held.until.and_then(|until| state.wall().checked_add(until.since(now)).ok());
         Self { until, reason: Reason::Limit(held.reason) }
     }
 
     /// Whether a target is in cooldown.
-    pub(crate) fn cooling(world: &World, target: &Target) -> Option<Self> {
-        if !world.ledger.has_cooldowns() {
+    pub(crate) fn cooling(state: &SharedState, target: &Target) -> Option<Self> {
+        if !state.ledger.has_cooldowns() {
             return None;
         }
-        longest(world, target, |until, _, _| Self { until, reason: Reason::Cooldown })
+        longest(state, target, |until, _, _| Self { until, reason: Reason::Cooldown })
     }
 
     /// Its breaker is open until then.
@@ -106,13 +106,13 @@ impl Unavailable {
     }
 
     /// What is parked: no time ends that, only an operator.
-    pub(crate) fn parked(&self, world: &World, target: &Target) -> Option<ScopeKey> {
+    pub(crate) fn parked(&self, state: &SharedState, target: &Target) -> Option<ScopeKey> {
         if self.reason != Reason::Cooldown || self.until.is_some() {
             return None;
         }
-        let wall = world.wall();
+        let wall = state.wall();
         let is_parked = |key: &&ScopeKey| {
-            world
+            state
                 .ledger
                 .cooldown(key)
                 .is_some_and(|known| matches!(known.standing(wall), Standing::Parked(_)))
@@ -121,17 +121,17 @@ impl Unavailable {
     }
 
     /// The fault that a client is told.
-    pub(crate) fn fault(self, world: &World, target: &Target) -> Box<Fault> {
+    pub(crate) fn fault(self, state: &SharedState, target: &Target) -> Box<Fault> {
         match self.reason {
             Reason::Absent => target.causes.absent().unwrap_or_else(|| of(Kind::ModelNotFound, None)),
             Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Cooldown => {
-                longest(world, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
+                longest(state, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
             }
             Reason::Down => target.causes.down().unwrap_or_else(unknown),
             Reason::Breaker => {
-                if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
+                if target.breaker.snapshot(state.now(), state.wall()).mode == Mode::ForcedOpen {
                     return by_operator(ScopeLevel::Target, "");
                 }
                 target.causes.failing().unwrap_or_else(unknown)
@@ -142,14 +142,14 @@ impl Unavailable {
 
 /// The cooldown that keeps a target away for longest: a parked one before all.
 fn longest<T>(
-    world: &World,
+    state: &SharedState,
     target: &Target,
     mut seen: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
 ) -> Option<T> {
-    let wall = world.wall();
+    let wall = state.wall();
     let mut longest: Option<(Timestamp, T)> = None;
     for key in target.scopes.resting() {
-        let Some(cooldown) = world.ledger.cooldown(key) else { continue };
+        let Some(cooldown) = state.ledger.cooldown(key) else { continue };
         match cooldown.standing(wall) {
             Standing::Parked(rest) => return Some(seen(None, key, rest)),
             Standing::Cooling { rest, until } if longest.as_ref().is_none_or(|(known, _)| *known < until) => {

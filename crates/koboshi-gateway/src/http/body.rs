@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::http::line::Line;
+use crate::http::client::Connection;
 use crate::http::memory::Share;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::RequestBody;
@@ -44,9 +44,13 @@ impl Room<'_> {
 
 /// The body of the request that came on this line last, if it is there in time and not larger than that. A body that is not read to its end
 /// spoils the line for another request.
-pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Result<Bytes, Unread> {
-    let coming = line.coming();
-    line.spoil();
+pub(crate) async fn read(
+    connection: &Connection,
+    mut room: Room<'_>,
+    time: Duration,
+) -> Result<Bytes, Unread> {
+    let coming = connection.coming();
+    connection.spoil();
     let whole = match coming {
         RequestBody::Nothing => Bytes::new(),
         RequestBody::Abandoned => return Err(Unread::Broken),
@@ -57,28 +61,28 @@ pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Res
                 .ok_or(Unread::Large)?;
             // Before it is read: what is announced may all come.
             room.fits(length)?;
-            match line.take(length) {
+            match connection.take(length) {
                 Some(whole) => whole,
-                None => Box::pin(in_time(line, time, of_length(line, length))).await?,
+                None => Box::pin(in_time(connection, time, of_length(connection, length))).await?,
             }
         }
-        RequestBody::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
+        RequestBody::Chunked => Box::pin(in_time(connection, time, in_chunks(connection, &mut room))).await?,
     };
-    line.has_read_body();
+    connection.has_read_body();
     Ok(whole)
 }
 
 async fn in_time(
-    line: &Line,
+    connection: &Connection,
     time: Duration,
     body: impl Future<Output = Result<Bytes, Unread>>,
 ) -> Result<Bytes, Unread> {
-    line.go_on();
+    connection.go_on();
     timeout(time, body).await.unwrap_or(Err(Unread::Slow))
 }
 
-async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
-    let mut whole = line.take_all();
+async fn of_length(connection: &Connection, length: usize) -> Result<Bytes, Unread> {
+    let mut whole = connection.take_all();
     let mut turn = STEP;
     while whole.len() < length {
         // Not more, though the room grows faster than that: a kernel that holds megabytes would give them all, and others would wait.
@@ -86,7 +90,7 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
         // What is announced may never come, so the rest gets its room only after a first part came. All at once: a buffer that grows in steps is
         // moved by the kernel again and again, and takes up to twice the room.
         whole.reserve(if whole.len() < STEP { step } else { length - whole.len() });
-        let read = poll_fn(|context| poll_read(line, &mut whole, step, context)).await;
+        let read = poll_fn(|context| poll_read(connection, &mut whole, step, context)).await;
         if read.map_err(|_| Unread::Broken)? == 0 {
             return Err(Unread::Broken);
         }
@@ -98,9 +102,9 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     Ok(whole.freeze())
 }
 
-async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
+async fn in_chunks(connection: &Connection, room: &mut Room<'_>) -> Result<Bytes, Unread> {
     let most = room.max_bytes;
-    let (mut chunks, mut from, mut whole) = (Chunks::default(), line.take_all(), BytesMut::new());
+    let (mut chunks, mut from, mut whole) = (Chunks::default(), connection.take_all(), BytesMut::new());
     loop {
         // One more than allowed, to see that it is too much.
         let left = most.saturating_sub(whole.len()).saturating_add(1);
@@ -110,12 +114,12 @@ async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
         }
         room.fits(whole.len())?;
         if chunks.is_done() {
-            line.put_back(from);
+            connection.put_back(from);
             return Ok(whole.freeze());
         }
         if from.is_empty() {
             from.reserve(16 * 1024);
-            let read = poll_fn(|context| poll_read(line, &mut from, 16 * 1024, context)).await;
+            let read = poll_fn(|context| poll_read(connection, &mut from, 16 * 1024, context)).await;
             if read.map_err(|_| Unread::Broken)? == 0 {
                 return Err(Unread::Broken);
             }
@@ -125,13 +129,13 @@ async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
 
 /// Reads some bytes, at most so many.
 fn poll_read(
-    line: &Line,
+    connection: &Connection,
     into: &mut BytesMut,
     most: usize,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<usize>> {
     let mut into = into.limit(most);
-    let mut stream = line.stream();
+    let mut stream = connection.stream();
     let read = ready!(pin!(stream.read_buf(&mut into)).poll(context));
     Poll::Ready(read)
 }

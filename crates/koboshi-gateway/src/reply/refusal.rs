@@ -18,8 +18,8 @@ use crate::http::body::Unread;
 use crate::reply::endpoints::{self, Vendor};
 use crate::reply::{self, Told};
 use crate::route::plan::Plan;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 
 /// The longest piece of a request that is repeated.
 const MAX_SHOWN: usize = 120;
@@ -314,9 +314,9 @@ impl Refusal {
     }
 
     /// Its error for this client.
-    pub(crate) fn told(&self, world: &World, plan: &Plan, story: &Story) -> Told {
-        let (message, suggestion) = self.texts(&world.phrases, story.lang);
-        let mut told = reply::refusal(plan, story, self, &message, &suggestion);
+    pub(crate) fn told(&self, state: &SharedState, plan: &Plan, context: &RequestContext) -> Told {
+        let (message, suggestion) = self.texts(&state.phrases, context.lang);
+        let mut told = reply::refusal(plan, context, self, &message, &suggestion);
         if let Some(allow) = self.allow {
             told.heading.add(ALLOW, allow);
         }

@@ -2,21 +2,21 @@
 
 use bytes::Bytes;
 
-use crate::http::flow::Flow;
+use crate::http::response_future::ResponseFuture;
 use crate::reply::{Told, head};
+use crate::shared::context::RequestContext;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::story::Story;
 
 /// An error that is there at once.
-pub(crate) fn say(told: Told) -> Flow {
+pub(crate) fn say(told: Told) -> ResponseFuture {
     let body = told.body();
-    Flow::at_once(told.heading, body)
+    ResponseFuture::at_once(told.heading, body)
 }
 
-pub(crate) fn say_json(story: &Story, status: u16, body: &serde_json::Value) -> Flow {
-    say_bytes(story, status, body.to_string().into())
+pub(crate) fn say_json(context: &RequestContext, status: u16, body: &serde_json::Value) -> ResponseFuture {
+    say_bytes(context, status, body.to_string().into())
 }
 
-pub(crate) fn say_bytes(story: &Story, status: u16, body: Bytes) -> Flow {
-    Flow::at_once(head(status, "application/json", story, &Disclosure::default()), body)
+pub(crate) fn say_bytes(context: &RequestContext, status: u16, body: Bytes) -> ResponseFuture {
+    ResponseFuture::at_once(head(status, "application/json", context, &Disclosure::default()), body)
 }

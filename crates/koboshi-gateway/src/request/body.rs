@@ -8,7 +8,7 @@ use crate::http::body::{self, Room, Unread};
 use crate::http::exchange::Request;
 use crate::http::memory::Share;
 use crate::route::plan::Plan;
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 
 /// Whether the body is said to be JSON.
 pub(crate) fn is_json(headers: &Fields) -> bool {
@@ -22,12 +22,12 @@ pub(crate) fn is_json(headers: &Fields) -> bool {
 
 /// The body of a request, if it is there in time and not larger than that.
 pub(crate) async fn read_body(
-    core: &Core,
+    core: &CoreState,
     plan: &Plan,
     request: &Request,
     max_bytes: usize,
     share: &mut Share,
 ) -> Result<Bytes, Unread> {
-    let memory = plan.config.serve.memory.unwrap_or(core.world.default_memory);
-    body::read(&request.line, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
+    let memory = plan.config.serve.memory.unwrap_or(core.state.default_memory);
+    body::read(&request.connection, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
 }

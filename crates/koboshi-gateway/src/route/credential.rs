@@ -123,7 +123,7 @@ mod tests {
         found
     }
 
-    const TALK: Interface = Interface::Talk(Dialect::Chat);
+    const GENERATE: Interface = Interface::Generate(Dialect::Chat);
 
     #[test]
     fn every_kind_has_its_header() {
@@ -136,12 +136,12 @@ mod tests {
             (ProviderKind::Gemini, "x-goog-api-key", "k"),
         ] {
             let credential = Credential::key(kind, "k").unwrap();
-            assert_eq!(told(&credential, TALK), Some((header.to_owned(), value.to_owned())), "{kind:?}");
+            assert_eq!(told(&credential, GENERATE), Some((header.to_owned(), value.to_owned())), "{kind:?}");
             assert!(!format!("{credential:?}").contains('k'));
         }
         assert!(Credential::key(ProviderKind::Openai, "").is_none());
         assert!(Credential::key(ProviderKind::Openai, "a\nb").is_none());
-        assert_eq!(told(&Credential::None, TALK), None);
+        assert_eq!(told(&Credential::None, GENERATE), None);
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_clients_token_stays_a_bearer() {
         let header =
-            |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), TALK).unwrap();
+            |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), GENERATE).unwrap();
         assert_eq!(header(ProviderKind::Anthropic, "sk-ant-api03-x").0, "x-api-key");
         for (kind, token) in [
             (ProviderKind::Anthropic, "sk-ant-oat01-x"),

@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn paths_follow_from_kind_and_address() {
         let azure = of("z", ProviderKind::Azure, |config| config.base_url = Some("https://r.x/".to_owned()));
-        let path = azure.paths("m").path(Interface::Talk(Dialect::Chat), true).map(ToString::to_string);
+        let path = azure.paths("m").path(Interface::Generate(Dialect::Chat), true).map(ToString::to_string);
         assert_eq!(path.as_deref(), Some("/openai/v1/chat/completions"));
         assert!(of("s", ProviderKind::Sim, |_| {}).paths("ok").path(Interface::Embeddings, false).is_none());
     }

@@ -269,7 +269,7 @@ impl Target {
     /// The same question in its own dialect, and where it goes; none where it has no such interface, or needs no path.
     pub(crate) fn asks(&self, interface: Interface, streams: bool) -> (Interface, Option<&PathAndQuery>) {
         let spoken = match interface {
-            Interface::Talk(client) => Interface::Talk(self.speaks(client)),
+            Interface::Generate(client) => Interface::Generate(self.speaks(client)),
             Interface::Count(client) => Interface::Count(self.speaks(client)),
             Interface::Embeddings => Interface::Embeddings,
         };

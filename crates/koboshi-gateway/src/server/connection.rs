@@ -15,10 +15,10 @@ use bytes::{Buf, Bytes};
 use http::{Method, Version};
 
 use crate::edge;
+use crate::http::client::Connection;
 use crate::http::exchange::{Request, Response};
-use crate::http::flow::Flow;
-use crate::http::line::Line;
-use crate::shared::core::Core;
+use crate::http::response_future::ResponseFuture;
+use crate::shared::core_state::CoreState;
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
@@ -27,11 +27,11 @@ use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
 const ENOUGH: usize = 16 * 1024;
 
 /// Serves a connection until it ends or its client is gone.
-pub(crate) async fn connection(core: Rc<Core>, line: Line, peer: SocketAddr) {
-    let mut conversation = pin!(converse(&core, &line, peer));
+pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer: SocketAddr) {
+    let mut conversation = pin!(converse(&core, &connection, peer));
     poll_fn(|context| {
-        line.belongs_to(context.waker());
-        if line.is_gone() {
+        connection.belongs_to(context.waker());
+        if connection.is_gone() {
             return Poll::Ready(());
         }
         // How a client's connection ended is the client's business.
@@ -40,33 +40,33 @@ pub(crate) async fn connection(core: Rc<Core>, line: Line, peer: SocketAddr) {
     .await;
 }
 
-async fn converse(core: &Rc<Core>, line: &Line, peer: SocketAddr) -> io::Result<()> {
+async fn converse(core: &Rc<CoreState>, connection: &Connection, peer: SocketAddr) -> io::Result<()> {
     loop {
-        let head = match poll_fn(|context| line.poll_head(context)).await? {
+        let head = match poll_fn(|context| connection.poll_head(context)).await? {
             Ok(Some(head)) => head,
             Ok(None) => return Ok(()),
             Err(refused) => {
-                let text = out::refusal(refused.status, refused.message, &line.date());
+                let text = out::refusal(refused.status, refused.message, &connection.date());
                 let mut rest = VecDeque::from([Bytes::from(text)]);
-                poll_fn(|context| poll_rest(line, &mut rest, context)).await?;
-                return line.leave().await;
+                poll_fn(|context| poll_rest(connection, &mut rest, context)).await?;
+                return connection.leave().await;
             }
         };
-        line.asked(&head);
-        let request = Request { head, line: line.clone() };
+        connection.asked(&head);
+        let request = Request { head, connection: connection.clone() };
         let taken = edge::take(core, peer, &request).await;
         let asked = Asked::of(&request.head);
         // Its head may be large, and the answer may take long.
         drop(request);
         let response = taken.begun().await;
-        line.answers();
-        let mut sending = Sending::of(line, response, asked);
+        connection.answers();
+        let mut sending = Sending::of(connection, response, asked);
         poll_fn(|context| sending.poll(context)).await?;
         if !sending.stays {
-            return line.leave().await;
+            return connection.leave().await;
         }
         drop(sending);
-        line.finished();
+        connection.finished();
     }
 }
 
@@ -88,12 +88,12 @@ impl Asked {
 
 /// An answer on its way out.
 struct Sending<'l> {
-    line: &'l Line,
+    connection: &'l Connection,
     version: Version,
     /// The head, until it was written.
     head: Option<Heading>,
     /// What makes the body, until it has ended.
-    flow: Option<Flow>,
+    future: Option<ResponseFuture>,
     going: AnswerBody,
     /// Another request may follow.
     stays: bool,
@@ -102,15 +102,15 @@ struct Sending<'l> {
 }
 
 impl<'l> Sending<'l> {
-    fn of(line: &'l Line, response: Response, asked: Asked) -> Self {
-        let Response { heading, flow } = response;
-        let going = AnswerBody::of(asked.version, heading.status, flow.length());
+    fn of(connection: &'l Connection, response: Response, asked: Asked) -> Self {
+        let Response { heading, future } = response;
+        let going = AnswerBody::of(asked.version, heading.status, future.length());
         Self {
-            line,
+            connection,
             version: asked.version,
-            flow: Some(flow).filter(|_| !asked.only_head && going != AnswerBody::Never),
+            future: Some(future).filter(|_| !asked.only_head && going != AnswerBody::Never),
             going,
-            stays: asked.stays && going != AnswerBody::UntilEnd && line.may_stay(),
+            stays: asked.stays && going != AnswerBody::UntilEnd && connection.may_stay(),
             head: Some(heading),
             rest: VecDeque::new(),
         }
@@ -119,14 +119,14 @@ impl<'l> Sending<'l> {
     /// Sends until all is out, the client takes no more, or there is nothing to send for now.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            ready!(poll_rest(self.line, &mut self.rest, context))?;
-            if self.head.is_none() && self.flow.is_none() {
+            ready!(poll_rest(self.connection, &mut self.rest, context))?;
+            if self.head.is_none() && self.future.is_none() {
                 return Poll::Ready(Ok(()));
             }
-            let mut text = self.line.take_room();
+            let mut text = self.connection.take_room();
             let (large, waits) = self.gather(&mut text, context);
             let written = self.write(&text, large, context);
-            self.line.give_room(text);
+            self.connection.give_room(text);
             written?;
             if waits && self.rest.is_empty() {
                 return Poll::Pending;
@@ -137,14 +137,14 @@ impl<'l> Sending<'l> {
     /// Puts together what there is. A large piece stays apart, and is the last. The flag says that more will come later.
     fn gather(&mut self, text: &mut Vec<u8>, context: &mut Context<'_>) -> (Option<Bytes>, bool) {
         if let Some(heading) = self.head.take() {
-            out::head(text, self.version, &heading, self.going, self.stays, &self.line.date());
+            out::head(text, self.version, &heading, self.going, self.stays, &self.connection.date());
         }
         while text.len() < ENOUGH {
-            let Some(flow) = &mut self.flow else { return (None, false) };
-            match flow.poll_piece(context) {
+            let Some(future) = &mut self.future else { return (None, false) };
+            match future.poll_piece(context) {
                 Poll::Pending => return (None, true),
                 Poll::Ready(None) => {
-                    self.flow = None;
+                    self.future = None;
                     if self.going == AnswerBody::Chunked {
                         text.extend_from_slice(LAST_CHUNK);
                     }
@@ -172,11 +172,13 @@ impl<'l> Sending<'l> {
         let large = large.unwrap_or_default();
         let end = if self.going == AnswerBody::Chunked && !large.is_empty() { CHUNK_END } else { b"" };
         let pieces = [IoSlice::new(text), IoSlice::new(&large), IoSlice::new(end)];
-        let mut sent =
-            match self.line.poll_write(context, if large.is_empty() { &pieces[..1] } else { &pieces }) {
-                Poll::Pending => 0,
-                Poll::Ready(sent) => sent?,
-            };
+        let mut sent = match self
+            .connection
+            .poll_write(context, if large.is_empty() { &pieces[..1] } else { &pieces })
+        {
+            Poll::Pending => 0,
+            Poll::Ready(sent) => sent?,
+        };
         let mut keep = |length: usize, make: &dyn Fn(usize) -> Bytes| {
             let passed = sent.min(length);
             sent -= passed;
@@ -192,9 +194,13 @@ impl<'l> Sending<'l> {
 }
 
 /// Sends what was kept.
-fn poll_rest(line: &Line, rest: &mut VecDeque<Bytes>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+fn poll_rest(
+    connection: &Connection,
+    rest: &mut VecDeque<Bytes>,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
     while let Some(piece) = rest.front_mut() {
-        let sent = ready!(line.poll_write(context, &[IoSlice::new(piece)]))?;
+        let sent = ready!(connection.poll_write(context, &[IoSlice::new(piece)]))?;
         piece.advance(sent.min(piece.len()));
         if piece.is_empty() {
             rest.pop_front();

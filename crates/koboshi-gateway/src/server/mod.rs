@@ -32,13 +32,13 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
-use crate::http::line::LOOK;
+use crate::http::client::TICK;
 use crate::http::upstream::{Upstream, sim};
 use crate::observe::log::{Level, Log};
 use crate::server::connection::connection;
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 use crate::shared::large::Large;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// How often shared knowledge is brought in step.
 const STEP: Duration = Duration::from_millis(250);
@@ -63,7 +63,7 @@ pub(crate) struct Cores {
 impl Cores {
     /// Starts a thread per core.
     pub(crate) fn start(
-        world: &Arc<World>,
+        state: &Arc<SharedState>,
         count: usize,
         tls: Option<&Arc<ClientConfig>>,
         stop: &watch::Receiver<bool>,
@@ -73,7 +73,7 @@ impl Cores {
         let stage = Arc::new(sim::Stage::new());
         let (end, ended) = watch::channel(false);
         let worker = |large: Option<&Arc<Large>>| Worker {
-            world: Arc::clone(world),
+            state: Arc::clone(state),
             tls: tls.cloned(),
             proxies: Arc::clone(&proxies),
             stage: Arc::clone(&stage),
@@ -111,7 +111,7 @@ impl Cores {
 
 /// What a core's thread needs to serve, and to begin again after a panic.
 pub(crate) struct Worker {
-    world: Arc<World>,
+    state: Arc<SharedState>,
     tls: Option<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
     stage: Arc<sim::Stage>,
@@ -124,7 +124,7 @@ impl Worker {
     pub(crate) fn spawn(
         self,
         name: String,
-        serve: impl AsyncFnMut(Rc<Core>) + Send + 'static,
+        serve: impl AsyncFnMut(Rc<CoreState>) + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
@@ -141,16 +141,16 @@ impl Worker {
         Ok(thread)
     }
 
-    fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<Core>)) {
+    fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<CoreState>)) {
         let (mut spare, mut used) = (Some(first), None);
         // A runtime is left behind, not dropped: whoever looks up a name or reads a disk for it is not waited for.
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
-        despite_panics(&self.world.log, "a worker thread failed and is started again", || {
+        despite_panics(&self.state.log, "a worker thread failed and is started again", || {
             leave(&mut used);
             let Some(runtime) = spare.take().or_else(|| self.runtime().ok()) else { return false };
             let upstream =
                 Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.stage));
-            let core = Core::new(Arc::clone(&self.world), upstream, self.large.clone());
+            let core = CoreState::new(Arc::clone(&self.state), upstream, self.large.clone());
             used.insert(runtime).block_on(serve(core));
             true
         });
@@ -172,16 +172,16 @@ impl Worker {
 /// Accepts connections and keeps shared knowledge in step until told to stop.
 pub(crate) fn listen_for(
     runtime: &Runtime,
-    world: &Arc<World>,
+    state: &Arc<SharedState>,
     socket: &StdListener,
     cores: &Cores,
     stop: &watch::Receiver<bool>,
 ) {
-    despite_panics(&world.log, "the thread that accepts connections failed and goes on", || {
+    despite_panics(&state.log, "the thread that accepts connections failed and goes on", || {
         runtime.block_on(async {
             let Ok(listener) = socket.try_clone().and_then(TcpListener::from_std) else { return false };
-            let step = keep_in_step(Arc::clone(world), stop.clone());
-            tokio::join!(accept(Arc::clone(world), listener, cores, stop.clone()), step);
+            let step = keep_in_step(Arc::clone(state), stop.clone());
+            tokio::join!(accept(Arc::clone(state), listener, cores, stop.clone()), step);
             true
         })
     });
@@ -210,11 +210,16 @@ fn pause() {
 }
 
 /// Accepts connections until told to stop, then waits until the last one is done or the drain time is over.
-async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut stop: watch::Receiver<bool>) {
+async fn accept(
+    state: Arc<SharedState>,
+    listener: TcpListener,
+    cores: &Cores,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut turn = 0_usize;
     let mut complaints = Complaints::default();
     loop {
-        let most = max_connections(&world);
+        let most = max_connections(&state);
         let accepted = tokio::select! {
             accepted = next(&listener, &cores.open, most) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
@@ -222,7 +227,7 @@ async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut sto
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                complaints.about(&world, &error);
+                complaints.about(&state, &error);
                 // Out of files: wait for one to be closed, do not spin.
                 sleep(Duration::from_millis(20)).await;
                 continue;
@@ -237,17 +242,17 @@ async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut sto
         }
     }
     drop(listener);
-    if is_drained(cores, world.plan().config.serve.drain).await {
+    if is_drained(cores, state.plan().config.serve.drain).await {
         return;
     }
-    let left = world.meters.open.get();
+    let left = state.meters.open.get();
     let text = format!("the drain time is over: {left} requests end with an error");
-    world.log.line(Level::Warn, &text, &json!({"requests": left}));
+    state.log.line(Level::Warn, &text, &json!({"requests": left}));
     cores.end();
     if !is_drained(cores, LAST_WORDS).await {
-        let left = world.meters.open.get();
+        let left = state.meters.open.get();
         let text = format!("{left} clients did not take their error in time");
-        world.log.line(Level::Warn, &text, &json!({"requests": left}));
+        state.log.line(Level::Warn, &text, &json!({"requests": left}));
     }
 }
 
@@ -262,8 +267,8 @@ async fn is_drained(cores: &Cores, limit: Duration) -> bool {
 }
 
 /// Connections at the same time: each may need a second one to a provider, and some files are needed besides.
-fn max_connections(world: &World) -> usize {
-    let configured = world.plan().config.serve.connections as usize;
+fn max_connections(state: &SharedState) -> usize {
+    let configured = state.plan().config.serve.connections as usize;
     open_files().map_or(configured, |limit| configured.min((limit.saturating_sub(100) / 2).max(1)))
 }
 
@@ -281,14 +286,14 @@ struct Complaints {
 }
 
 impl Complaints {
-    fn about(&mut self, world: &World, error: &io::Error) {
+    fn about(&mut self, state: &SharedState, error: &io::Error) {
         self.untold += 1;
         let now = Instant::now();
         if self.last.is_some_and(|last| now.duration_since(last) < COMPLAIN_EVERY) {
             return;
         }
         let facts = json!({"why": error.to_string(), "times": self.untold, "open_files_limit": open_files()});
-        world.log.line(Level::Error, "connections of clients cannot be accepted", &facts);
+        state.log.line(Level::Error, "connections of clients cannot be accepted", &facts);
         (self.last, self.untold) = (Some(now), 0);
     }
 }
@@ -306,10 +311,10 @@ async fn next(
 }
 
 /// Keeps shared knowledge in step until told to stop.
-async fn keep_in_step(world: Arc<World>, mut stop: watch::Receiver<bool>) {
+async fn keep_in_step(state: Arc<SharedState>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            () = sleep(STEP) => world.keep_in_step(),
+            () = sleep(STEP) => state.keep_in_step(),
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
@@ -317,34 +322,34 @@ async fn keep_in_step(world: Arc<World>, mut stop: watch::Receiver<bool>) {
 
 /// One core: serves the connections that it is dealt.
 async fn take_turns(
-    core: Rc<Core>,
+    core: Rc<CoreState>,
     dealt: &mut Dealt,
     mut stop: watch::Receiver<bool>,
     mut end: watch::Receiver<bool>,
     open: &Arc<AtomicUsize>,
 ) {
-    let mut looks = interval(LOOK);
+    let mut looks = interval(TICK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             next = dealt.recv() => {
                 let Some((stream, peer)) = next else { return };
-                let counted = Counted::new(&core.world, open);
+                let counted = Counted::new(&core.state, open);
                 let Ok(stream) = TcpStream::from_std(stream) else { continue };
                 let _ = stream.set_nodelay(true);
                 // Before its task runs: whether anybody is looked at is asked right after this.
-                let line = core.lines.add(stream);
+                let client = core.connections.add(stream);
                 let core = Rc::clone(&core);
                 tokio::task::spawn_local(async move {
                     let _counted = counted;
-                    connection(core, line, peer).await;
+                    connection(core, client, peer).await;
                 });
             }
-            _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
-            _ = end.wait_for(|end| *end), if !core.lines.are_ending() => core.lines.end(),
-            _ = looks.tick(), if core.lines.are_open() => {
-                let serve = &core.world.plan().config.serve;
-                core.lines.look(serve.head_time, serve.send_time);
+            _ = stop.wait_for(|stop| *stop), if !core.connections.are_stopping() => core.connections.stop(),
+            _ = end.wait_for(|end| *end), if !core.connections.are_ending() => core.connections.end(),
+            _ = looks.tick(), if core.connections.are_open() => {
+                let serve = &core.state.plan().config.serve;
+                core.connections.look(serve.head_time, serve.send_time);
                 core.upstream.tidy();
             }
         }
@@ -353,20 +358,20 @@ async fn take_turns(
 
 /// Counts a connection for as long as it lives.
 struct Counted {
-    world: Arc<World>,
+    state: Arc<SharedState>,
     open: Arc<AtomicUsize>,
 }
 
 impl Counted {
-    fn new(world: &Arc<World>, open: &Arc<AtomicUsize>) -> Self {
-        world.meters.connections.inc();
-        Self { world: Arc::clone(world), open: Arc::clone(open) }
+    fn new(state: &Arc<SharedState>, open: &Arc<AtomicUsize>) -> Self {
+        state.meters.connections.inc();
+        Self { state: Arc::clone(state), open: Arc::clone(open) }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.world.meters.connections.dec();
+        self.state.meters.connections.dec();
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }

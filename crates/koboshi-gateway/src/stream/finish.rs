@@ -62,7 +62,7 @@ impl Stream<'_, '_> {
         self.outbox.push(end);
         self.flush().await;
         if is_resumed {
-            self.run.core.world.meters.recovery("resumed");
+            self.run.core.state.meters.recovery("resumed");
         }
         if answer.has_trailing {
             Box::pin(TrailingUsage::new(answer.framer, journey.whole(open)).receive()).await;

@@ -192,7 +192,7 @@ impl Run<'_> {
             }
             journey.go_on(remedy);
             self.disclose(|facts| facts.reasks += 1);
-            self.core.world.meters.tool_call("reasked");
+            self.core.state.meters.tool_call("reasked");
             let Some(call) = calls.get(at) else { return Err(CallsError::Elsewhere) };
             let corrected = [Correction { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
@@ -208,7 +208,7 @@ impl Run<'_> {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
                     if cost != Usage::default() {
-                        next.stake.told(cost);
+                        next.attempt_guard.told(cost);
                     }
                     open = next;
                     if let Some(call) = calls.get_mut(at) {
@@ -231,7 +231,7 @@ impl Run<'_> {
 
     /// Judges every call; mends what has one reading.
     fn check_calls(&self, calls: &mut [ToolCall]) -> CallsVerdict {
-        let world = &self.core.world;
+        let state = &self.core.state;
         for (at, call) in calls.iter_mut().enumerate() {
             if call.free_text {
                 continue;
@@ -240,21 +240,21 @@ impl Run<'_> {
             let schema = self.schema(&call.known_name());
             let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
             match &verdict {
-                Verdict::Valid => world.meters.tool_call("valid"),
+                Verdict::Valid => state.meters.tool_call("valid"),
                 Verdict::Repaired { changes, .. } => {
-                    world.meters.tool_call("repaired");
+                    state.meters.tool_call("repaired");
                     self.disclose(|facts| facts.repaired += 1);
                     let named: Vec<&str> = changes.iter().take(20).map(|change| change.what.name()).collect();
-                    let text = format!("{}: the arguments of {} were mended", self.story.id, call.name);
-                    world.note(
+                    let text = format!("{}: the arguments of {} were mended", self.context.id, call.name);
+                    state.note(
                         What::Remedy,
                         "repaired",
                         None,
                         text,
-                        json!({"changes": named, "request": &*self.story.id}),
+                        json!({"changes": named, "request": &*self.context.id}),
                     );
                 }
-                Verdict::Refused(_) => world.meters.tool_call("refused"),
+                Verdict::Refused(_) => state.meters.tool_call("refused"),
             }
             let called = call.clone();
             let step =
@@ -268,7 +268,7 @@ impl Run<'_> {
                     }
                 }
                 Step::Reask(_) => {
-                    let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
+                    let correction = for_model(&state.phrases, self.context.lang, &step).unwrap_or_default();
                     return CallsVerdict::Reask(at, correction);
                 }
                 _ => return CallsVerdict::Hopeless,
@@ -279,16 +279,16 @@ impl Run<'_> {
 
     /// The lines for user and debug log, where operators find them.
     fn tell(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
-        let world = &self.core.world;
-        if world.log.tells(Level::Debug) {
+        let state = &self.core.state;
+        if state.log.tells(Level::Debug) {
             for line in debug_lines(&call.called(), verdict, step) {
-                world.log.line(Level::Debug, &line, &json!({"request": &*self.story.id}));
+                state.log.line(Level::Debug, &line, &json!({"request": &*self.context.id}));
             }
         }
-        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
-        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
-        let data = json!({"tool": call.name, "request": &*self.story.id});
-        world.note(What::Remedy, "reask", None, said, data);
+        let Some(said) = for_user(&state.phrases, self.context.lang, step) else { return };
+        state.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.context.id}));
+        let data = json!({"tool": call.name, "request": &*self.context.id});
+        state.note(What::Remedy, "reask", None, said, data);
     }
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
@@ -299,7 +299,7 @@ impl Run<'_> {
             None => NOTHING,
         };
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
-        self.core.world.schemas.compile(schema).ok().map(|schema| schema.named(tool))
+        self.core.state.schemas.compile(schema).ok().map(|schema| schema.named(tool))
     }
 
     /// Whether the client's tool takes free text.

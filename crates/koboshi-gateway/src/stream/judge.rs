@@ -172,10 +172,11 @@ impl Stream<'_, '_> {
                 open.saw_content();
             }
             let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
-            open.stake.saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
+            open.attempt_guard
+                .saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
         }
         if let Some(usage) = step.usage {
-            open.stake.told(usage);
+            open.attempt_guard.told(usage);
             answer.usage = Some(usage);
         }
         answer.has_hosted |= step.hosted;

@@ -12,11 +12,11 @@ use koboshi_wire::step::Usage;
 use serde_json::{Value, json};
 
 use crate::attempt::journey::{Ended, Journey, Open};
-use crate::http::flow::Tap;
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
 use crate::reply::stream_head;
 use crate::route::target::Target;
-use crate::shared::stake::Withdrawn;
+use crate::shared::attempt_guard::WithdrawReason;
 use crate::stream::firewall::{CallsError, broken_call, hopeless};
 use crate::stream::forbidden::turn_after;
 use crate::stream::forward::Outbox;
@@ -30,7 +30,7 @@ use crate::stream::writer::separate_error;
 /// One stream to a client.
 pub(crate) struct Stream<'s, 'r> {
     pub(super) run: &'s Run<'r>,
-    pub(super) tap: &'s Tap,
+    pub(super) sender: &'s ResponseSender,
     pub(super) keep_alive: KeepAliveTimer<'s>,
     pub(super) phase: Phase,
     pub(super) delivered: DeliveredContent,
@@ -95,12 +95,12 @@ enum Failure {
 }
 
 impl<'s, 'r> Stream<'s, 'r> {
-    pub(crate) fn new(run: &'s Run<'r>, tap: &'s Tap) -> Self {
+    pub(crate) fn new(run: &'s Run<'r>, sender: &'s ResponseSender) -> Self {
         let serve = &run.plan.config.serve;
         Self {
             run,
-            tap,
-            keep_alive: KeepAliveTimer::new(tap, serve.hold, serve.keep_alive_every),
+            sender,
+            keep_alive: KeepAliveTimer::new(sender, serve.hold, serve.keep_alive_every),
             phase: Phase::default(),
             delivered: DeliveredContent::default(),
             outbox: Outbox::default(),
@@ -158,7 +158,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             },
             Err(AttemptError::BrokenCall) => Err(self.calls_failed(hopeless(journey, open))),
             Err(AttemptError::Differs(fault)) => {
-                journey.withdraw(open, Withdrawn::Differs, None);
+                journey.withdraw(open, WithdrawReason::Differs, None);
                 Err(Failure::Differs(journey.give_up(fault)))
             }
             Err(AttemptError::Fault(fault)) => Err(self.failed(journey, open, fault)),
@@ -299,20 +299,21 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// Ends the stream with an error, in the client's dialect. `recovery` is the name that counts it.
     async fn send_error(&mut self, ended: &Ended, recovery: &'static str) {
         let run = self.run;
-        let meters = &run.core.world.meters;
+        let meters = &run.core.state.meters;
         meters.recovery(recovery);
-        let told = crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, ended, &run.facts());
+        let told =
+            crate::reply::tell(&run.core.state, run.plan, run.context, run.targets, ended, &run.facts());
         meters.answer("broken");
         let frame = run.writer.borrow_mut().error(&told.failure());
-        separate_error(run.story).await;
-        self.tap.send(frame).await;
+        separate_error(run.context).await;
+        self.sender.send(frame).await;
     }
 
     /// The client sees content from here on: the head goes out, then the annotation.
     pub(super) fn commit(&mut self, journey: &Journey<'_>) {
         let run = self.run;
         run.disclose(|facts| facts.tried(journey));
-        self.tap.head(stream_head(run.story, &run.facts.borrow()));
+        self.sender.head(stream_head(run.context, &run.facts.borrow()));
         if let Some(annotation) = self.annotation.take() {
             self.outbox.push(run.writer.borrow_mut().open(&annotation));
         }

@@ -17,9 +17,9 @@ use crate::attempt::Shape;
 use crate::attempt::journey::{ChangeRequest, Journey, Open};
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::{Disclosure, Lack};
-use crate::shared::story::Story;
 use crate::stream::forbidden::{ForbiddenCalls, RefusedAnswer};
 use crate::stream::writer::LazyStreamWriter;
 
@@ -36,9 +36,9 @@ pub(crate) struct Steer {
 
 /// One request, whoever is asked.
 pub(crate) struct Run<'r> {
-    pub(crate) core: &'r Core,
+    pub(crate) core: &'r CoreState,
     pub(crate) plan: &'r Plan,
-    pub(crate) story: &'r Story,
+    pub(crate) context: &'r RequestContext,
     pub(crate) request: &'r Request<'r>,
     pub(crate) body: &'r Bytes,
     pub(crate) targets: &'r [Arc<Target>],
@@ -72,7 +72,7 @@ const LEFT_OF_A_WINDOW: (u64, u64) = (9, 10);
 
 impl<'r> Run<'r> {
     pub(crate) fn journey(&self) -> Journey<'_> {
-        Journey::new(self.core, self.plan, self.story, self.targets, self.breakers, self.lesser)
+        Journey::new(self.core, self.plan, self.context, self.targets, self.breakers, self.lesser)
             .changing(self)
     }
 
@@ -134,19 +134,19 @@ impl<'r> Run<'r> {
         let text = match written.lacks() {
             Some(left) => format!(
                 "{}: {} cannot get this request ({} at {})",
-                self.story.id, target.name, left.rule, left.at
+                self.context.id, target.name, left.rule, left.at
             ),
-            None => format!("{}: translated for {}", self.story.id, target.name),
+            None => format!("{}: translated for {}", self.context.id, target.name),
         };
         let data = json!({
             "from": self.request.dialect().name(),
             "to": self.tongue(target).name(),
             "left": left,
             "mends": mends,
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
         let what = if refused { "untranslatable" } else { "translated" };
-        self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
+        self.core.state.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
     }
 
     /// Tells the journal that a picture or a sound of the answer does not come along, once a request: no other dialect has a place for them.
@@ -154,14 +154,14 @@ impl<'r> Run<'r> {
         if self.lost_media.replace(true) {
             return;
         }
-        let text = format!("{}: what {} drew or spoke is left out", self.story.id, target.name);
+        let text = format!("{}: what {} drew or spoke is left out", self.context.id, target.name);
         let data = json!({
             "from": self.tongue(target).name(),
             "to": self.request.dialect().name(),
             "left": [{"rule": "drop_media_output", "at": "answer", "needed": false}],
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "translated", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(What::Remedy, "translated", target.scopes.target.as_ref(), text, data);
     }
 
     /// Who answers, for the client.
@@ -196,13 +196,13 @@ impl ChangeRequest for Run<'_> {
 
     /// Tells the journal that our words were refused, and that the request goes on elsewhere for that.
     fn note_refused_translation(&self, target: &Target) {
-        let text = format!("{}: {} refused what was translated for it", self.story.id, target.name);
+        let text = format!("{}: {} refused what was translated for it", self.context.id, target.name);
         let data = json!({
             "from": self.request.dialect().name(),
             "to": self.tongue(target).name(),
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "refused_translation", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(What::Remedy, "refused_translation", target.scopes.target.as_ref(), text, data);
     }
 
     /// The conversation is too long for this target: makes it shorter. False if nothing can be left out.
@@ -225,7 +225,7 @@ impl ChangeRequest for Run<'_> {
         self.disclose(|facts| facts.trimmed = Some((all, trimmed.after)));
         let text = format!(
             "{}: the conversation was shortened from about {all} to {} tokens",
-            self.story.id, trimmed.after
+            self.context.id, trimmed.after
         );
         let data = json!({
             "before": all,
@@ -233,9 +233,9 @@ impl ChangeRequest for Run<'_> {
             "results": trimmed.cut_results,
             "images": trimmed.dropped_images,
             "turns": trimmed.dropped_turns,
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "trim", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(What::Remedy, "trim", target.scopes.target.as_ref(), text, data);
         true
     }
 

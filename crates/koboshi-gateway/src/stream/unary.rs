@@ -42,7 +42,7 @@ pub(crate) struct UnaryAnswer {
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
     let mut read = 0;
-    let Open { limits, body, stake, .. } = open;
+    let Open { limits, body, attempt_guard, .. } = open;
     loop {
         let block = match body.at_hand().await {
             Some(block) => block,
@@ -58,7 +58,7 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
             return Err(timed_out(Sub::Total));
         }
         read += block.len();
-        stake.saw_part(read);
+        attempt_guard.saw_part(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -95,7 +95,7 @@ impl Run<'_> {
                 }
             };
             if let Some(usage) = usage {
-                open.stake.told(usage);
+                open.attempt_guard.told(usage);
             }
             if let Some(fault) = filtered {
                 journey.note_filtered(&open.target, &fault);
@@ -293,9 +293,9 @@ impl Run<'_> {
         }
         whole.usage = usage.copied().or(whole.usage);
         let head = Head {
-            id: own_id(self.request.dialect(), &self.story.id),
+            id: own_id(self.request.dialect(), &self.context.id),
             model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
-            created: self.story.wall.as_second(),
+            created: self.context.wall.as_second(),
             fingerprint: None,
         };
         answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
@@ -311,7 +311,7 @@ impl Run<'_> {
         for (number, call) in (0_usize..).zip(&mut calls) {
             // Results are told apart by these alone.
             if call.id.is_empty() || !known.insert(call.id.clone()) {
-                call.id = call_id(&self.story.id, number);
+                call.id = call_id(&self.context.id, number);
             }
             if !call.free_text
                 && self.takes_text(&call.name)

@@ -19,28 +19,28 @@ use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::shared::story::{RequestId, Story};
+use crate::shared::context::{RequestContext, RequestId};
 
 /// Long enough for a client on the same continent, too short for a person to notice.
 const ERROR_DELAY: Duration = Duration::from_millis(50);
 
 /// The writer of a request, created on first use: unary answers never need one.
 pub(crate) struct LazyStreamWriter<'r> {
-    story: &'r Story,
+    context: &'r RequestContext,
     request: &'r Request<'r>,
     style: KeepAlive,
     writer: RefCell<Option<Box<StreamWriter>>>,
 }
 
 impl<'r> LazyStreamWriter<'r> {
-    pub(crate) fn new(story: &'r Story, request: &'r Request<'r>, style: KeepAlive) -> Self {
-        Self { story, request, style, writer: RefCell::new(None) }
+    pub(crate) fn new(context: &'r RequestContext, request: &'r Request<'r>, style: KeepAlive) -> Self {
+        Self { context, request, style, writer: RefCell::new(None) }
     }
 
     pub(crate) fn borrow_mut(&self) -> RefMut<'_, StreamWriter> {
         RefMut::map(self.writer.borrow_mut(), |writer| {
             &mut **writer
-                .get_or_insert_with(|| Box::new(StreamWriter::new(self.story, self.request, self.style)))
+                .get_or_insert_with(|| Box::new(StreamWriter::new(self.context, self.request, self.style)))
         })
     }
 }
@@ -69,21 +69,21 @@ pub(crate) struct StreamWriter {
 }
 
 impl StreamWriter {
-    fn new(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
+    fn new(context: &RequestContext, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
             forward_signatures: true,
             include_usage: request.include_usage(),
             legacy: request.is_legacy(),
             frames_only: style == KeepAlive::Frame,
-            list: story.list,
+            list: context.list,
         };
         Self {
-            names: Head { created: story.wall.as_second(), ..Head::default() },
+            names: Head { created: context.wall.as_second(), ..Head::default() },
             manner,
             style,
             writer: None,
-            request: story.id.clone(),
+            request: context.id.clone(),
             requested_model: request.model().to_owned(),
             has_passed: false,
             has_ended: false,
@@ -254,8 +254,8 @@ impl StreamWriter {
 
 /// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
 /// was sent before is given the time to be read.
-pub(crate) async fn separate_error(story: &Story) {
-    if story.dialect.has_bare_stream_errors() && !story.list {
+pub(crate) async fn separate_error(context: &RequestContext) {
+    if context.dialect.has_bare_stream_errors() && !context.list {
         sleep(ERROR_DELAY).await;
     }
 }

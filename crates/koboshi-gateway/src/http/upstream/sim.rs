@@ -53,14 +53,14 @@ impl Stage {
         let model = &*model;
         let asked = Ask { model, body, tally, stream: Some(streams), ..Ask::default() };
         let play = match interface {
-            Interface::Talk(dialect) => play(&Ask { dialect, ..asked }),
+            Interface::Generate(dialect) => play(&Ask { dialect, ..asked }),
             Interface::Count(dialect) => count(&Ask { dialect, ..asked }),
             Interface::Embeddings => embed(&asked),
         };
         match play.head {
             Head::Answer { after, status, headers } => {
                 let mark = match interface {
-                    Interface::Talk(dialect) if streams && status == 200 => Some(StreamMark::of(dialect)),
+                    Interface::Generate(dialect) if streams && status == 200 => Some(StreamMark::of(dialect)),
                     _ => None,
                 };
                 if !after.is_zero() {

@@ -28,9 +28,9 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use crate::observe::names::remedy_name;
 use crate::route::shown;
 use crate::route::target::Target;
+use crate::shared::attempt_guard::WithdrawReason;
+use crate::shared::context::RequestContext;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::stake::Withdrawn;
-use crate::shared::story::Story;
 use koboshi_wire::http1::Fields;
 
 pub(crate) use sink::Sink;
@@ -79,20 +79,25 @@ struct Seen {
 
 impl Trace {
     /// A request begins.
-    pub(crate) fn begin(sink: &Arc<Sink>, headers: &Fields, story: &Story, operation: &'static str) -> Self {
+    pub(crate) fn begin(
+        sink: &Arc<Sink>,
+        headers: &Fields,
+        context: &RequestContext,
+        operation: &'static str,
+    ) -> Self {
         let parent = client_span(headers);
         if parent.is_valid() && !parent.is_sampled() {
             return Self::default();
         }
         let trace = if parent.is_valid() { parent.trace_id() } else { sink.new_trace() };
         Self(Some(Arc::new(Root {
-            own: context(trace, sink.new_span(), parent.trace_state().clone()),
+            own: sampled_context(trace, sink.new_span(), parent.trace_state().clone()),
             sink: Arc::clone(sink),
             parent,
-            began: story.wall,
+            began: context.wall,
             operation,
-            tenant: story.tenant.name().to_owned(),
-            request: story.id.to_string(),
+            tenant: context.tenant.name().to_owned(),
+            request: context.id.to_string(),
             seen: Mutex::default(),
         })))
     }
@@ -159,7 +164,13 @@ impl Trace {
 
 impl Trace {
     /// An attempt that began then was given up, and nothing is said against its target.
-    pub(crate) fn withdrawn(&self, target: &Target, began: Timestamp, why: Withdrawn, fault: Option<&Fault>) {
+    pub(crate) fn withdrawn(
+        &self,
+        target: &Target,
+        began: Timestamp,
+        why: WithdrawReason,
+        fault: Option<&Fault>,
+    ) {
         let Some(root) = &self.0 else { return };
         let kind = fault.map_or("cancelled", |fault| fault.kind.name());
         let mut more =
@@ -197,7 +208,7 @@ impl Root {
         }
         attributes.extend(more);
         let name = format!("{} {}", self.operation, target.shown_model);
-        let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
+        let own = sampled_context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
         self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }
 
@@ -274,7 +285,7 @@ fn client_span(headers: &Fields) -> SpanContext {
     context.span().span_context().clone()
 }
 
-fn context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
+fn sampled_context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
     SpanContext::new(trace, span, TraceFlags::SAMPLED, false, state)
 }
 

@@ -1,9 +1,9 @@
-//! A client's connection: requests are read from it and answers written to it. [`watch`] sees whether the client is still there.
+//! A client's connection: requests are read from it and answers written to it. [`liveness`] sees whether the client is still there.
 //!
 //! The lines of a core share the room for what is read and written: a line that waits holds none.
 
-mod lines;
-mod watch;
+mod connections;
+mod liveness;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
@@ -19,9 +19,9 @@ use tokio::net::TcpStream;
 
 use koboshi_wire::http1::head::{BadHead, Head, LARGEST, RequestBody};
 
-use self::lines::Common;
-pub(crate) use self::lines::{LOOK, Lines};
-use self::watch::Watch;
+use self::connections::Common;
+pub(crate) use self::connections::{Connections, TICK};
+use self::liveness::Watch;
 
 /// What a client passes over that waits for its answer.
 const STILL_THERE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -32,7 +32,7 @@ const MAX_THROWN_AWAY: usize = 4 * 1024 * 1024;
 
 /// A client's connection.
 #[derive(Clone)]
-pub(crate) struct Line(Rc<Shared>);
+pub(crate) struct Connection(Rc<Shared>);
 
 struct Shared {
     stream: RefCell<TcpStream>,
@@ -44,30 +44,30 @@ struct Shared {
     coming: Cell<RequestBody>,
     /// The client waits for a word before it sends the body.
     expects: Cell<bool>,
-    watch: Cell<Watch>,
+    liveness: Cell<Watch>,
     /// The task of the connection.
     task: RefCell<Option<Waker>>,
     gone: Cell<bool>,
     common: Rc<Common>,
 }
 
-impl Line {
+impl Connection {
     /// This request came.
     pub(crate) fn asked(&self, head: &Head) {
         self.0.coming.set(head.coming);
         self.0.expects.set(head.expects);
         let closes = || head.fields.get("connection").is_some_and(|said| said.eq_ignore_ascii_case(b"close"));
-        self.0.watch.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Old(closes()) });
+        self.0.liveness.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Old(closes()) });
     }
 
     /// Its answer goes out.
     pub(crate) fn answers(&self) {
-        self.0.watch.set(Watch::Answered);
+        self.0.liveness.set(Watch::Answered);
     }
 
     /// It was answered, and may ask for something else.
     pub(crate) fn finished(&self) {
-        self.0.watch.set(Watch::Head(0));
+        self.0.liveness.set(Watch::Head(0));
     }
 
     /// Whether another request may follow: nobody stops, and nothing of this one is left.
@@ -195,7 +195,7 @@ impl Line {
     /// Says that nothing more will be sent, and waits until the client has heard it: what it still sends is thrown away, because a connection
     /// that is closed before would take the answer with it. Who takes too long is let go by the look.
     pub(crate) async fn leave(&self) -> io::Result<()> {
-        self.0.watch.set(Watch::Leaves(0));
+        self.0.liveness.set(Watch::Leaves(0));
         poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
         *self.0.inbox.borrow_mut() = BytesMut::new();
         poll_fn(|context| {
@@ -222,7 +222,7 @@ impl Line {
 }
 
 /// For the one who reads a body.
-impl Line {
+impl Connection {
     /// How it comes.
     pub(crate) fn coming(&self) -> RequestBody {
         self.0.coming.get()
@@ -279,99 +279,100 @@ mod tests {
     use tokio::net::TcpListener;
 
     /// The body of a request that may have so many bytes.
-    async fn read(line: &Line, max_bytes: usize) -> Result<Bytes, Unread> {
+    async fn read(connection: &Connection, max_bytes: usize) -> Result<Bytes, Unread> {
         let mut share = std::sync::Arc::<crate::http::memory::Budget>::default().share();
-        crate::http::body::read(line, Room { max_bytes, memory: u64::MAX, share: &mut share }, LOOK).await
+        crate::http::body::read(connection, Room { max_bytes, memory: u64::MAX, share: &mut share }, TICK)
+            .await
     }
 
     /// A line, and the client at its other end.
-    async fn pair(lines: &Lines) -> (Line, TcpStream) {
+    async fn pair(connections: &Connections) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         client.set_nodelay(true).unwrap();
-        (lines.add(stream), client)
+        (connections.add(stream), client)
     }
 
-    async fn head(line: &Line) -> Option<Head> {
-        poll_fn(|context| line.poll_head(context)).await.unwrap().unwrap()
+    async fn head(connection: &Connection) -> Option<Head> {
+        poll_fn(|context| connection.poll_head(context)).await.unwrap().unwrap()
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn whoever_takes_too_long_over_a_head_is_let_go_and_nobody_else() {
-        let lines = Lines::default();
-        let (slow, _one) = pair(&lines).await;
-        let (asks, mut two) = pair(&lines).await;
+        let connections = Connections::default();
+        let (slow, _one) = pair(&connections).await;
+        let (asks, mut two) = pair(&connections).await;
         two.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
         asks.asked(&head(&asks).await.unwrap());
-        let time = LOOK * 3;
+        let time = TICK * 3;
         for _ in 0..3 {
-            lines.look(time, LOOK);
+            connections.look(time, TICK);
             assert!(!slow.is_gone());
         }
-        lines.look(time, LOOK);
+        connections.look(time, TICK);
         assert!(slow.is_gone() && !asks.is_gone(), "one that waits for its answer is not slow");
         asks.answers();
         asks.finished();
         for _ in 0..4 {
             assert!(!asks.is_gone(), "its time begins again after its answer");
-            lines.look(time, LOOK);
+            connections.look(time, TICK);
         }
         assert!(asks.is_gone());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn whoever_takes_nothing_of_an_answer_is_let_go_and_a_slow_reader_is_not() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
-        line.answers();
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
+        connection.answers();
         let piece = vec![b'x'; 1 << 20];
         let fill = async || {
             poll_fn(|context| {
-                while line.poll_write(context, &[IoSlice::new(&piece)])?.is_ready() {}
+                while connection.poll_write(context, &[IoSlice::new(&piece)])?.is_ready() {}
                 Poll::Ready(io::Result::Ok(()))
             })
             .await
             .unwrap();
         };
-        let (head_time, time) = (LOOK, LOOK * 3);
+        let (head_time, time) = (TICK, TICK * 3);
         fill().await;
         for _ in 0..5 {
             for _ in 0..2 {
-                lines.look(head_time, time);
+                connections.look(head_time, time);
             }
             // It reads until there is room for more.
             let mut taken = vec![0; 64 << 10];
             loop {
                 tokio::select! {
                     biased;
-                    sent = poll_fn(|context| line.poll_write(context, &[IoSlice::new(&piece)])) => { sent.unwrap(); break; }
+                    sent = poll_fn(|context| connection.poll_write(context, &[IoSlice::new(&piece)])) => { sent.unwrap(); break; }
                     read = client.read(&mut taken) => assert!(read.unwrap() > 0),
                 }
             }
             fill().await;
-            assert!(!line.is_gone());
+            assert!(!connection.is_gone());
         }
         for _ in 0..4 {
-            assert!(!line.is_gone());
-            lines.look(head_time, time);
+            assert!(!connection.is_gone());
+            connections.look(head_time, time);
         }
-        assert!(line.is_gone());
+        assert!(connection.is_gone());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn requests_that_come_together_or_byte_by_byte_are_heads_one_by_one() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
         client
             .write_all(b"GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\ncontent-length: 4\r\n\r\nbodyGET /c")
             .await
             .unwrap();
-        assert_eq!(head(&line).await.unwrap().path(), "/a");
-        let second = head(&line).await.unwrap();
+        assert_eq!(head(&connection).await.unwrap().path(), "/a");
+        let second = head(&connection).await.unwrap();
         assert_eq!(second.path(), "/b");
-        line.asked(&second);
-        assert_eq!(read(&line, 100).await.unwrap(), "body");
+        connection.asked(&second);
+        assert_eq!(read(&connection, 100).await.unwrap(), "body");
         let writer = tokio::spawn(async move {
             for byte in b" HTTP/1.1\r\nx: y\r\n\r\n" {
                 client.write_all(&[*byte]).await.unwrap();
@@ -379,29 +380,29 @@ mod tests {
             }
             client
         });
-        assert_eq!(head(&line).await.unwrap().path(), "/c");
+        assert_eq!(head(&connection).await.unwrap().path(), "/c");
         drop(writer.await.unwrap());
-        assert!(head(&line).await.is_none(), "the client has said all");
+        assert!(head(&connection).await.is_none(), "the client has said all");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_body_that_nobody_reads_spoils_the_line() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
         client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody").await.unwrap();
-        line.asked(&head(&line).await.unwrap());
-        assert!(!line.may_stay(), "what follows would be taken for a request");
-        assert_eq!(read(&line, 3).await, Err(Unread::Large));
-        assert!(!line.may_stay());
+        connection.asked(&head(&connection).await.unwrap());
+        assert!(!connection.may_stay(), "what follows would be taken for a request");
+        assert_eq!(read(&connection, 3).await, Err(Unread::Large));
+        assert!(!connection.may_stay());
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn nobody_asks_any_more_when_all_are_to_end() {
-        let lines = Lines::default();
-        let (line, _client) = pair(&lines).await;
-        lines.stop();
-        assert!(head(&line).await.is_none());
-        assert!(!line.may_stay());
+        let connections = Connections::default();
+        let (connection, _client) = pair(&connections).await;
+        connections.stop();
+        assert!(head(&connection).await.is_none());
+        assert!(!connection.may_stay());
     }
 }

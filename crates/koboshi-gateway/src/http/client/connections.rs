@@ -9,15 +9,15 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::http1::head::RequestBody;
 use tokio::net::TcpStream;
 
-use super::watch::{Patience, Watch};
-use super::{Line, Shared};
+use super::liveness::{Patience, Watch};
+use super::{Connection, Shared};
 
 /// How often it is looked whether clients are there.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// The lines of one core.
 #[derive(Default)]
-pub(crate) struct Lines {
+pub(crate) struct Connections {
     open: RefCell<Vec<Weak<Shared>>>,
     common: Rc<Common>,
 }
@@ -56,16 +56,16 @@ fn date() -> Rc<[u8]> {
     httpdate::fmt_http_date(time).into_bytes().into()
 }
 
-impl Lines {
+impl Connections {
     /// A new one.
-    pub(crate) fn add(&self, stream: TcpStream) -> Line {
-        let line = Line(Rc::new(Shared {
+    pub(crate) fn add(&self, stream: TcpStream) -> Connection {
+        let connection = Connection(Rc::new(Shared {
             stream: RefCell::new(stream),
             inbox: RefCell::default(),
             seen: Cell::new(0),
             coming: Cell::new(RequestBody::Nothing),
             expects: Cell::new(false),
-            watch: Cell::new(Watch::Head(0)),
+            liveness: Cell::new(Watch::Head(0)),
             task: RefCell::new(None),
             gone: Cell::new(false),
             common: Rc::clone(&self.common),
@@ -75,8 +75,8 @@ impl Lines {
             // Nobody has looked for a while.
             *self.common.date.borrow_mut() = date();
         }
-        open.push(Rc::downgrade(&line.0));
-        line
+        open.push(Rc::downgrade(&connection.0));
+        connection
     }
 
     pub(crate) fn are_open(&self) -> bool {
@@ -90,8 +90,8 @@ impl Lines {
     /// Every connection ends when its request is answered.
     pub(crate) fn stop(&self) {
         self.common.stopping.set(true);
-        for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
-            line.wake();
+        for connection in self.open.borrow().iter().filter_map(Weak::upgrade) {
+            connection.wake();
         }
     }
 
@@ -100,24 +100,24 @@ impl Lines {
         self.common.ending.get()
     }
 
-    /// Every request ends now: whoever serves one looks at [`Lines::are_ending`] when it is woken.
+    /// Every request ends now: whoever serves one looks at [`Connections::are_ending`] when it is woken.
     pub(crate) fn end(&self) {
         self.common.ending.set(true);
         self.stop();
     }
 
-    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`LOOK`].
+    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`TICK`].
     pub(crate) fn look(&self, head_time: Duration, send_time: Duration) {
         let looks =
-            |time: Duration| u32::try_from(time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
+            |time: Duration| u32::try_from(time.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u32::MAX);
         let most = Patience { head: looks(head_time), send: looks(send_time) };
         *self.common.date.borrow_mut() = date();
         self.common.thrown_away.set(0);
-        self.open.borrow_mut().retain(|line| {
-            let Some(line) = line.upgrade() else { return false };
-            if line.look(&most) {
-                line.gone.set(true);
-                line.wake();
+        self.open.borrow_mut().retain(|connection| {
+            let Some(connection) = connection.upgrade() else { return false };
+            if connection.look(&most) {
+                connection.gone.set(true);
+                connection.wake();
             }
             true
         });

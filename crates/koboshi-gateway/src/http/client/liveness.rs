@@ -57,45 +57,45 @@ impl Shared {
 
     /// Something was to be sent, and the client took of it or not.
     pub(super) fn took(&self, some: bool) {
-        match (some, self.watch.get()) {
-            (true, Watch::Full(_)) => self.watch.set(Watch::Answered),
-            (false, Watch::Answered) => self.watch.set(Watch::Full(0)),
+        match (some, self.liveness.get()) {
+            (true, Watch::Full(_)) => self.liveness.set(Watch::Answered),
+            (false, Watch::Answered) => self.liveness.set(Watch::Full(0)),
             _ => {}
         }
     }
 
     /// Whether the client is gone, or as good as that.
     pub(super) fn look(&self, most: &Patience) -> bool {
-        match self.watch.get() {
+        match self.liveness.get() {
             Watch::Answered => false,
             Watch::Head(looks) => {
-                self.watch.set(Watch::Head(looks.saturating_add(1)));
+                self.liveness.set(Watch::Head(looks.saturating_add(1)));
                 looks >= most.head
             }
             Watch::Leaves(looks) => {
-                self.watch.set(Watch::Leaves(looks.saturating_add(1)));
+                self.liveness.set(Watch::Leaves(looks.saturating_add(1)));
                 self.wake();
                 looks >= most.head
             }
             Watch::Full(looks) => {
-                self.watch.set(Watch::Full(looks.saturating_add(1)));
+                self.liveness.set(Watch::Full(looks.saturating_add(1)));
                 looks >= most.send
             }
             Watch::New => {
-                self.watch.set(Watch::Waits);
+                self.liveness.set(Watch::Waits);
                 false
             }
             Watch::Waits => match self.has_ended() {
                 Ok(false) => false,
                 Ok(true) => {
-                    self.watch.set(Watch::Ended(1));
+                    self.liveness.set(Watch::Ended(1));
                     !self.ask()
                 }
                 Err(_) => true,
             },
             Watch::Old(closes) => self.has_ended().is_ok_and(|ended| ended && closes) || self.is_broken(),
             Watch::Ended(looks) => {
-                self.watch.set(Watch::Ended((looks + 1) % LOOKS));
+                self.liveness.set(Watch::Ended((looks + 1) % LOOKS));
                 self.is_broken() || (looks == 0 && !self.ask())
             }
         }

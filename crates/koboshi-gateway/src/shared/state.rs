@@ -29,7 +29,7 @@ use crate::route::affinity::Affinity;
 use crate::route::plan::Plan;
 use crate::route::target::{Scopes, seed_of};
 use crate::shared::cache::Cache;
-use crate::shared::story::Story;
+use crate::shared::context::RequestContext;
 use crate::shared::targets::Targets;
 use crate::shared::trace::{Sink, Trace};
 use crate::shared::worker::{Bounds, Worker};
@@ -44,7 +44,7 @@ const CACHE_CALLS: Bounds = Bounds { max_calls: 256, max_bytes: 16 << 20, max_as
 const ADMIN_CALLS: Bounds = Bounds { max_calls: 0, max_bytes: 0, max_asks: 64 };
 
 /// What all cores share.
-pub(crate) struct World {
+pub(crate) struct SharedState {
     plan: ArcSwap<Plan>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Arc<dyn Store>,
@@ -75,7 +75,7 @@ pub(crate) struct World {
     store_fails: AtomicBool,
 }
 
-impl World {
+impl SharedState {
     #[expect(clippy::too_many_arguments, reason = "made once, from everything that there is")]
     pub(crate) fn new(
         plan: Plan,
@@ -155,8 +155,8 @@ impl World {
     }
 
     /// The zone of whoever reads an answer: that of this machine for a client on it, else nobody knows.
-    pub(crate) fn zone_of(&self, story: &Story) -> TimeZone {
-        if story.is_local { self.zone.clone() } else { TimeZone::UTC }
+    pub(crate) fn zone_of(&self, context: &RequestContext) -> TimeZone {
+        if context.is_local { self.zone.clone() } else { TimeZone::UTC }
     }
 
     /// Fresh chance for one request.
@@ -201,9 +201,9 @@ impl World {
     }
 
     /// The trace of a request that begins.
-    pub(crate) fn trace(&self, headers: &Fields, story: &Story, operation: &'static str) -> Trace {
+    pub(crate) fn trace(&self, headers: &Fields, context: &RequestContext, operation: &'static str) -> Trace {
         match &*self.sink.load() {
-            Some(sink) => Trace::begin(sink, headers, story, operation),
+            Some(sink) => Trace::begin(sink, headers, context, operation),
             None => Trace::default(),
         }
     }

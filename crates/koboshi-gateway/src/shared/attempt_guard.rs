@@ -23,7 +23,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// Why an attempt was given up without a word against its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Withdrawn {
+pub(crate) enum WithdrawReason {
     /// The client went away.
     Client,
     /// It is another answer than the one that the client has begun to read.
@@ -34,7 +34,7 @@ pub(crate) enum Withdrawn {
     History,
 }
 
-impl Withdrawn {
+impl WithdrawReason {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -63,7 +63,7 @@ enum Stage {
 }
 
 /// What is settled when an attempt ends.
-pub(crate) struct Stake {
+pub(crate) struct AttemptGuard {
     target: Arc<Target>,
     trace: Trace,
     reservation: Option<Reservation<Arc<Gate>>>,
@@ -74,7 +74,7 @@ pub(crate) struct Stake {
     told: Option<Usage>,
 }
 
-impl Stake {
+impl AttemptGuard {
     pub(crate) fn new(reservation: Reservation<Arc<Gate>>, target: &Arc<Target>, trace: &Trace) -> Self {
         Self {
             target: Arc::clone(target),
@@ -158,11 +158,11 @@ impl Stake {
     }
 
     /// It is given up.
-    pub(crate) fn withdrawn(mut self, why: Withdrawn, fault: Option<&Fault>, now: Moment) {
+    pub(crate) fn withdrawn(mut self, why: WithdrawReason, fault: Option<&Fault>, now: Moment) {
         self.withdraw(why, fault, now);
     }
 
-    fn withdraw(&mut self, why: Withdrawn, fault: Option<&Fault>, now: Moment) {
+    fn withdraw(&mut self, why: WithdrawReason, fault: Option<&Fault>, now: Moment) {
         self.settle(now);
         if let Some(wall) = self.began() {
             self.trace.withdrawn(&self.target, wall, why, fault);
@@ -195,13 +195,13 @@ impl Stake {
     }
 }
 
-impl Drop for Stake {
+impl Drop for AttemptGuard {
     fn drop(&mut self) {
         // Nearly always all was said, and nobody needs to read a clock.
         match self.stage {
             Stage::Over => {}
             Stage::Whole(_) => self.serve(self.told, SystemClock.moment()),
-            _ => self.withdraw(Withdrawn::Client, None, SystemClock.moment()),
+            _ => self.withdraw(WithdrawReason::Client, None, SystemClock.moment()),
         }
     }
 }
