@@ -23,8 +23,8 @@ use crate::attempt::rescue;
 pub(crate) use crate::attempt::spent::Ended;
 use crate::attempt::unavailable::Unavailable;
 use crate::attempt::{Limits, Sent, Shape};
-use crate::http::upstream::trouble::is_own_lack;
-use crate::http::upstream::{Answered, Body};
+use crate::http::upstream::connection_fault::is_local_shortage;
+use crate::http::upstream::{Body, UpstreamAnswer};
 use crate::observe::transition;
 use crate::route::credential::Credential;
 use crate::route::plan::Plan;
@@ -172,7 +172,7 @@ impl<'j> Journey<'j> {
             match self.send(&target, shape, &body, &mut attempt_guard).await {
                 Ok(sent) => {
                     let Sent { answer, limits, began, wall, token: issued } = sent;
-                    let Answered { status, head, body } = answer;
+                    let UpstreamAnswer { status, head, body } = answer;
                     attempt_guard.seen(status.is_success());
                     let open = Box::new(Open {
                         target,
@@ -365,8 +365,8 @@ impl<'j> Journey<'j> {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);
-        if is_own_lack(&told) {
-            learn::own_lack(state, self.plan, &told, remedy, &self.context.id);
+        if is_local_shortage(&told) {
+            learn::local_shortage(state, self.plan, &told, remedy, &self.context.id);
         } else if self.blames {
             learn::from_fault(state, self.plan, target, &told, remedy, &self.context.id, wall);
         } else {

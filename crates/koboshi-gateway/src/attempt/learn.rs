@@ -113,7 +113,13 @@ pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str
 }
 
 /// This machine lacked what an attempt needs. It is told without a target: none is to blame.
-pub(crate) fn own_lack(state: &SharedState, plan: &Plan, fault: &Fault, remedy: Remedy, request_id: &str) {
+pub(crate) fn local_shortage(
+    state: &SharedState,
+    plan: &Plan,
+    fault: &Fault,
+    remedy: Remedy,
+    request_id: &str,
+) {
     state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
     let data = json!({

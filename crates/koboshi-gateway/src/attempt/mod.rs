@@ -25,9 +25,9 @@ use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::journey::{Journey, Open};
+use crate::http::upstream::connection_fault::{not_served, timed_out};
 use crate::http::upstream::interface::Interface;
-use crate::http::upstream::trouble::{not_served, timed_out};
-use crate::http::upstream::{Answered, OURSELVES, Post, Way, Writer};
+use crate::http::upstream::{Destination, ProviderRequest, USER_AGENT_VALUE, UpstreamAnswer, Writer};
 use crate::observe::names;
 use crate::route::credential::Credential;
 use crate::route::target::Target;
@@ -70,7 +70,7 @@ pub(crate) struct Limits {
 
 /// An attempt whose answer has begun.
 pub(crate) struct Sent {
-    pub(crate) answer: Answered,
+    pub(crate) answer: UpstreamAnswer,
     pub(crate) limits: Limits,
     pub(crate) began: Moment,
     pub(crate) wall: Timestamp,
@@ -102,20 +102,20 @@ impl Journey<'_> {
         let first = if shape.streams { target.timers.first } else { target.timers.whole };
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
         let (interface, path) = target.asks(shape.interface, shape.streams);
-        let way = match (&target.provider.origin, path) {
-            (Some(origin), Some(path)) => Way::Server(origin, path),
+        let destination = match (&target.provider.origin, path) {
+            (Some(origin), Some(path)) => Destination::Server(origin, path),
             (Some(_), None) => return Err((not_served(), wall)),
             (None, _) => {
                 let (stands_in, streams) = (self.plan.stands_in, shape.streams);
-                Way::Sim { model: &target.model, stands_in, interface, streams }
+                Destination::Sim { model: &target.model, stands_in, interface, streams }
             }
         };
         let token = match self.token(target, &limits, shape).await {
             Ok(token) => token,
             Err(fault) => return Err((fault, wall)),
         };
-        let post = Post {
-            way,
+        let request = ProviderRequest {
+            destination,
             headers: &|tell| headers(target, interface, shape, token.as_deref(), self.context, tell),
             body,
             connect_limit: target.timers.connect,
@@ -128,7 +128,7 @@ impl Journey<'_> {
         self.context.attempt();
         target.meters.attempts.inc();
         attempt_guard.sent(wall);
-        match timeout_at(limits.first, self.core.upstream.send(&post)).await {
+        match timeout_at(limits.first, self.core.upstream.send(&request)).await {
             Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
             Err(_) => Err((timed_out(too_late(&limits, shape)), wall)),
@@ -146,8 +146,8 @@ impl Journey<'_> {
         if let Some(ready) = token.ready() {
             return Ok(Some(ready));
         }
-        let (errand, log) = (self.core.upstream.errand(), &self.core.state.log);
-        match timeout_at(limits.first, Box::pin(token.get(errand, log))).await {
+        let (form_client, log) = (self.core.upstream.form_client(), &self.core.state.log);
+        match timeout_at(limits.first, Box::pin(token.get(form_client, log))).await {
             Ok(fetched) => fetched.map(Some),
             Err(_) => Err(timed_out(too_late(limits, shape))),
         }
@@ -244,7 +244,7 @@ fn headers(
     let events = HeaderValue::from_static("text/event-stream");
     tell(&CONTENT_TYPE, &json);
     tell(&ACCEPT, if shape.streams { &events } else { &json });
-    tell(&USER_AGENT, &OURSELVES);
+    tell(&USER_AGENT, &USER_AGENT_VALUE);
     target.credential.tell(interface, token, tell);
     if interface.dialect().is_some_and(Dialect::has_vendor_headers) {
         tell(&names::ANTHROPIC_VERSION, &VERSION);

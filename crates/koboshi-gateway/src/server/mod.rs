@@ -70,7 +70,7 @@ impl Cores {
     ) -> io::Result<Self> {
         let open = Arc::new(AtomicUsize::new(0));
         let proxies = Arc::new(Matcher::from_env());
-        let stage = Arc::new(sim::Stage::new());
+        let stage = Arc::new(sim::SimProvider::new());
         let (end, ended) = watch::channel(false);
         let worker = |large: Option<&Arc<Large>>| Worker {
             state: Arc::clone(state),
@@ -114,7 +114,7 @@ pub(crate) struct Worker {
     state: Arc<SharedState>,
     tls: Option<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
-    stage: Arc<sim::Stage>,
+    stage: Arc<sim::SimProvider>,
     /// Where large requests go; none for a core that serves these.
     large: Option<Arc<Large>>,
 }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::timed_out;
+use crate::http::upstream::connection_fault::timed_out;
 use crate::stream::blocks::Blocks;
 use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::machine::{IncomingAnswer, Stream};
@@ -30,7 +30,7 @@ impl Stream<'_, '_> {
         incoming: &mut IncomingAnswer<'_, '_>,
     ) -> Result<Option<Bytes>, AttemptError> {
         if self.needs_no_more(incoming.answer) {
-            let block = incoming.open.body.at_hand().await.flatten().and_then(Result::ok);
+            let block = incoming.open.body.next_if_ready().await.flatten().and_then(Result::ok);
             incoming.answer.has_trailing = block.is_none();
             return Ok(block);
         }

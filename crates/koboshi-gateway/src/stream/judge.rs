@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::attempt::journey::Open;
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::cut;
+use crate::http::upstream::connection_fault::cut;
 use crate::stream::decode::{MAX_FRAME, malformed};
 use crate::stream::firewall::{ToolCall, collect, is_broken_call};
 use crate::stream::forward::Buffer;

@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::attempt::Limits;
 use crate::attempt::journey::{Ended, Journey, Open};
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::timed_out;
+use crate::http::upstream::connection_fault::timed_out;
 use crate::route::target::Target;
 use crate::stream::blocks::Blocks;
 use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_broken_call, is_made_whole};
@@ -44,7 +44,7 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut read = 0;
     let Open { limits, body, attempt_guard, .. } = open;
     loop {
-        let block = match body.at_hand().await {
+        let block = match body.next_if_ready().await {
             Some(block) => block,
             None => {
                 let (limit, sub) = next_block(limits);

@@ -35,7 +35,7 @@ pub(super) enum Watch {
     /// It was answered for the last time, and what it still sends is thrown away; so many looks ago that began.
     Leaves(u32),
     /// It is being answered, or must not be asked.
-    Answered,
+    UpstreamAnswer,
     /// It is being answered and takes nothing; so many looks ago it took something.
     Full(u32),
     /// It has waited since the last look. Most answers come sooner.
@@ -58,8 +58,8 @@ impl Shared {
     /// Something was to be sent, and the client took of it or not.
     pub(super) fn took(&self, some: bool) {
         match (some, self.liveness.get()) {
-            (true, Watch::Full(_)) => self.liveness.set(Watch::Answered),
-            (false, Watch::Answered) => self.liveness.set(Watch::Full(0)),
+            (true, Watch::Full(_)) => self.liveness.set(Watch::UpstreamAnswer),
+            (false, Watch::UpstreamAnswer) => self.liveness.set(Watch::Full(0)),
             _ => {}
         }
     }
@@ -67,7 +67,7 @@ impl Shared {
     /// Whether the client is gone, or as good as that.
     pub(super) fn look(&self, most: &Patience) -> bool {
         match self.liveness.get() {
-            Watch::Answered => false,
+            Watch::UpstreamAnswer => false,
             Watch::Head(looks) => {
                 self.liveness.set(Watch::Head(looks.saturating_add(1)));
                 looks >= most.head

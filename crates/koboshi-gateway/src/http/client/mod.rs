@@ -62,7 +62,7 @@ impl Connection {
 
     /// Its answer goes out.
     pub(crate) fn answers(&self) {
-        self.0.liveness.set(Watch::Answered);
+        self.0.liveness.set(Watch::UpstreamAnswer);
     }
 
     /// It was answered, and may ask for something else.

@@ -134,7 +134,7 @@ impl Layout {
 
 /// `2024-10-21`, and not `preview` or `v1`, which are versions of the interface without dates.
 fn is_dated(version: &str) -> bool {
-    version.starts_with(|letter: char| letter.is_ascii_digit())
+    version.starts_with(|outgoing: char| outgoing.is_ascii_digit())
 }
 
 /// A model's name as a part of a path; none for what a path would not keep as it is.
