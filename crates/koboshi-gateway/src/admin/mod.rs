@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::admin::paths::{Lookup, Operation};
-use crate::http::body::Unread;
+use crate::http::body::BodyError;
 use crate::http::exchange::Request;
 use crate::http::response_future::ResponseFuture;
 use crate::reply::refusal::Refusal;
@@ -138,13 +138,12 @@ impl Desk<'_> {
             return Err(Refusal::content_type());
         }
         let mut share = self.core.state.memory.share();
-        let body: Bytes =
-            read_body(self.core, self.plan, request, LONGEST_ORDER, &mut share).await.map_err(|unread| {
-                match unread {
-                    Unread::Large => Refusal::order_large(LONGEST_ORDER),
-                    unread => Refusal::unread(unread, LONGEST_ORDER),
-                }
-            })?;
+        let body: Bytes = read_body(self.core, self.plan, request, LONGEST_ORDER, &mut share).await.map_err(
+            |body_error| match body_error {
+                BodyError::Large => Refusal::order_large(LONGEST_ORDER),
+                body_error => Refusal::body_error(body_error, LONGEST_ORDER),
+            },
+        )?;
         serde_json::from_slice(&body).map_err(|error| Refusal::order(&error, &body))
     }
 }

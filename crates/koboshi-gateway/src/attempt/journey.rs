@@ -50,7 +50,7 @@ pub(crate) struct Open {
 
 impl Open {
     /// The first content has come.
-    pub(crate) fn saw_content(&self) {
+    pub(crate) fn observe_first_content(&self) {
         self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
     }
 }
@@ -173,7 +173,7 @@ impl<'j> Journey<'j> {
                 Ok(sent) => {
                     let Sent { answer, limits, began, wall, token: issued } = sent;
                     let UpstreamAnswer { status, head, body } = answer;
-                    attempt_guard.seen(status.is_success());
+                    attempt_guard.answer_began(status.is_success());
                     let open = Box::new(Open {
                         target,
                         place,
@@ -207,7 +207,7 @@ impl<'j> Journey<'j> {
                     self.trim(&target, remedy);
                 }
                 Err((fault, wall)) => {
-                    attempt_guard.failed(self.core.state.now());
+                    attempt_guard.fail(self.core.state.now());
                     self.note(&target, place, attempt, fault, wall);
                 }
             }
@@ -218,7 +218,7 @@ impl<'j> Journey<'j> {
     /// can.
     pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
         let Open { target, place, attempt, attempt_guard, wall, began, .. } = *open;
-        attempt_guard.failed(self.core.state.now());
+        attempt_guard.fail(self.core.state.now());
         target.meters.duration.observe(self.core.state.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
     }
@@ -237,7 +237,7 @@ impl<'j> Journey<'j> {
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
         let now = self.core.state.now();
-        open.attempt_guard.served(usage, now);
+        open.attempt_guard.finish_whole(usage, now);
         let Open { target, place, attempt, began, wall, .. } = *open;
         self.credit(&target, place, attempt, began, wall, now);
     }
@@ -245,7 +245,7 @@ impl<'j> Journey<'j> {
     /// The same, where what it cost may still come.
     pub(crate) fn whole(&self, open: Box<Open>) -> (Body, AttemptGuard) {
         let Open { target, place, attempt, mut attempt_guard, began, wall, body, .. } = *open;
-        attempt_guard.is_whole();
+        attempt_guard.mark_whole();
         self.credit(&target, place, attempt, began, wall, self.core.state.now());
         (body, attempt_guard)
     }
@@ -274,7 +274,7 @@ impl<'j> Journey<'j> {
         if why == WithdrawReason::Differs {
             rescue::note_differs(&self.core.state, self.context, &open.target);
         }
-        open.attempt_guard.withdrawn(why, fault, self.core.state.now());
+        open.attempt_guard.withdraw(why, fault, self.core.state.now());
     }
 
     /// Whether another target is asked where a content filter ends an answer.

@@ -127,7 +127,7 @@ impl Journey<'_> {
         };
         self.context.attempt();
         target.meters.attempts.inc();
-        attempt_guard.sent(wall);
+        attempt_guard.mark_sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&request)).await {
             Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),

@@ -337,7 +337,7 @@ async fn give_text(
         return;
     }
     // A stream that was kept open has its head already, and the status in it.
-    if !sender.has_begun() {
+    if !sender.has_head() {
         sender.head(reply::stream_head_with(status, context, facts));
     }
     let frames = {

@@ -22,7 +22,7 @@ use crate::http::response_future::{ResponseFuture, ResponseSender};
 use crate::reply::Told;
 use crate::reply::refusal::Refusal;
 use crate::reply::say::say;
-use crate::request::generate::{self, Intake, Opened};
+use crate::request::generate::{self, Intake, OpenRequest};
 use crate::shared::core_state::CoreState;
 use crate::shared::large::{Large, Place};
 
@@ -33,12 +33,12 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 struct Request {
     intake: Intake,
     endpoint: Endpoint,
-    tell: mpsc::Sender<Said>,
+    sender_to_core: mpsc::Sender<ResponsePart>,
     place: Place,
 }
 
 /// What is said to the client.
-enum Said {
+enum ResponsePart {
     /// A head; pieces follow.
     Head(Heading),
     Piece(Bytes),
@@ -52,48 +52,54 @@ pub(crate) fn serve(
     large: &Large,
     intake: Intake,
     endpoint: Endpoint,
-    open: Opened,
+    open: OpenRequest,
 ) -> ResponseFuture {
-    let told = |refusal: Refusal, intake: &Intake| refusal.told(&core.state, &intake.plan, &intake.context);
+    let sending =
+        |refusal: Refusal, intake: &Intake| refusal.told(&core.state, &intake.plan, &intake.context);
     let Some(place) = large.place(intake.body.len()) else {
-        return say(told(Refusal::busy(), &intake));
+        return say(sending(Refusal::busy(), &intake));
     };
-    let stopping = told(Refusal::stopping(), &intake);
-    let (tell, said) = mpsc::channel(1);
-    let request = Request { intake, endpoint, tell, place };
+    let stopping = sending(Refusal::stopping(), &intake);
+    let (sender_to_core, parts) = mpsc::channel(1);
+    let request = Request { intake, endpoint, sender_to_core, place };
     large.give(Box::new(move |core, end| Box::pin(work(core, request, end))));
     let core = Rc::clone(core);
     ResponseFuture::of(move |sender| async move {
         let _open = open;
-        pass_on(&core, said, &sender, stopping).await;
+        forward_parts(&core, parts, &sender, stopping).await;
     })
 }
 
 /// Passes on what the other core says. It is the other core that tells the client when the drain time is over, except where nothing was said yet:
 /// it may be busy with the body of somebody else.
-async fn pass_on(core: &CoreState, mut said: mpsc::Receiver<Said>, sender: &ResponseSender, stopping: Told) {
-    let Some(first) = core.until_end(pin!(said.recv())).await else {
+async fn forward_parts(
+    core: &CoreState,
+    mut parts: mpsc::Receiver<ResponsePart>,
+    sender: &ResponseSender,
+    stopping: Told,
+) {
+    let Some(first) = core.until_end(pin!(parts.recv())).await else {
         return generate::send_error(core, sender, stopping).await;
     };
     let mut next = first;
-    while let Some(said_now) = next {
-        match said_now {
-            Said::Head(heading) => sender.head(heading),
-            Said::Piece(piece) => sender.send(piece).await,
-            Said::Whole(heading, body) => {
+    while let Some(part) = next {
+        match part {
+            ResponsePart::Head(heading) => sender.head(heading),
+            ResponsePart::Piece(piece) => sender.send(piece).await,
+            ResponsePart::Whole(heading, body) => {
                 sender.head(heading);
                 return sender.send(body).await;
             }
         }
-        next = said.recv().await;
+        next = parts.recv().await;
     }
 }
 
 /// Serves one request until all was said or the client is gone.
 async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>) {
-    let Request { intake, endpoint, tell, place } = job;
+    let Request { intake, endpoint, sender_to_core, place } = job;
     let future = serve_on(Rc::clone(&core), intake, endpoint, None);
-    let (mut told, mut gone) = (pin!(tell_all(future, &tell)), pin!(tell.closed()));
+    let (mut sending, mut gone) = (pin!(send_all(future, &sender_to_core)), pin!(sender_to_core.closed()));
     let (mut ended, mut place) = (pin!(end.wait_for(|end| *end)), Some(place));
     poll_fn(|context| {
         // Whoever serves a request looks at this when it is woken.
@@ -103,7 +109,7 @@ async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>)
         if gone.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
-        let done = told.as_mut().poll(context);
+        let done = sending.as_mut().poll(context);
         // It was read, and is on its way: others have their turn.
         place = None;
         done
@@ -111,18 +117,18 @@ async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>)
     .await;
 }
 
-async fn tell_all(mut future: ResponseFuture, tell: &mpsc::Sender<Said>) {
+async fn send_all(mut future: ResponseFuture, sender_to_core: &mpsc::Sender<ResponsePart>) {
     let heading = future.head().await.unwrap_or_else(|| Heading::of(500));
     if future.length().is_some() {
         let body = poll_fn(|context| future.poll_piece(context)).await.unwrap_or_default();
-        let _ = tell.send(Said::Whole(heading, body)).await;
+        let _ = sender_to_core.send(ResponsePart::Whole(heading, body)).await;
         return;
     }
-    let mut next = Some(Said::Head(heading));
-    while let Some(said) = next {
-        if tell.send(said).await.is_err() {
+    let mut next = Some(ResponsePart::Head(heading));
+    while let Some(parts) = next {
+        if sender_to_core.send(parts).await.is_err() {
             return;
         }
-        next = poll_fn(|context| future.poll_piece(context)).await.map(Said::Piece);
+        next = poll_fn(|context| future.poll_piece(context)).await.map(ResponsePart::Piece);
     }
 }

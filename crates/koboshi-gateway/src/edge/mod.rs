@@ -32,7 +32,7 @@ use crate::reply::{self};
 use crate::request::body::{is_json, read_body};
 use crate::request::count;
 use crate::request::embeddings;
-use crate::request::generate::{self, Intake, Opened};
+use crate::request::generate::{self, Intake, OpenRequest};
 use crate::route::answers::Hints;
 use crate::route::auth::{Caller, borrowed_tenant};
 use crate::route::plan::{Backing, Plan};
@@ -46,7 +46,7 @@ use crate::shared::trace::Trace;
 use koboshi_wire::http1::{Fields, Heading};
 
 /// What a request comes to: nothing of the request itself is needed any more.
-pub(crate) struct Taken {
+pub(crate) struct PendingResponse {
     future: ResponseFuture,
     /// The page that asks, where it may.
     page: Option<String>,
@@ -55,17 +55,17 @@ pub(crate) struct Taken {
 /// Takes a request: it is read, and what answers it is there.
 ///
 /// The request is looked at where it is: what is handed on from one function to the next is copied each time.
-pub(crate) async fn take(core: &Rc<CoreState>, peer: SocketAddr, request: &Request) -> Taken {
+pub(crate) async fn accept(core: &Rc<CoreState>, peer: SocketAddr, request: &Request) -> PendingResponse {
     let plan = core.state.plan();
     let page = page::allowed(&plan, &request.head.fields);
     let stranger = page::check(&plan, &request.head, page.is_some());
     let future = answer(core, plan, peer, request, stranger).await;
-    Taken { future, page }
+    PendingResponse { future, page }
 }
 
-impl Taken {
+impl PendingResponse {
     /// The answer, as soon as it has a head.
-    pub(crate) async fn begun(self) -> Response {
+    pub(crate) async fn response(self) -> Response {
         let Self { mut future, page } = self;
         let mut heading = future.head().await.unwrap_or_else(|| Heading::of(500));
         if let Some(page) = page {
@@ -95,7 +95,7 @@ async fn answer(
     if context.dialect.has_vendor_agent() {
         context.program = Program::of(&request.head.fields);
     }
-    let open = Opened::on(core);
+    let open = OpenRequest::on(core);
     let (method, path) = (request.head.method.as_str(), request.head.path());
     if let Some(stranger) = stranger {
         return say(stranger.told(&core.state, &plan, &context));
@@ -124,8 +124,8 @@ async fn answer(
         | Endpoint::Model(_)
         | Endpoint::Generate(_)
         | Endpoint::Count(_)
-        | Endpoint::Embeddings => match let_in(core, &plan, &mut context, endpoint, request) {
-            Ok(Admitted { own_key, hints, named }) => {
+        | Endpoint::Embeddings => match admit(core, &plan, &mut context, endpoint, request) {
+            Ok(Admission { own_key, hints, path_model }) => {
                 let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
                 let mut share = core.state.memory.share();
                 let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
@@ -134,7 +134,8 @@ async fn answer(
                 };
                 match read {
                     Ok(body) => {
-                        let intake = Intake { context, plan, body, own_key, hints, named, _memory: share };
+                        let intake =
+                            Intake { context, plan, body, own_key, hints, path_model, _memory: share };
                         match &core.large {
                             Some(large) if intake.body.len() > LARGE => {
                                 large::serve(core, large, intake, endpoint, open)
@@ -142,7 +143,9 @@ async fn answer(
                             _ => serve_on(Rc::clone(core), intake, endpoint, Some(open)),
                         }
                     }
-                    Err(unread) => say(Refusal::unread(unread, most).told(&core.state, &plan, &context)),
+                    Err(body_error) => {
+                        say(Refusal::body_error(body_error, most).told(&core.state, &plan, &context))
+                    }
                 }
             }
             Err(future) => future,
@@ -152,20 +155,20 @@ async fn answer(
 }
 
 /// What the head of a request says about how it is served.
-struct Admitted {
+struct Admission {
     own_key: Option<HeaderValue>,
     hints: Hints,
-    named: Option<(String, bool)>,
+    path_model: Option<(String, bool)>,
 }
 
 /// Whether a request may come in, as its head says; else what it is answered at once.
-fn let_in(
+fn admit(
     core: &CoreState,
     plan: &Plan,
     context: &mut RequestContext,
     endpoint: Endpoint,
     request: &Request,
-) -> Result<Admitted, ResponseFuture> {
+) -> Result<Admission, ResponseFuture> {
     let refuse = |context: &RequestContext, refusal: Refusal| say(refusal.told(&core.state, plan, context));
     let head = &request.head;
     let mut own_key = None;
@@ -192,7 +195,7 @@ fn let_in(
     let own_key = own_key.map(|(key, _)| key);
     if let Endpoint::Models(dialect) | Endpoint::Model(dialect) = endpoint {
         let one = matches!(endpoint, Endpoint::Model(_)).then(|| model_in(head.path())).flatten();
-        return Err(match listed(plan, dialect, one.as_deref()) {
+        return Err(match model_list(plan, dialect, one.as_deref()) {
             Some(body) => say_bytes(context, 200, body),
             None => refuse(context, Refusal::model(plan, one.as_deref().unwrap_or_default())),
         });
@@ -207,12 +210,12 @@ fn let_in(
     if client_deadline(&head.fields).is_err() {
         return Err(refuse(context, Refusal::deadline()));
     }
-    let named = called(head.path());
-    if endpoint.dialect().has_model_in_path() && named.is_none() {
+    let path_model = called(head.path());
+    if endpoint.dialect().has_model_in_path() && path_model.is_none() {
         return Err(refuse(context, Refusal::no_model_in_path()));
     }
-    let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
-    Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
+    let path_model = path_model.map(|(model, verb)| (model, verb == "streamGenerateContent"));
+    Ok(Admission { own_key, hints: Hints::of(&head.fields), path_model })
 }
 
 /// What answers a request that was let in. A large one is counted where its connection is.
@@ -220,7 +223,7 @@ pub(crate) fn serve_on(
     core: Rc<CoreState>,
     intake: Intake,
     endpoint: Endpoint,
-    open: Option<Opened>,
+    open: Option<OpenRequest>,
 ) -> ResponseFuture {
     ResponseFuture::of(move |sender| async move {
         let _open = open;
@@ -236,7 +239,7 @@ pub(crate) fn serve_on(
                 Some(())
             }
         };
-        if served.is_none() && !sender.has_begun() {
+        if served.is_none() && !sender.has_head() {
             let told = Refusal::stopping().told(&core.state, &intake.plan, &intake.context);
             Box::pin(generate::send_error(&core, &sender, told)).await;
         }
@@ -277,7 +280,7 @@ fn key_in_query(head: &Head) -> Option<String> {
 }
 
 /// The models that can be asked for, or one of them, as the dialect lists them.
-fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
+fn model_list(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
     let names = plan.listed_models();
     if let Some(one) = one {
         // One that a wildcard leads to is not in the list, and can be asked for.

@@ -33,20 +33,20 @@ struct Slot {
 /// Where the function puts head and body.
 pub(crate) struct ResponseSender {
     slot: Rc<Slot>,
-    begun: Cell<bool>,
+    has_head: Cell<bool>,
 }
 
 impl ResponseSender {
     /// Gives the head. Only the first one counts.
     pub(crate) fn head(&self, heading: Heading) {
-        if !self.begun.replace(true) {
+        if !self.has_head.replace(true) {
             *self.slot.head.borrow_mut() = Some(heading);
         }
     }
 
     /// Whether the head was given.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.begun.get()
+    pub(crate) fn has_head(&self) -> bool {
+        self.has_head.get()
     }
 
     /// Gives a piece of the body, when the one before was taken.
@@ -54,12 +54,12 @@ impl ResponseSender {
         if piece.is_empty() {
             return;
         }
-        self.emptied().await;
+        self.wait_for_space().await;
         *self.slot.piece.borrow_mut() = Some(piece);
     }
 
     /// Gives a piece if the one before was taken; else it is not even made.
-    pub(crate) fn offer_made(&self, make: impl Fn() -> Bytes) {
+    pub(crate) fn offer_with(&self, make: impl Fn() -> Bytes) {
         let mut slot = self.slot.piece.borrow_mut();
         if slot.is_none() {
             *slot = Some(make()).filter(|piece| !piece.is_empty());
@@ -67,30 +67,30 @@ impl ResponseSender {
     }
 
     /// Waits until the piece before was taken. No waker is kept: whoever takes a piece polls again when it wants more.
-    async fn emptied(&self) {
+    async fn wait_for_space(&self) {
         poll_fn(|_| if self.slot.piece.borrow().is_some() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 }
 
 /// The body of a response, and the function that makes it.
 pub(crate) struct ResponseFuture {
-    pump: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    handler: Option<Pin<Box<dyn Future<Output = ()>>>>,
     slot: Rc<Slot>,
 }
 
 impl ResponseFuture {
     /// Makes a flow of a function.
-    pub(crate) fn of<F: Future<Output = ()> + 'static>(pump: impl FnOnce(ResponseSender) -> F) -> Self {
+    pub(crate) fn of<F: Future<Output = ()> + 'static>(handler: impl FnOnce(ResponseSender) -> F) -> Self {
         let slot = Rc::new(Slot::default());
-        let sender = ResponseSender { slot: Rc::clone(&slot), begun: Cell::new(false) };
-        Self { pump: Some(Box::pin(pump(sender))), slot }
+        let sender = ResponseSender { slot: Rc::clone(&slot), has_head: Cell::new(false) };
+        Self { handler: Some(Box::pin(handler(sender))), slot }
     }
 
     /// An answer that is there at once.
     pub(crate) fn at_once(heading: Heading, body: Bytes) -> Self {
         let piece = Some(body).filter(|body| !body.is_empty());
         let slot = Slot { head: RefCell::new(Some(heading)), piece: RefCell::new(piece) };
-        Self { pump: None, slot: Rc::new(slot) }
+        Self { handler: None, slot: Rc::new(slot) }
     }
 
     /// Runs until there is a head. A function that ends without one gives none.
@@ -98,7 +98,7 @@ impl ResponseFuture {
         poll_fn(|context| {
             self.run(context);
             match self.slot.head.borrow_mut().take() {
-                None if self.pump.is_some() => Poll::Pending,
+                None if self.handler.is_some() => Poll::Pending,
                 head => Poll::Ready(head),
             }
         })
@@ -106,10 +106,10 @@ impl ResponseFuture {
     }
 
     fn run(&mut self, context: &mut Context<'_>) {
-        if let Some(pump) = &mut self.pump
-            && pump.as_mut().poll(context).is_ready()
+        if let Some(handler) = &mut self.handler
+            && handler.as_mut().poll(context).is_ready()
         {
-            self.pump = None;
+            self.handler = None;
         }
     }
 }
@@ -122,7 +122,7 @@ impl ResponseFuture {
         }
         let piece = self.slot.piece.borrow_mut().take();
         match piece {
-            None if self.pump.is_some() => Poll::Pending,
+            None if self.handler.is_some() => Poll::Pending,
             piece => Poll::Ready(piece),
         }
     }
@@ -130,7 +130,7 @@ impl ResponseFuture {
     /// The length of the body: known once the function has ended.
     pub(crate) fn length(&self) -> Option<u64> {
         let piece = self.slot.piece.borrow();
-        self.pump.is_none().then(|| piece.as_ref().map_or(0, |piece| piece.len() as u64))
+        self.handler.is_none().then(|| piece.as_ref().map_or(0, |piece| piece.len() as u64))
     }
 }
 

@@ -14,7 +14,7 @@ use koboshi::redact::Redactor;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_wire::{IntakeError, MAX_DEPTH};
 
-use crate::http::body::Unread;
+use crate::http::body::BodyError;
 use crate::reply::endpoints::{self, Vendor};
 use crate::reply::{self, Told};
 use crate::route::plan::Plan;
@@ -177,14 +177,14 @@ impl Refusal {
     }
 
     /// The body could not be read; it may have so many bytes.
-    pub(crate) fn unread(unread: Unread, max_bytes: usize) -> Self {
-        match unread {
-            Unread::Large => {
+    pub(crate) fn body_error(body_error: BodyError, max_bytes: usize) -> Self {
+        match body_error {
+            BodyError::Large => {
                 Self::of(Kind::MessageTooLarge, 413, "body-large").with("limit", size(max_bytes))
             }
-            Unread::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
-            Unread::Broken => Self::bad("body-broken"),
-            Unread::NoMemory => {
+            BodyError::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
+            BodyError::Broken => Self::bad("body-broken"),
+            BodyError::NoMemory => {
                 Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "memory") }
             }
         }
@@ -402,9 +402,9 @@ mod tests {
             Refusal::host("evil.example"),
             Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),
             Refusal::of(Kind::ModelNotFound, 404, "no-provider").with("model", "gpt"),
-            Refusal::unread(Unread::Large, 1024),
-            Refusal::unread(Unread::Slow, 1024),
-            Refusal::unread(Unread::Broken, 1024),
+            Refusal::body_error(BodyError::Large, 1024),
+            Refusal::body_error(BodyError::Slow, 1024),
+            Refusal::body_error(BodyError::Broken, 1024),
             Refusal::bad("body").with("why", "X"),
             Refusal::order_large(1024),
             order("{\"target\""),

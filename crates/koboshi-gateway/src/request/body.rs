@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use koboshi_wire::http1::Fields;
 
-use crate::http::body::{self, Room, Unread};
+use crate::http::body::{self, BodyError, BodyLimits};
 use crate::http::exchange::Request;
-use crate::http::memory::Share;
+use crate::http::memory::MemoryShare;
 use crate::route::plan::Plan;
 use crate::shared::core_state::CoreState;
 
@@ -26,8 +26,9 @@ pub(crate) async fn read_body(
     plan: &Plan,
     request: &Request,
     max_bytes: usize,
-    share: &mut Share,
-) -> Result<Bytes, Unread> {
+    share: &mut MemoryShare,
+) -> Result<Bytes, BodyError> {
     let memory = plan.config.serve.memory.unwrap_or(core.state.default_memory);
-    body::read(&request.connection, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
+    body::read(&request.connection, BodyLimits { max_bytes, memory, share }, plan.config.serve.body_time)
+        .await
 }

@@ -25,7 +25,7 @@ use crate::stream::unary::read_whole;
 
 /// Serves one request.
 pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
-    let model = intake.named.as_ref().map_or_else(String::new, |(model, _)| model.clone());
+    let model = intake.path_model.as_ref().map_or_else(String::new, |(model, _)| model.clone());
     let estimated = match estimate(intake.context.dialect, &model, &intake.body) {
         Ok(estimated) => estimated,
         Err(error) => {

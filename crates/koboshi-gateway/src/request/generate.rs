@@ -18,7 +18,7 @@ use koboshi_wire::any::Request;
 use crate::attempt::Shape;
 use crate::attempt::journey::{ChangeRequest, Ended};
 use crate::degrade;
-use crate::http::memory::Share;
+use crate::http::memory::MemoryShare;
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply::refusal::Refusal;
@@ -52,22 +52,22 @@ pub(crate) struct Intake {
     /// Headers that choose a static answer.
     pub(crate) hints: Hints,
     /// The model and whether a stream is asked for, where the path says it.
-    pub(crate) named: Option<(String, bool)>,
+    pub(crate) path_model: Option<(String, bool)>,
     /// Its body's share of the memory, for as long as it is here.
-    pub(crate) _memory: Share,
+    pub(crate) _memory: MemoryShare,
 }
 
 /// Counts a request for as long as it is here.
-pub(crate) struct Opened(Rc<CoreState>);
+pub(crate) struct OpenRequest(Rc<CoreState>);
 
-impl Opened {
+impl OpenRequest {
     pub(crate) fn on(core: &Rc<CoreState>) -> Self {
         core.state.meters.open.inc();
         Self(Rc::clone(core))
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.state.meters.open.dec();
     }
@@ -75,9 +75,9 @@ impl Drop for Opened {
 
 /// Serves one request.
 pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
-    let Intake { context, plan, body, own_key, hints, named, .. } = intake;
-    let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
-    let request = match Request::parse(context.dialect, body, named) {
+    let Intake { context, plan, body, own_key, hints, path_model, .. } = intake;
+    let path_model = path_model.as_ref().map(|(model, stream)| (model.as_str(), *stream));
+    let request = match Request::parse(context.dialect, body, path_model) {
         Ok(request) => request,
         Err(error) => return unreadable(core, intake, sender, &error).await,
     };
@@ -87,7 +87,7 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         return Box::pin(send_error(core, sender, told)).await;
     };
     let route = &chain.route;
-    let (asked, too_long) = match able(core, plan, context, &chain, &request, own_key.as_ref()) {
+    let (asked, too_long) = match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
         Ok(asked) => asked,
         Err(fault) => {
             let ended = Ended::unasked(fault);
@@ -143,11 +143,11 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
             Box::pin(whole(&run, sender, &lesser)).await
         };
         if let Err(ended) = ended {
-            Box::pin(spent(&run, sender, ended, &lesser)).await;
+            Box::pin(chain_exhausted(&run, sender, ended, &lesser)).await;
         }
     });
     if core.until_end(served).await.is_none() {
-        Box::pin(tell_end(&run, sender, &stopping(&run.core.state))).await;
+        Box::pin(send_end_error(&run, sender, &stopping(&run.core.state))).await;
     }
 }
 
@@ -219,7 +219,7 @@ fn served(run: &Run<'_>, id: &str) {
 }
 
 /// The chain is spent: something lesser, or the error.
-async fn spent(run: &Run<'_>, sender: &ResponseSender, ended: Ended, lesser: &degrade::Lesser<'_>) {
+async fn chain_exhausted(run: &Run<'_>, sender: &ResponseSender, ended: Ended, lesser: &degrade::Lesser<'_>) {
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
     // As the remedy has it: a lesser answer would hide what the client can change.
     let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
@@ -227,14 +227,14 @@ async fn spent(run: &Run<'_>, sender: &ResponseSender, ended: Ended, lesser: &de
     if deserves && !own && lesser.give(run, sender, &ended).await {
         return;
     }
-    tell_end(run, sender, &ended).await;
+    send_end_error(run, sender, &ended).await;
 }
 
 /// Tells the error: in the stream where one has begun, else as an answer of its own.
-async fn tell_end(run: &Run<'_>, sender: &ResponseSender, ended: &Ended) {
+async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &Ended) {
     let state = &run.core.state;
     let told = reply::tell(state, run.plan, run.context, run.targets, ended, &run.facts());
-    if sender.has_begun() {
+    if sender.has_head() {
         state.meters.answer(if told.status < 500 { "refused" } else { "failed" });
         let frame = run.writer.borrow_mut().error(&told.failure());
         separate_error(run.context).await;
@@ -252,7 +252,7 @@ pub(crate) async fn send_error(core: &CoreState, sender: &ResponseSender, told: 
 }
 
 /// The targets that can serve this request, best first, and whether it must be made shorter for them.
-fn able(
+fn capable_targets(
     core: &CoreState,
     plan: &Plan,
     context: &RequestContext,
@@ -283,7 +283,7 @@ fn able(
         // Only its length is in the way, and that can be changed.
         targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
         targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
-        return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
+        return if targets.is_empty() { Err(incapable_fault(lack)) } else { Ok((Asked::of(targets), true)) };
     }
     targets.retain(can);
     if is_pinned {
@@ -299,7 +299,7 @@ fn able(
         }
     }
     if targets.is_empty() {
-        return Err(unable(lack));
+        return Err(incapable_fault(lack));
     }
     if targets.len() > 1 && !is_pinned {
         let conversation = state.affinity.conversation(context.tenant.name(), request.opening());
@@ -322,7 +322,7 @@ fn pinned_lacks(core: &CoreState, chain: &Chain, request: &Request<'_>) -> Vec<d
 }
 
 /// Nobody in the chain can do this.
-fn unable(lack: Option<Lack>) -> Box<Fault> {
+fn incapable_fault(lack: Option<Lack>) -> Box<Fault> {
     match lack {
         Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
         _ => {

@@ -349,7 +349,7 @@ async fn take_turns(
             _ = end.wait_for(|end| *end), if !core.connections.are_ending() => core.connections.end(),
             _ = looks.tick(), if core.connections.are_open() => {
                 let serve = &core.state.plan().config.serve;
-                core.connections.look(serve.head_time, serve.send_time);
+                core.connections.tick(serve.head_time, serve.send_time);
                 core.upstream.tidy();
             }
         }

@@ -20,7 +20,7 @@ use koboshi_report::phrase::Phrases;
 use koboshi_store::{Clock, Entry, Health, Ledger, Store, SystemClock, What};
 use serde_json::json;
 
-use crate::http::memory::{Budget, default_limit};
+use crate::http::memory::{MemoryBudget, default_limit};
 use crate::observe::feed::Feed;
 use crate::observe::log::Level;
 use crate::observe::meters::Meters;
@@ -58,7 +58,7 @@ pub(crate) struct SharedState {
     pub(crate) admin_calls: Worker,
     pub(crate) share: RetryShare,
     /// What the bodies of requests take, and what they may where the config does not say.
-    pub(crate) memory: Arc<Budget>,
+    pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) default_memory: u64,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
@@ -322,8 +322,8 @@ impl SharedState {
 
 /// Why the store cannot be used now.
 pub(crate) fn store_error(health: &Health) -> Option<String> {
-    let unread = || format!("{} has not answered yet", health.place);
-    health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(unread))
+    let body_error = || format!("{} has not answered yet", health.place);
+    health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(body_error))
 }
 
 /// Whether two snapshots of a breaker show the same. Their instants were read from two clocks, so they differ by a little.

@@ -208,7 +208,7 @@ impl Run<'_> {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
                     if cost != Usage::default() {
-                        next.attempt_guard.told(cost);
+                        next.attempt_guard.set_usage(cost);
                     }
                     open = next;
                     if let Some(call) = calls.get_mut(at) {

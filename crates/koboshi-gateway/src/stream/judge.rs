@@ -169,14 +169,14 @@ impl Stream<'_, '_> {
         if step.has_content() {
             if !answer.has_content {
                 answer.has_content = true;
-                open.saw_content();
+                open.observe_first_content();
             }
             let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
             open.attempt_guard
-                .saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
+                .count_text(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
         }
         if let Some(usage) = step.usage {
-            open.attempt_guard.told(usage);
+            open.attempt_guard.set_usage(usage);
             answer.usage = Some(usage);
         }
         answer.has_hosted |= step.hosted;

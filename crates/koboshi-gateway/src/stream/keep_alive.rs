@@ -54,7 +54,7 @@ impl<'t> KeepAliveTimer<'t> {
                     return Poll::Pending;
                 }
                 self.sender.head(stream_head(run.context, &run.facts()));
-                self.sender.offer_made(|| run.writer.borrow_mut().keep_alive_frame());
+                self.sender.offer_with(|| run.writer.borrow_mut().keep_alive_frame());
                 self.restart();
             }
         })

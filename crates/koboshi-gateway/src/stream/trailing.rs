@@ -48,7 +48,7 @@ impl TrailingUsage {
                 let Ok(Some(data)) = frame.data() else { continue };
                 let Ok(step) = event::read(&data) else { continue };
                 if let Some(usage) = step.usage {
-                    self.attempt_guard.told(usage);
+                    self.attempt_guard.set_usage(usage);
                 }
                 if step.done {
                     return drain(&mut self.body).await;
@@ -61,7 +61,7 @@ impl TrailingUsage {
 
     fn settle(self) {
         let Self { attempt_guard, body, .. } = self;
-        attempt_guard.told_all(SystemClock.moment());
+        attempt_guard.finish(SystemClock.moment());
         drop(body);
     }
 }

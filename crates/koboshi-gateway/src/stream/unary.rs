@@ -58,7 +58,7 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
             return Err(timed_out(Sub::Total));
         }
         read += block.len();
-        attempt_guard.saw_part(read);
+        attempt_guard.count_partial(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -95,7 +95,7 @@ impl Run<'_> {
                 }
             };
             if let Some(usage) = usage {
-                open.attempt_guard.told(usage);
+                open.attempt_guard.set_usage(usage);
             }
             if let Some(fault) = filtered {
                 journey.note_filtered(&open.target, &fault);

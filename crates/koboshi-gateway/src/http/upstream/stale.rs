@@ -31,8 +31,8 @@ pub(super) fn is_stale_http2(error: &hyper::Error, began: Instant) -> bool {
 /// Whether the other side says that it did not look at the request.
 fn is_unprocessed(error: &hyper::Error) -> bool {
     let Some(http2) = source_of::<h2::Error>(error) else { return false };
-    let remaining = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
-    remaining || http2.reason() == Some(Reason::REFUSED_STREAM)
+    let goes_away = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
+    goes_away || http2.reason() == Some(Reason::REFUSED_STREAM)
 }
 
 /// Whether the connection had ended.
