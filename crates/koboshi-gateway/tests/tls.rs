@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{Commit, RouteConfig};
-use koboshi_store::{MemoryStore, What};
+use koboshi_store::{EntryKind, MemoryStore};
 use koboshi_testkit::chaos::{Crowd, primary};
 use koboshi_testkit::{Authority, Speaks, Upstream, until};
 
@@ -106,7 +106,7 @@ fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
         (stage.breaker("one/ok"), stage.breaker("two/ok")),
         ("closed".to_owned(), "closed".to_owned())
     );
-    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.kind.as_deref(), Some("timeout"), "{entry:?}");
 }
 
@@ -218,7 +218,7 @@ fn a_certificate_that_nobody_vouches_for_is_said_and_not_tried_again() {
         let answer = stage.ask(&chat(false));
         assert_error(&answer, 502, "connection_failed");
         assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "asking again cannot help: {answer:?}");
-        let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+        let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
         assert_eq!(entry.data.as_ref().unwrap()["sub"], "certificate", "{entry:?}");
         assert!(entry.text.contains("certificate"), "{}", entry.text);
         let mut both = chat(true);
@@ -302,6 +302,6 @@ fn a_server_that_leaves_in_the_middle_of_an_answer_is_made_good() {
     }
     let (one, two) = stage.calls();
     assert!(one + two > 3, "somebody else had to go on: {one}, {two}");
-    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.kind.as_deref(), Some("connection_closed"), "{entry:?}");
 }

@@ -19,7 +19,7 @@ mod times;
 
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
-pub use journal::{Entry, Query, Retention, What};
+pub use journal::{Entry, EntryKind, Query, Retention};
 pub use ledger::{Health, Ledger, LedgerOptions};
 pub use memory::{MemoryPolicy, MemoryStore};
 pub use record::{Node, Record, RecordKind, Slot};

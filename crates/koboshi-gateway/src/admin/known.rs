@@ -154,7 +154,7 @@ impl Known {
 
     /// Every key under which a cooldown has an effect.
     fn keys(&self) -> impl Iterator<Item = &ScopeKey> {
-        self.targets.iter().flat_map(Scopes::resting).chain(&self.learned)
+        self.targets.iter().flat_map(Scopes::cooldown_keys).chain(&self.learned)
     }
 
     /// Whether it is about an API key that its provider has no longer. Every API key of a provider is known, whatever its models: where none
@@ -184,7 +184,7 @@ impl Known {
     /// The keys of limits that hold for targets under these keys: a resume ends those too.
     #[must_use]
     pub fn limits_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
-        let under = |scopes: &&Scopes| scopes.resting().any(|key| keys.contains(key));
+        let under = |scopes: &&Scopes| scopes.cooldown_keys().any(|key| keys.contains(key));
         self.targets.iter().filter(under).filter_map(|scopes| scopes.limits.clone()).collect()
     }
 
@@ -194,7 +194,7 @@ impl Known {
         let is_target = |scopes: &&Scopes| scopes.target.as_ref().is_some_and(|target| keys.contains(target));
         let targets = self.targets.iter().filter(is_target);
         let mut all: Vec<ScopeKey> =
-            targets.flat_map(|scopes| scopes.resting().chain(&scopes.limits).cloned()).collect();
+            targets.flat_map(|scopes| scopes.cooldown_keys().chain(&scopes.limits).cloned()).collect();
         all.extend(keys.iter().cloned());
         all.sort();
         all.dedup();

@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// No answer of a gateway is longer.
 const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 /// So much of what a gateway says against an order is shown.
-const LONGEST_SAID: usize = 500;
+const MAX_MESSAGE: usize = 500;
 
 /// A gateway that is asked over the network.
 pub struct Remote {
@@ -85,7 +85,7 @@ impl Remote {
         let client = OneShotClient::at(&whole, LONGEST_ANSWER).map_err(|_| {
             RemoteError::Address(format!(
                 "{:?} is not the address of a gateway: write it like http://127.0.0.1:4141",
-                Redactor::new().excerpt(address, LONGEST_SAID)
+                Redactor::new().excerpt(address, MAX_MESSAGE)
             ))
         })?;
         let key = key.map(|key| {
@@ -168,13 +168,13 @@ impl Remote {
     fn refused(&self, status: u16, body: &[u8], path: &str) -> RemoteError {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error");
-        let said = error.and_then(|error| error.get("message")).and_then(Value::as_str);
+        let message = error.and_then(|error| error.get("message")).and_then(Value::as_str);
         // A gateway names what is wrong in an order; where it names nothing, it has no such interface.
         let param = error.and_then(|error| error.get("param")).is_some_and(|param| !param.is_null());
-        match said {
-            Some(said) if status != 404 || param => {
-                let said = Redactor::new().excerpt(said, LONGEST_SAID);
-                RemoteError::Denied(self.address.clone(), status, said)
+        match message {
+            Some(message) if status != 404 || param => {
+                let message = Redactor::new().excerpt(message, MAX_MESSAGE);
+                RemoteError::Denied(self.address.clone(), status, message)
             }
             _ => self.unknown(path),
         }

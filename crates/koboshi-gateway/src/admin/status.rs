@@ -10,7 +10,7 @@ use koboshi_store::{Ledger, Named, Record, Row, Slot, Store, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, no_answer};
+use super::{AdminRequest, no_answer};
 use crate::admin::known::Known;
 use crate::admin::presence::{self, Presence};
 use crate::reply::refusal::Refusal;
@@ -84,18 +84,18 @@ pub(super) struct GatewayView {
 /// What is in cooldown, parked, limited or open: since when, until when, why.
 #[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
-pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
-    let state = &desk.core.state;
+pub(super) async fn read(request: &AdminRequest<'_>) -> Result<Status, Refusal> {
+    let state = &request.core.state;
     state.keep_in_step();
     let now = state.wall();
-    let own = Known::of_state(state, desk.plan);
-    match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
+    let own = Known::of_state(state, request.plan);
+    match request.ask_store(move |ledger, store| Ok(read_status(ledger, store, &own, now))).await {
         Ok(status) => Ok(status),
         Err(_) => Ok(Status::from_memory(&state.ledger, &*state.store, no_answer(&*state.store), now)),
     }
 }
 
-fn look(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
+fn read_status(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
     // A store that is away says so in its own answer.
     let _ = ledger.flush(PATIENCE);
     let loaded = match store.load() {
@@ -173,13 +173,13 @@ pub(super) struct KeyList {
 /// Every key that an order can be about.
 #[utoipa::path(get, path = super::paths::KEYS, tag = "targets",
     responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
-pub(super) fn keys(desk: &Desk<'_>) -> Known {
-    known(desk)
+pub(super) fn keys(request: &AdminRequest<'_>) -> Known {
+    known(request)
 }
 
 /// Every key that this gateway knows of.
-pub(super) fn known(desk: &Desk<'_>) -> Known {
-    let mut known = Known::of_state(&desk.core.state, desk.plan);
-    known.add_ledger(&desk.core.state.ledger, desk.core.state.wall());
+pub(super) fn known(request: &AdminRequest<'_>) -> Known {
+    let mut known = Known::of_state(&request.core.state, request.plan);
+    known.add_ledger(&request.core.state.ledger, request.core.state.wall());
     known
 }

@@ -12,12 +12,12 @@ use koboshi::time::Moment;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, REDACTOR};
+use super::{AdminRequest, REDACTOR};
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
 /// The longest text of a provider that is shown.
-const LONGEST_SAID: usize = 300;
+const MAX_DETAIL: usize = 300;
 
 /// Every target that is known.
 #[derive(Debug, Serialize, ToSchema)]
@@ -138,13 +138,13 @@ struct Elsewhere {
 /// Targets with their health, and why.
 #[utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
     responses((status = 200, description = "How every target fares", body = TargetList)))]
-pub(super) fn list(desk: &Desk<'_>) -> TargetList {
-    TargetList { targets: known(desk).iter().map(|target| view(&desk.core.state, target)).collect() }
+pub(super) fn list(request: &AdminRequest<'_>) -> TargetList {
+    TargetList { targets: known(request).iter().map(|target| view(&request.core.state, target)).collect() }
 }
 
 /// Every target that was asked or that a route names.
-pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
-    desk.core.state.targets.all()
+pub(super) fn known(request: &AdminRequest<'_>) -> Vec<Arc<Target>> {
+    request.core.state.targets.all()
 }
 
 /// A target as operators see it.
@@ -156,7 +156,7 @@ pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
     let gate = target.gate.snapshot(now);
     let rests: Vec<RestView> = target
         .scopes
-        .resting()
+        .cooldown_keys()
         .filter_map(|key| rest_view(key, state.ledger.cooldown(key)?.as_ref(), wall))
         .collect();
     let (health, why) = judge(target, mode, probes_at, &rests, &gate, now);
@@ -204,7 +204,7 @@ pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) ->
         since: rest.since,
         until,
         consecutive: rest.streak(),
-        said: REDACTOR.excerpt(&rest.detail, LONGEST_SAID),
+        said: REDACTOR.excerpt(&rest.detail, MAX_DETAIL),
     })
 }
 
@@ -217,7 +217,7 @@ fn judge(
     gate: &GateSnapshot,
     now: Moment,
 ) -> (Health, Option<String>) {
-    let told = |rest: &RestView| {
+    let text_of = |rest: &RestView| {
         let until = rest.until.map_or_else(|| "an operator resumes it".to_owned(), |until| until.to_string());
         let said = if rest.said.is_empty() { String::new() } else { format!(": {}", rest.said) };
         Some(format!("{} is in cooldown until {until} ({}){said}", rest.key, rest.reason))
@@ -227,10 +227,10 @@ fn judge(
         return (Health::ForcedOpen, Some("an operator keeps its breaker open".to_owned()));
     }
     if let Some(parked) = of_state("parked") {
-        return (Health::Parked, told(parked));
+        return (Health::Parked, text_of(parked));
     }
     if let Some(cooling) = of_state("cooling") {
-        return (Health::Cooling, told(cooling));
+        return (Health::Cooling, text_of(cooling));
     }
     if target.is_absent(now) {
         return (Health::Absent, Some("the provider says that it has no such model".to_owned()));

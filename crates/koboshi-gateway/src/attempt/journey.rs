@@ -18,11 +18,11 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
 use tokio::time::sleep;
 
+pub(crate) use crate::attempt::exhausted::JourneyEnd;
 use crate::attempt::learn;
 use crate::attempt::rescue;
-pub(crate) use crate::attempt::spent::Ended;
 use crate::attempt::unavailable::Unavailable;
-use crate::attempt::{Limits, Sent, Shape};
+use crate::attempt::{BegunAttempt, Limits, Shape};
 use crate::http::upstream::connection_fault::is_local_shortage;
 use crate::http::upstream::{Body, UpstreamAnswer};
 use crate::observe::transition;
@@ -78,13 +78,13 @@ pub(crate) struct Journey<'j> {
     pub(super) targets: &'j [Arc<Target>],
     pub(super) call: Call<'j, Arc<Breaker>>,
     /// The targets that were passed over: their places, and why.
-    pub(super) passed: Vec<(usize, Unavailable)>,
+    pub(super) skipped: Vec<(usize, Unavailable)>,
     /// Targets in whose dialect the request cannot be said.
-    pub(super) untold: Vec<usize>,
+    pub(super) unwritable: Vec<usize>,
     /// What can change the request so that a target takes it.
     changes: Option<&'j dyn ChangeRequest>,
     /// What fails is held against its target.
-    pub(super) blames: bool,
+    pub(super) counts_against_health: bool,
 }
 
 impl<'j> Journey<'j> {
@@ -94,18 +94,28 @@ impl<'j> Journey<'j> {
         context: &'j RequestContext,
         targets: &'j [Arc<Target>],
         breakers: &'j [Arc<Breaker>],
-        lesser: bool,
+        can_degrade: bool,
     ) -> Self {
         let call = Call::new(breakers, &core.state.share, &plan.config.remedy, core.state.seed());
         let call = call.until(context.deadline);
-        let call = if lesser { call.or_lesser() } else { call };
-        let (passed, untold) = (Vec::new(), Vec::new());
-        Self { core, plan, context, targets, call, passed, untold, changes: None, blames: true }
+        let call = if can_degrade { call.or_lesser() } else { call };
+        let (skipped, unwritable) = (Vec::new(), Vec::new());
+        Self {
+            core,
+            plan,
+            context,
+            targets,
+            call,
+            skipped,
+            unwritable,
+            changes: None,
+            counts_against_health: true,
+        }
     }
 
     /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
-    pub(crate) fn without_blame(mut self) -> Self {
-        self.blames = false;
+    pub(crate) fn without_health(mut self) -> Self {
+        self.counts_against_health = false;
         self
     }
 
@@ -129,7 +139,7 @@ impl<'j> Journey<'j> {
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
-    ) -> impl Future<Output = Result<Box<Open>, Ended>> {
+    ) -> impl Future<Output = Result<Box<Open>, JourneyEnd>> {
         self.open_resuming(shape, make, false)
     }
 
@@ -139,10 +149,10 @@ impl<'j> Journey<'j> {
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
         resuming: bool,
-    ) -> Result<Box<Open>, Ended> {
+    ) -> Result<Box<Open>, JourneyEnd> {
         loop {
             let now = self.core.state.now();
-            self.bar_the_resting(now);
+            self.bar_unavailable(now);
             let candidate = match self.call.choose(now) {
                 Choice::Target(candidate) => candidate,
                 Choice::Pause(pause) => {
@@ -157,7 +167,7 @@ impl<'j> Journey<'j> {
                 if self.context.attempts.get() > 0 {
                     self.note_unbuilt(&target);
                 }
-                self.untold.push(place);
+                self.unwritable.push(place);
                 self.call.bar(place);
                 continue;
             };
@@ -171,7 +181,7 @@ impl<'j> Journey<'j> {
             let mut attempt_guard = AttemptGuard::new(reservation, &target, &self.context.trace);
             match self.send(&target, shape, &body, &mut attempt_guard).await {
                 Ok(sent) => {
-                    let Sent { answer, limits, began, wall, token: issued } = sent;
+                    let BegunAttempt { answer, limits, began, wall, token: issued } = sent;
                     let UpstreamAnswer { status, head, body } = answer;
                     attempt_guard.answer_began(status.is_success());
                     let open = Box::new(Open {
@@ -264,7 +274,7 @@ impl<'j> Journey<'j> {
         target.meters.duration.observe(now.since(began).as_secs_f64());
         learn::from_success(&self.core.state, target, wall);
         let failed = self.call.failures();
-        if self.blames && (place > 0 || !failed.is_empty()) {
+        if self.counts_against_health && (place > 0 || !failed.is_empty()) {
             rescue::note(&self.core.state, self.context, self.targets, place, failed);
         }
     }
@@ -284,7 +294,7 @@ impl<'j> Journey<'j> {
 
     /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
     pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
-        learn::tell_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, &self.context.id);
+        learn::report_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, &self.context.id);
     }
 
     /// The kind of the last fault on the way.
@@ -307,7 +317,7 @@ impl<'j> Journey<'j> {
         learn::own_fault(&self.core.state, self.plan, Kind::ContextBuildFailed, &text, &self.context.id);
     }
 
-    fn bar_the_resting(&mut self, now: Moment) {
+    fn bar_unavailable(&mut self, now: Moment) {
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
             // A wait that is being waited out is the remedy's business.
@@ -316,7 +326,7 @@ impl<'j> Journey<'j> {
             }
             if let Some(unavailable) = Unavailable::of(&self.core.state, target, now) {
                 self.call.bar(place);
-                self.passed.push((place, unavailable));
+                self.skipped.push((place, unavailable));
             }
         }
     }
@@ -334,7 +344,7 @@ impl<'j> Journey<'j> {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
         };
-        self.passed.push((place, Unavailable::held(state, held, now)));
+        self.skipped.push((place, Unavailable::held(state, held, now)));
         let patience = self.plan.config.remedy.request.patience.min(self.context.deadline.since(now));
         Box::pin(crate::attempt::queue::wait(state, target, &self.context.tenant, cost, patience)).await
     }
@@ -348,14 +358,17 @@ impl<'j> Journey<'j> {
         wall: Timestamp,
     ) -> Remedy {
         // The journal tells of the fault first, then of what it did to the breaker.
-        let _after = transition::hold();
+        let _after = transition::hold_reports();
         let state = &self.core.state;
         let now = state.now();
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
         let impatient = self.name_deadline(&mut fault, now);
-        let told = fault.clone();
-        if impatient || !self.blames || learn::rests(state, self.plan, target, &fault) {
+        let original = fault.clone();
+        if impatient
+            || !self.counts_against_health
+            || learn::is_covered_by_cooldown(state, self.plan, target, &fault)
+        {
             fault.advice.health = false;
         }
         // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
@@ -365,21 +378,21 @@ impl<'j> Journey<'j> {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);
-        if is_local_shortage(&told) {
-            learn::local_shortage(state, self.plan, &told, remedy, &self.context.id);
-        } else if self.blames {
-            learn::from_fault(state, self.plan, target, &told, remedy, &self.context.id, wall);
+        if is_local_shortage(&original) {
+            learn::local_shortage(state, self.plan, &original, remedy, &self.context.id);
+        } else if self.counts_against_health {
+            learn::from_fault(state, self.plan, target, &original, remedy, &self.context.id, wall);
         } else {
-            learn::tell_fault(state, self.plan, target, &told, remedy, &self.context.id);
+            learn::report_fault(state, self.plan, target, &original, remedy, &self.context.id);
         }
         if let Some(changes) = refused.filter(|_| remedy == Remedy::Elsewhere) {
             changes.note_refused_translation(target);
         }
-        self.context.trace.failed(target, wall, &told, remedy);
+        self.context.trace.failed(target, wall, &original, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);
-            if matches!(told.scope, Scope::Provider | Scope::Network) {
+            if matches!(original.scope, Scope::Provider | Scope::Network) {
                 self.defer_siblings(target);
             }
         }

@@ -12,7 +12,7 @@ use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use memchr::memmem;
 use serde_json::json;
 
@@ -33,16 +33,22 @@ const MAX_DOWN: Duration = Duration::from_secs(300);
 
 /// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
 /// open after the rest.
-pub(crate) fn rests(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault) -> bool {
-    let begins =
-        plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
+pub(crate) fn is_covered_by_cooldown(
+    state: &SharedState,
+    plan: &Plan,
+    target: &Target,
+    fault: &Fault,
+) -> bool {
+    let begins = plan.config.cooldown.enabled
+        && states_cooldown(fault)
+        && target.scopes.of_scope(fault.scope).is_some();
     begins || Unavailable::cooling(state, target).is_some()
 }
 
 /// The headers of an answer say how much is left.
 pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Fields) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if headers.pairs_of(speaks_of_limits).next().is_none() || !target.may_learn(state.now()) {
+    if headers.pairs_of(is_limit_header).next().is_none() || !target.may_learn(state.now()) {
         return;
     }
     let zoned = state.zoned();
@@ -53,7 +59,7 @@ pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Field
 }
 
 /// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
-fn speaks_of_limits(name: &[u8]) -> bool {
+fn is_limit_header(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'x' | b'a' | b'r')) && memmem::find(name, b"ratelimit").is_some()
 }
 
@@ -67,12 +73,12 @@ pub(crate) fn from_fault(
     request_id: &str,
     started: Timestamp,
 ) {
-    tell_fault(state, plan, target, fault, remedy, request_id);
-    rest(state, plan, target, fault, started);
+    report_fault(state, plan, target, fault, remedy, request_id);
+    apply_cooldown(state, plan, target, fault, started);
 }
 
 /// The same for whoever looks on, and nothing is held against the target.
-pub(crate) fn tell_fault(
+pub(crate) fn report_fault(
     state: &SharedState,
     plan: &Plan,
     target: &Target,
@@ -97,17 +103,17 @@ pub(crate) fn tell_fault(
     });
     // A timeout has no words of the other side: ours say what happened.
     let own = fault.detail.is_empty().then(|| state.phrases.message(Lang::En, fault.kind, fault.sub));
-    let said = own.as_deref().unwrap_or(&fault.detail);
-    let text = format!("{}: {said}", target.name);
-    state.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    state.log.fault(&target.name, fault, said, remedy_name(remedy), request_id, &code);
+    let message = own.as_deref().unwrap_or(&fault.detail);
+    let text = format!("{}: {message}", target.name);
+    state.note(EntryKind::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
+    state.log.fault(&target.name, fault, message, remedy_name(remedy), request_id, &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.
 pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
     let code = kind.code(&plan.config.code_prefix);
     let data = json!({"code": code, "origin": kind.row().origin.name(), "request": request_id});
-    state.note(What::Fault, kind.name(), None, text.to_owned(), data);
+    state.note(EntryKind::Fault, kind.name(), None, text.to_owned(), data);
     let facts = json!({"errorType": kind.name(), "errorCode": code, "request": request_id});
     state.log.line(Level::Warn, text, &facts);
 }
@@ -134,10 +140,10 @@ pub(crate) fn local_shortage(
     let text = format!("no connection could be opened: {}", fault.detail);
     let facts = json!({"errorType": fault.kind.name(), "errorCode": code, "request": request_id});
     state.log.line(Level::Warn, &text, &facts);
-    state.note(What::Fault, fault.kind.name(), None, text, data);
+    state.note(EntryKind::Fault, fault.kind.name(), None, text, data);
 }
 
-fn rest(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
+fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
     let (now, wall) = (state.now(), state.wall());
     // What a client's own key may not do says nothing about ours.
     if target.is_borrowed {
@@ -156,7 +162,7 @@ fn rest(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, starte
             }
         }
         Kind::ModelNotFound => target.is_absent_until(now.after(ABSENT)),
-        _ if states_a_rest(fault) => {
+        _ if states_cooldown(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
             let failure = Failure { started: Some(started), ..Failure::of(fault) };
             let policy = &plan.config.cooldown;
@@ -168,9 +174,9 @@ fn rest(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, starte
                 Standing::Cooling { until, .. } => Some(until),
                 _ => None,
             });
-            let said = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
-            let text = format!("{key}: in cooldown until {said}");
-            state.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+            let end = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
+            let text = format!("{key}: in cooldown until {end}");
+            state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
             if let Some(wait) = fault.wait {
@@ -188,7 +194,7 @@ pub(crate) fn in_seconds(time: Timestamp) -> String {
 }
 
 /// Asking the same again cannot help, asking another may, and it is about more than this request: quota, credit, keys.
-fn states_a_rest(fault: &Fault) -> bool {
+fn states_cooldown(fault: &Fault) -> bool {
     let wide = !matches!(fault.scope, Scope::Request | Scope::Network);
     wide && !fault.advice.same && fault.advice.other
 }
@@ -198,13 +204,19 @@ pub(crate) fn from_success(state: &SharedState, target: &Target, started: Timest
     if !state.ledger.has_cooldowns() {
         return;
     }
-    for key in target.scopes.resting() {
+    for key in target.scopes.cooldown_keys() {
         if state.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
             continue;
         }
         let wall = state.wall();
         if state.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
-            state.note(What::Cooldown, "recovered", Some(key), format!("{key}: in use again"), json!({}));
+            state.note(
+                EntryKind::Cooldown,
+                "recovered",
+                Some(key),
+                format!("{key}: in use again"),
+                json!({}),
+            );
         }
     }
 }

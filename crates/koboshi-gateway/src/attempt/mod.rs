@@ -2,11 +2,11 @@
 //!
 //! What is done about it is the [`Journey`]'s; here are the limits, the headers and the reading.
 
+pub(crate) mod exhausted;
 pub(crate) mod journey;
 pub(crate) mod learn;
 pub(crate) mod queue;
 pub(crate) mod rescue;
-pub(crate) mod spent;
 pub(crate) mod unavailable;
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(crate) struct Limits {
 }
 
 /// An attempt whose answer has begun.
-pub(crate) struct Sent {
+pub(crate) struct BegunAttempt {
     pub(crate) answer: UpstreamAnswer,
     pub(crate) limits: Limits,
     pub(crate) began: Moment,
@@ -86,7 +86,7 @@ impl Journey<'_> {
         shape: &Shape,
         body: &Bytes,
         attempt_guard: &mut AttemptGuard,
-    ) -> Result<Sent, (Box<Fault>, Timestamp)> {
+    ) -> Result<BegunAttempt, (Box<Fault>, Timestamp)> {
         let state = &self.core.state;
         let began = state.now();
         // The first one follows so soon that the clock on the wall need not be read again; later the machine may have slept.
@@ -116,7 +116,9 @@ impl Journey<'_> {
         };
         let request = ProviderRequest {
             destination,
-            headers: &|tell| headers(target, interface, shape, token.as_deref(), self.context, tell),
+            headers: &|write_header| {
+                headers(target, interface, shape, token.as_deref(), self.context, write_header)
+            },
             body,
             connect_limit: target.timers.connect,
             sends: &self.context.sends,
@@ -129,7 +131,7 @@ impl Journey<'_> {
         target.meters.attempts.inc();
         attempt_guard.mark_sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&request)).await {
-            Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
+            Ok(Ok(answer)) => Ok(BegunAttempt { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
             Err(_) => Err((timed_out(too_late(&limits, shape)), wall)),
         }
@@ -174,9 +176,9 @@ impl Journey<'_> {
     }
 
     /// An answer says that it ended for an error: what this word means, or what a relay wrote where the text should be.
-    pub(crate) fn ended_for_error(&self, head: &Fields, said: &str, reason: &str) -> Box<Fault> {
-        let said = if is_of_error(said) { said } else { "" };
-        let body = json!({"choices": [{"message": {"content": said}, "finish_reason": reason}]});
+    pub(crate) fn ended_for_error(&self, head: &Fields, text: &str, reason: &str) -> Box<Fault> {
+        let text = if is_error_object(text) { text } else { "" };
+        let body = json!({"choices": [{"message": {"content": text}, "finish_reason": reason}]});
         let fault = self.classify(head, 200, &body.to_string(), false);
         fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.ended_for_error")))
     }
@@ -188,19 +190,19 @@ impl Journey<'_> {
     }
 
     /// What a body that is no answer says of itself.
-    pub(crate) fn said_of(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
+    pub(crate) fn fault_in(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
         let begin = body.get(..LONGEST_ERROR).unwrap_or(body);
         self.classify(&open.head, 200, &String::from_utf8_lossy(begin), false)
     }
 }
 
 /// Whether a text is what relays write in place of an answer: an error in JSON. Words of a model are nothing to learn from, whatever they are about.
-fn is_of_error(said: &str) -> bool {
-    let said = said.trim();
-    let named = |said: Map<String, Value>| {
-        ["error", "errors", "message", "code", "detail"].iter().any(|name| said.contains_key(*name))
+fn is_error_object(text: &str) -> bool {
+    let text = text.trim();
+    let named = |text: Map<String, Value>| {
+        ["error", "errors", "message", "code", "detail"].iter().any(|name| text.contains_key(*name))
     };
-    said.len() <= LONGEST_REASON && said.starts_with('{') && serde_json::from_str(said).is_ok_and(named)
+    text.len() <= LONGEST_REASON && text.starts_with('{') && serde_json::from_str(text).is_ok_and(named)
 }
 
 /// Which limit it is that passes first.
@@ -238,22 +240,22 @@ fn headers(
     shape: &Shape,
     token: Option<&Issued>,
     context: &RequestContext,
-    tell: &mut Writer<'_>,
+    write_header: &mut Writer<'_>,
 ) {
     let json = HeaderValue::from_static("application/json");
     let events = HeaderValue::from_static("text/event-stream");
-    tell(&CONTENT_TYPE, &json);
-    tell(&ACCEPT, if shape.streams { &events } else { &json });
-    tell(&USER_AGENT, &USER_AGENT_VALUE);
-    target.credential.tell(interface, token, tell);
+    write_header(&CONTENT_TYPE, &json);
+    write_header(&ACCEPT, if shape.streams { &events } else { &json });
+    write_header(&USER_AGENT, &USER_AGENT_VALUE);
+    target.credential.write_header(interface, token, write_header);
     if interface.dialect().is_some_and(Dialect::has_vendor_headers) {
-        tell(&names::ANTHROPIC_VERSION, &VERSION);
+        write_header(&names::ANTHROPIC_VERSION, &VERSION);
         let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
         if let Some(betas) = betas(context.betas.as_ref(), interface == shape.interface, login) {
-            tell(&names::ANTHROPIC_BETA, betas);
+            write_header(&names::ANTHROPIC_BETA, betas);
         }
     }
-    tell(&names::REQUEST_ID, context.id.as_header());
+    write_header(&names::REQUEST_ID, context.id.as_header());
 }
 
 /// Newer parts of Anthropic's dialect: those that the client uses, if it speaks it and its body goes out as it came.

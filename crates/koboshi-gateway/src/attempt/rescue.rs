@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use koboshi::call::Failed;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use serde_json::json;
 
 use crate::route::target::Target;
@@ -18,7 +18,7 @@ use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
 
 /// While the first target is passed over, a target is told of once in this time.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// The target at this place of the chain has answered.
 pub(crate) fn note(
@@ -31,7 +31,7 @@ pub(crate) fn note(
     let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
     let (now, attempts) = (state.now(), context.attempts.get());
     let since_last = if failed.is_empty() {
-        let Some(more) = target.rescued.may_tell(now, TELL_EVERY) else { return };
+        let Some(more) = target.rescued.may_report(now, REPORT_EVERY) else { return };
         more
     } else {
         0
@@ -63,7 +63,7 @@ pub(crate) fn note(
         "more": since_last,
         "request": &*context.id,
     });
-    state.note(What::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
+    state.note(EntryKind::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
 }
 
 /// After a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
@@ -73,7 +73,7 @@ pub(crate) fn note_differs(state: &SharedState, context: &RequestContext, target
         target.name
     );
     let data = json!({"target": &*target.name, "request": &*context.id});
-    state.note(What::Remedy, "differs", target.scopes.target.as_ref(), text, data);
+    state.note(EntryKind::Remedy, "differs", target.scopes.target.as_ref(), text, data);
 }
 
 /// The place of a target in words.

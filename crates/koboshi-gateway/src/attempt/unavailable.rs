@@ -93,7 +93,7 @@ impl Unavailable {
 
     /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
     /// is told as it was stated, so that every error names the same time.
-    pub(crate) fn told_until(&self, target: &Target) -> Option<Timestamp> {
+    pub(crate) fn stated_until(&self, target: &Target) -> Option<Timestamp> {
         let until = self.until?;
         let stated = match self.reason {
             Reason::Limit(_) => target.causes.limit_ends(),
@@ -117,7 +117,7 @@ impl Unavailable {
                 .cooldown(key)
                 .is_some_and(|known| matches!(known.standing(wall), Standing::Parked(_)))
         };
-        target.scopes.resting().find(is_parked).cloned()
+        target.scopes.cooldown_keys().find(is_parked).cloned()
     }
 
     /// The fault that a client is told.
@@ -127,7 +127,7 @@ impl Unavailable {
             Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Cooldown => {
-                longest(state, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
+                longest(state, target, |_, key, rest| cooldown_fault(key, rest)).unwrap_or_else(unknown)
             }
             Reason::Down => target.causes.down().unwrap_or_else(unknown),
             Reason::Breaker => {
@@ -144,25 +144,25 @@ impl Unavailable {
 fn longest<T>(
     state: &SharedState,
     target: &Target,
-    mut seen: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
+    mut make: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
 ) -> Option<T> {
     let wall = state.wall();
     let mut longest: Option<(Timestamp, T)> = None;
-    for key in target.scopes.resting() {
+    for key in target.scopes.cooldown_keys() {
         let Some(cooldown) = state.ledger.cooldown(key) else { continue };
         match cooldown.standing(wall) {
-            Standing::Parked(rest) => return Some(seen(None, key, rest)),
+            Standing::Parked(rest) => return Some(make(None, key, rest)),
             Standing::Cooling { rest, until } if longest.as_ref().is_none_or(|(known, _)| *known < until) => {
-                longest = Some((until, seen(Some(until), key, rest)));
+                longest = Some((until, make(Some(until), key, rest)));
             }
             _ => {}
         }
     }
-    longest.map(|(_, seen)| seen)
+    longest.map(|(_, make)| make)
 }
 
 /// The fault behind a cooldown.
-fn behind(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
+fn cooldown_fault(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
         Some(cause) => Box::new(cause.fault(RULE, &rest.detail)),
         None => by_operator(key.level(), &rest.detail),

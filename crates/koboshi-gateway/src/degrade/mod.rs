@@ -10,14 +10,14 @@ use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_config::gateway::CacheMode;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::any::{Request, answer};
 use koboshi_wire::step::Usage;
 use koboshi_wire::whole::{Choice, Whole};
 use koboshi_wire::writer::Head;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::Ended;
+use crate::attempt::journey::JourneyEnd;
 use crate::attempt::learn;
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
@@ -25,7 +25,7 @@ use crate::reply;
 use crate::route::answers::{Found, Hints};
 use crate::route::plan::{Backing, Plan};
 use crate::route::target::Target;
-use crate::shared::cache::{self, Kept};
+use crate::shared::cache::{self, CachedAnswer};
 use crate::shared::chains::Chain;
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
@@ -37,10 +37,10 @@ use crate::stream::writer::{LazyStreamWriter, own_id};
 /// Characters of a client's mode or screen that are written down.
 const MAX_NAME: usize = 100;
 /// So long a request waits for the store's cache when nobody else can answer.
-const LONGEST_READ: Duration = Duration::from_millis(250);
+const CACHE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What is left for one request when the chain is spent.
-pub(crate) struct Lesser<'l> {
+pub(crate) struct DegradedAnswers<'l> {
     plan: &'l Plan,
     /// The cache's name for the request; none where nothing of it may be kept.
     key: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct Lesser<'l> {
     prepared: Found,
 }
 
-impl<'l> Lesser<'l> {
+impl<'l> DegradedAnswers<'l> {
     pub(crate) fn of(
         core: &CoreState,
         plan: &'l Plan,
@@ -81,23 +81,23 @@ impl<'l> Lesser<'l> {
     }
 
     /// An answer that is still fresh, where the cache may answer before anybody is asked.
-    pub(crate) fn fresh(&self, core: &CoreState) -> Option<Kept> {
+    pub(crate) fn fresh(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.as_ref().filter(|_| self.mode == CacheMode::Serve)?;
         let fresh = core.state.cache.fresh(key, core.state.now(), self.plan.config.degrade.cache_ttl);
-        fresh.filter(|kept| self.may_give(kept))
+        fresh.filter(|kept| self.may_send(kept))
     }
 
     /// Whether a kept answer may be given. What was made up for a demo is not given once real providers answer.
-    fn may_give(&self, kept: &Kept) -> bool {
+    fn may_send(&self, kept: &CachedAnswer) -> bool {
         !kept.simulated || self.plan.backing() != Backing::Providers
     }
 
     /// Gives a kept answer before anybody was asked.
-    pub(crate) async fn give_kept(
+    pub(crate) async fn send_cached(
         &self,
         core: &CoreState,
         sender: &ResponseSender,
-        kept: Kept,
+        kept: CachedAnswer,
         context: &RequestContext,
         request: &Request<'_>,
         guard: Option<String>,
@@ -108,11 +108,11 @@ impl<'l> Lesser<'l> {
         mark(&mut source, kept.simulated);
         core.state.meters.answer("cached");
         let writer = LazyStreamWriter::new(context, request, self.plan.config.serve.keep_alive);
-        give_text(sender, context, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
+        send_text(sender, context, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
     /// Gives something lesser. False if there is nothing.
-    pub(crate) async fn give(&self, run: &Run<'_>, sender: &ResponseSender, ended: &Ended) -> bool {
+    pub(crate) async fn send(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
         let state = &run.core.state;
         let why = reason(run, ended);
         if let Some(kept) = self.stale(run.core).await {
@@ -124,7 +124,7 @@ impl<'l> Lesser<'l> {
                 facts.degraded = Some("cache");
                 facts.simulated = kept.simulated;
             });
-            give_text(
+            send_text(
                 sender,
                 run.context,
                 run.request,
@@ -151,11 +151,12 @@ impl<'l> Lesser<'l> {
             facts.simulated = false;
         });
         let lang = run.context.lang;
-        let told = self.plan.answers.notice(lang).map(str::to_owned);
-        let notice = told.or_else(|| state.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
+        let configured = self.plan.answers.notice(lang).map(str::to_owned);
+        let notice =
+            configured.or_else(|| state.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
         let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
         let status = self.plan.config.degrade.status;
-        give_text(
+        send_text(
             sender,
             run.context,
             run.request,
@@ -171,7 +172,7 @@ impl<'l> Lesser<'l> {
     }
 
     /// Asks the simpler model, once.
-    async fn ask_simple(&self, run: &Run<'_>, sender: &ResponseSender, ended: &Ended) -> bool {
+    async fn ask_simple(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
         let mut facts = run.facts();
         facts.degraded = Some("simple");
@@ -187,7 +188,7 @@ impl<'l> Lesser<'l> {
             shape: run.shape,
             commit: run.commit,
             steer: Steer::clone(&run.steer),
-            lesser: self.prepared.text().is_some(),
+            can_degrade: self.prepared.text().is_some(),
             facts: RefCell::new(facts),
             writer: run.writer,
             noted: Cell::new(false),
@@ -230,27 +231,27 @@ impl<'l> Lesser<'l> {
         learn::own_fault(&run.core.state, run.plan, Kind::TemplateNotFound, &text, &run.context.id);
     }
 
-    fn note(&self, run: &Run<'_>, source: &'static str, ended: &Ended) {
+    fn note(&self, run: &Run<'_>, source: &'static str, ended: &JourneyEnd) {
         let state = &run.core.state;
         state.meters.degraded(source);
         let text = format!("{}: a lesser answer was given ({source})", run.context.id);
         let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.context.id});
-        state.note(What::Remedy, "degrade", None, text, data);
+        state.note(EntryKind::Remedy, "degrade", None, text, data);
     }
 
     /// A kept answer that may still serve. The store is asked only here, where nobody else can answer, and only for a moment.
-    async fn stale(&self, core: &CoreState) -> Option<Kept> {
+    async fn stale(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.clone()?;
         let config = &self.plan.config.degrade;
         let most = config.cache_ttl.saturating_add(config.cache_stale);
         let fresh = core.state.cache.fresh(&key, core.state.now(), most);
-        if let Some(kept) = fresh.filter(|kept| self.may_give(kept)) {
+        if let Some(kept) = fresh.filter(|kept| self.may_send(kept)) {
             return Some(kept);
         }
         let (store, wall, now) = (Arc::clone(&core.state.store), core.state.wall(), core.state.now());
-        let asked = core.state.cache_calls.ask(LONGEST_READ, move || store.cache_get(&key, wall));
+        let asked = core.state.cache_calls.ask(CACHE_TIMEOUT, move || store.cache_get(&key, wall));
         let found = asked.await?.ok()??;
-        Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_give(kept))
+        CachedAnswer::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_send(kept))
     }
 
     /// Keeps the text of a stream.
@@ -276,7 +277,7 @@ impl<'l> Lesser<'l> {
     fn keep(&self, run: &Run<'_>, text: &str, model: &str) {
         let Some(key) = self.key.clone() else { return };
         let state = &run.core.state;
-        let kept = Kept::new(text, model, state.now()).simulated(run.facts.borrow().simulated);
+        let kept = CachedAnswer::new(text, model, state.now()).simulated(run.facts.borrow().simulated);
         let bytes = kept.write(state.wall());
         let most = run.plan.config.store.cache.most_bytes;
         state.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
@@ -304,14 +305,14 @@ fn mark(note: &mut Value, simulated: bool) {
 }
 
 /// Why the answer is a lesser one.
-fn reason(run: &Run<'_>, ended: &Ended) -> Value {
+fn reason(run: &Run<'_>, ended: &JourneyEnd) -> Value {
     let kind = ended.fault.kind;
     json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()})
 }
 
 /// Sends a text as an answer of the kind that the client asked for.
 #[expect(clippy::too_many_arguments, reason = "one place where a text becomes an answer")]
-async fn give_text(
+async fn send_text(
     sender: &ResponseSender,
     context: &RequestContext,
     request: &Request<'_>,

@@ -19,9 +19,9 @@ use tokio::sync::{mpsc, watch};
 use super::endpoint::Endpoint;
 use super::serve_on;
 use crate::http::response_future::{ResponseFuture, ResponseSender};
-use crate::reply::Told;
+use crate::reply::ErrorReply;
+use crate::reply::immediate::immediate_error;
 use crate::reply::refusal::Refusal;
-use crate::reply::say::say;
 use crate::request::generate::{self, Intake, OpenRequest};
 use crate::shared::core_state::CoreState;
 use crate::shared::large::{Large, Place};
@@ -33,7 +33,7 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 struct Request {
     intake: Intake,
     endpoint: Endpoint,
-    sender_to_core: mpsc::Sender<ResponsePart>,
+    parts_sender: mpsc::Sender<ResponsePart>,
     place: Place,
 }
 
@@ -54,14 +54,14 @@ pub(crate) fn serve(
     endpoint: Endpoint,
     open: OpenRequest,
 ) -> ResponseFuture {
-    let sending =
-        |refusal: Refusal, intake: &Intake| refusal.told(&core.state, &intake.plan, &intake.context);
+    let error_reply =
+        |refusal: Refusal, intake: &Intake| refusal.reply(&core.state, &intake.plan, &intake.context);
     let Some(place) = large.place(intake.body.len()) else {
-        return say(sending(Refusal::busy(), &intake));
+        return immediate_error(error_reply(Refusal::busy(), &intake));
     };
-    let stopping = sending(Refusal::stopping(), &intake);
-    let (sender_to_core, parts) = mpsc::channel(1);
-    let request = Request { intake, endpoint, sender_to_core, place };
+    let stopping = error_reply(Refusal::stopping(), &intake);
+    let (parts_sender, parts) = mpsc::channel(1);
+    let request = Request { intake, endpoint, parts_sender, place };
     large.give(Box::new(move |core, end| Box::pin(work(core, request, end))));
     let core = Rc::clone(core);
     ResponseFuture::of(move |sender| async move {
@@ -76,7 +76,7 @@ async fn forward_parts(
     core: &CoreState,
     mut parts: mpsc::Receiver<ResponsePart>,
     sender: &ResponseSender,
-    stopping: Told,
+    stopping: ErrorReply,
 ) {
     let Some(first) = core.until_end(pin!(parts.recv())).await else {
         return generate::send_error(core, sender, stopping).await;
@@ -97,9 +97,9 @@ async fn forward_parts(
 
 /// Serves one request until all was said or the client is gone.
 async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>) {
-    let Request { intake, endpoint, sender_to_core, place } = job;
+    let Request { intake, endpoint, parts_sender, place } = job;
     let future = serve_on(Rc::clone(&core), intake, endpoint, None);
-    let (mut sending, mut gone) = (pin!(send_all(future, &sender_to_core)), pin!(sender_to_core.closed()));
+    let (mut sending, mut gone) = (pin!(send_all(future, &parts_sender)), pin!(parts_sender.closed()));
     let (mut ended, mut place) = (pin!(end.wait_for(|end| *end)), Some(place));
     poll_fn(|context| {
         // Whoever serves a request looks at this when it is woken.
@@ -117,16 +117,16 @@ async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>)
     .await;
 }
 
-async fn send_all(mut future: ResponseFuture, sender_to_core: &mpsc::Sender<ResponsePart>) {
+async fn send_all(mut future: ResponseFuture, parts_sender: &mpsc::Sender<ResponsePart>) {
     let heading = future.head().await.unwrap_or_else(|| Heading::of(500));
     if future.length().is_some() {
         let body = poll_fn(|context| future.poll_piece(context)).await.unwrap_or_default();
-        let _ = sender_to_core.send(ResponsePart::Whole(heading, body)).await;
+        let _ = parts_sender.send(ResponsePart::Whole(heading, body)).await;
         return;
     }
     let mut next = Some(ResponsePart::Head(heading));
     while let Some(parts) = next {
-        if sender_to_core.send(parts).await.is_err() {
+        if parts_sender.send(parts).await.is_err() {
             return;
         }
         next = poll_fn(|context| future.poll_piece(context)).await.map(ResponsePart::Piece);

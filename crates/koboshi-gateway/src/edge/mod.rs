@@ -26,8 +26,8 @@ use crate::edge::large::LARGE;
 use crate::http::exchange::{Request, Response};
 use crate::http::response_future::ResponseFuture;
 use crate::reply::endpoints::Vendor;
+use crate::reply::immediate::{immediate_bytes, immediate_error, immediate_json};
 use crate::reply::refusal::Refusal;
-use crate::reply::say::{say, say_bytes, say_json};
 use crate::reply::{self};
 use crate::request::body::{is_json, read_body};
 use crate::request::count;
@@ -98,21 +98,23 @@ async fn answer(
     let open = OpenRequest::on(core);
     let (method, path) = (request.head.method.as_str(), request.head.path());
     if let Some(stranger) = stranger {
-        return say(stranger.told(&core.state, &plan, &context));
+        return immediate_error(stranger.reply(&core.state, &plan, &context));
     }
     match endpoint {
-        Endpoint::Nothing => say(Refusal::path(method, path, vendor()).told(&core.state, &plan, &context)),
+        Endpoint::Nothing => {
+            immediate_error(Refusal::path(method, path, vendor()).reply(&core.state, &plan, &context))
+        }
         Endpoint::WrongMethod(allow) => {
-            say(Refusal::method(method, path, allow).told(&core.state, &plan, &context))
+            immediate_error(Refusal::method(method, path, allow).reply(&core.state, &plan, &context))
         }
         Endpoint::Root => root::answer(core, &context, &request.head.fields),
-        Endpoint::Health => say_json(&context, 200, &json!({"status": "ok"})),
+        Endpoint::Health => immediate_json(&context, 200, &json!({"status": "ok"})),
         Endpoint::Ready => {
             let is_trusted = locality::may_see_metrics(&plan, peer, &request.head.fields);
             ready(core, &context, is_trusted)
         }
         Endpoint::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
-            say(Refusal::metrics().told(&core.state, &plan, &context))
+            immediate_error(Refusal::metrics().reply(&core.state, &plan, &context))
         }
         Endpoint::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -130,7 +132,7 @@ async fn answer(
                 let mut share = core.state.memory.share();
                 let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
                 let Some(read) = read else {
-                    return say(Refusal::stopping().told(&core.state, &plan, &context));
+                    return immediate_error(Refusal::stopping().reply(&core.state, &plan, &context));
                 };
                 match read {
                     Ok(body) => {
@@ -143,9 +145,9 @@ async fn answer(
                             _ => serve_on(Rc::clone(core), intake, endpoint, Some(open)),
                         }
                     }
-                    Err(body_error) => {
-                        say(Refusal::body_error(body_error, most).told(&core.state, &plan, &context))
-                    }
+                    Err(body_error) => immediate_error(
+                        Refusal::body_error(body_error, most).reply(&core.state, &plan, &context),
+                    ),
                 }
             }
             Err(future) => future,
@@ -169,7 +171,9 @@ fn admit(
     endpoint: Endpoint,
     request: &Request,
 ) -> Result<Admission, ResponseFuture> {
-    let refuse = |context: &RequestContext, refusal: Refusal| say(refusal.told(&core.state, plan, context));
+    let refuse = |context: &RequestContext, refusal: Refusal| {
+        immediate_error(refusal.reply(&core.state, plan, context))
+    };
     let head = &request.head;
     let mut own_key = None;
     match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
@@ -196,7 +200,7 @@ fn admit(
     if let Endpoint::Models(dialect) | Endpoint::Model(dialect) = endpoint {
         let one = matches!(endpoint, Endpoint::Model(_)).then(|| model_in(head.path())).flatten();
         return Err(match model_list(plan, dialect, one.as_deref()) {
-            Some(body) => say_bytes(context, 200, body),
+            Some(body) => immediate_bytes(context, 200, body),
             None => refuse(context, Refusal::model(plan, one.as_deref().unwrap_or_default())),
         });
     }
@@ -240,8 +244,8 @@ pub(crate) fn serve_on(
             }
         };
         if served.is_none() && !sender.has_head() {
-            let told = Refusal::stopping().told(&core.state, &intake.plan, &intake.context);
-            Box::pin(generate::send_error(&core, &sender, told)).await;
+            let error_reply = Refusal::stopping().reply(&core.state, &intake.plan, &intake.context);
+            Box::pin(generate::send_error(&core, &sender, error_reply)).await;
         }
         // A client that goes away never comes here.
         intake.context.trace.finish();
@@ -326,7 +330,7 @@ fn ready(core: &CoreState, context: &RequestContext, is_trusted: bool) -> Respon
     };
     let status = if why.is_none() { 200 } else { 503 };
     if !is_trusted {
-        return say_json(context, status, &json!({"ready": why.is_none()}));
+        return immediate_json(context, status, &json!({"ready": why.is_none()}));
     }
     let mut body = json!({
         "ready": why.is_none(),
@@ -343,5 +347,5 @@ fn ready(core: &CoreState, context: &RequestContext, is_trusted: bool) -> Respon
         body.insert("message".to_owned(), text("message").into());
         body.insert("suggestion".to_owned(), text("suggestion").into());
     }
-    say_json(context, status, &body)
+    immediate_json(context, status, &body)
 }

@@ -7,8 +7,8 @@
 //! them are short. A longer one is told in the sentence and in the `koboshi` object, and the error is final.
 
 pub(crate) mod endpoints;
+pub(crate) mod immediate;
 pub(crate) mod refusal;
-pub(crate) mod say;
 pub(crate) mod sentence;
 pub(crate) mod simulated;
 
@@ -26,7 +26,7 @@ use koboshi_wire::failure::Failure;
 use koboshi_wire::http1::Heading;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::{Ended, Journey};
+use crate::attempt::journey::{Journey, JourneyEnd};
 use crate::observe::names;
 use crate::reply::refusal::Refusal;
 use crate::reply::sentence::{joined, sentences};
@@ -122,7 +122,7 @@ pub(crate) fn stream_head_with(status: u16, context: &RequestContext, facts: &Di
 }
 
 /// An error, ready to be sent as a body or inside a stream.
-pub(crate) struct Told {
+pub(crate) struct ErrorReply {
     pub(crate) status: u16,
     pub(crate) heading: Heading,
     dialect: Dialect,
@@ -138,7 +138,7 @@ pub(crate) struct Told {
     koboshi: Value,
 }
 
-impl Told {
+impl ErrorReply {
     /// What went wrong, for whoever writes it down.
     pub(crate) fn failure(&self) -> Failure<'_> {
         Failure {
@@ -162,14 +162,14 @@ impl Told {
 }
 
 /// What is to be told when a journey brought no answer.
-pub(crate) fn tell(
+pub(crate) fn failure_reply(
     state: &SharedState,
     plan: &Plan,
     context: &RequestContext,
     targets: &[std::sync::Arc<Target>],
-    ended: &Ended,
+    ended: &JourneyEnd,
     facts: &Disclosure,
-) -> Told {
+) -> ErrorReply {
     let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
     let own_credential = !targets.iter().any(|target| target.is_borrowed);
     let fault = &*ended.fault;
@@ -183,18 +183,18 @@ pub(crate) fn tell(
         .flat_map(|chain| &chain.all)
         .filter_map(|(place, kind)| Some((&*targets.get(*place)?.name, *kind)))
         .collect();
-    let said = sentences(state, plan, context, fault, status, until)
+    let texts = sentences(state, plan, context, fault, status, until)
         .after_all(state, context, &all)
         .and_resume(state, context, ended.parked.as_ref());
     let until = until.or(passing(chain.and_then(|chain| chain.next_probe)));
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {
-        sentence: &said.whole,
-        message: &said.message,
-        suggestion: &said.suggestion,
-        detail: said.detail.as_deref(),
+        sentence: &texts.whole,
+        message: &texts.message,
+        suggestion: &texts.suggestion,
+        detail: texts.detail.as_deref(),
         param: lack.map(|lack| lack.at.as_str()),
-        user: said.user.as_deref(),
+        user: texts.user.as_deref(),
     };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
@@ -209,7 +209,7 @@ pub(crate) fn refusal(
     refusal: &Refusal,
     message: &str,
     suggestion: &str,
-) -> Told {
+) -> ErrorReply {
     let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
     let until = retry_after.and_then(|after| Some((context.wall.checked_add(after).ok()?, context.wall)));
     let fault = Fault::of(kind, "gateway.edge");
@@ -250,7 +250,7 @@ fn write(
     outcome: &Outcome<'_>,
     words: &Words<'_>,
     facts: &Disclosure,
-) -> Told {
+) -> ErrorReply {
     let Outcome { fault, status, until, untried, trail } = *outcome;
     let wait = until.map(|(until, now)| Duration::try_from(until.duration_since(now)).unwrap_or_default());
     let seconds = wait.map(|wait| wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)));
@@ -288,7 +288,7 @@ fn write(
     if let Some(seconds) = reply.header {
         heading.add(RETRY_AFTER, seconds.to_string());
     }
-    Told {
+    ErrorReply {
         status: reply.status,
         heading,
         dialect: context.dialect,
@@ -341,7 +341,7 @@ mod tests {
             ("x-ratelimit-remaining-requests", "5"),
             ("anthropic-ratelimit-tokens-limit", "100"),
         ]));
-        let said = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
-        assert_eq!(facts.limits.as_bytes(), said.as_bytes());
+        let lines = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
+        assert_eq!(facts.limits.as_bytes(), lines.as_bytes());
     }
 }

@@ -16,7 +16,7 @@ use koboshi_wire::{IntakeError, MAX_DEPTH};
 
 use crate::http::body::BodyError;
 use crate::reply::endpoints::{self, Vendor};
-use crate::reply::{self, Told};
+use crate::reply::{self, ErrorReply};
 use crate::route::plan::Plan;
 use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
@@ -314,13 +314,13 @@ impl Refusal {
     }
 
     /// Its error for this client.
-    pub(crate) fn told(&self, state: &SharedState, plan: &Plan, context: &RequestContext) -> Told {
+    pub(crate) fn reply(&self, state: &SharedState, plan: &Plan, context: &RequestContext) -> ErrorReply {
         let (message, suggestion) = self.texts(&state.phrases, context.lang);
-        let mut told = reply::refusal(plan, context, self, &message, &suggestion);
+        let mut reply = reply::refusal(plan, context, self, &message, &suggestion);
         if let Some(allow) = self.allow {
-            told.heading.add(ALLOW, allow);
+            reply.heading.add(ALLOW, allow);
         }
-        told
+        reply
     }
 
     /// The message and the suggestion.

@@ -29,16 +29,17 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     let estimated = match estimate(intake.context.dialect, &model, &intake.body) {
         Ok(estimated) => estimated,
         Err(error) => {
-            let told = Refusal::body(&error, &intake.body).told(&core.state, &intake.plan, &intake.context);
-            return send_error(core, sender, told).await;
+            let error_reply =
+                Refusal::body(&error, &intake.body).reply(&core.state, &intake.plan, &intake.context);
+            return send_error(core, sender, error_reply).await;
         }
     };
     let mut facts = Disclosure::default();
     let counted = match Box::pin(asked(core, intake, &model, &mut facts)).await {
         Ok(counted) => counted.unwrap_or(estimated),
         Err(refusal) => {
-            let told = refusal.told(&core.state, &intake.plan, &intake.context);
-            return send_error(core, sender, told).await;
+            let error_reply = refusal.reply(&core.state, &intake.plan, &intake.context);
+            return send_error(core, sender, error_reply).await;
         }
     };
     sender.head(reply::head(200, "application/json", &intake.context, &facts));
@@ -87,7 +88,7 @@ async fn asked(
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
-    let mut journey = Journey::new(core, plan, context, &targets, &breakers, false).without_blame();
+    let mut journey = Journey::new(core, plan, context, &targets, &breakers, false).without_health();
     let mut once = true;
     let mut make = |target: &Target| {
         if !std::mem::replace(&mut once, false) {

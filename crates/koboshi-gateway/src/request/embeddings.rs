@@ -8,7 +8,7 @@ use koboshi_wire::Dialect;
 use koboshi_wire::chat::embeddings;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{Ended, Journey};
+use crate::attempt::journey::{Journey, JourneyEnd};
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply;
@@ -26,14 +26,14 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     let model = match embeddings::model(body) {
         Ok(model) => model,
         Err(error) => {
-            let told = Refusal::body(&error, body).told(state, plan, context);
-            return send_error(core, sender, told).await;
+            let error_reply = Refusal::body(&error, body).reply(state, plan, context);
+            return send_error(core, sender, error_reply).await;
         }
     };
     context.trace.asks_for(&model);
     let Some(chain) = core.chains.of(state, plan, &model) else {
-        let told = Refusal::model(plan, &model).told(state, plan, context);
-        return send_error(core, sender, told).await;
+        let error_reply = Refusal::model(plan, &model).reply(state, plan, context);
+        return send_error(core, sender, error_reply).await;
     };
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(state, plan, own_key),
@@ -43,9 +43,10 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     if targets.is_empty() {
         let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
         fault.sub = Some(Sub::Capability);
-        let ended = Ended::unasked(fault);
-        let told = reply::tell(state, plan, context, &targets, &ended, &Disclosure::default());
-        return send_error(core, sender, told).await;
+        let ended = JourneyEnd::unasked(fault);
+        let error_reply =
+            reply::failure_reply(state, plan, context, &targets, &ended, &Disclosure::default());
+        return send_error(core, sender, error_reply).await;
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
@@ -76,11 +77,11 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         };
         match journey.after(open, fault.clone()) {
             Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere => {}
-            _ => break journey.give_up_unheard(fault),
+            _ => break journey.give_up_before_content(fault),
         }
     };
-    let told = reply::tell(state, plan, context, &targets, &ended, &facts);
-    send_error(core, sender, told).await;
+    let error_reply = reply::failure_reply(state, plan, context, &targets, &ended, &facts);
+    send_error(core, sender, error_reply).await;
 }
 
 /// Whether it is one whole JSON object with data in it.

@@ -16,20 +16,20 @@ use koboshi_wire::IntakeError;
 use koboshi_wire::any::Request;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{ChangeRequest, Ended};
+use crate::attempt::journey::{ChangeRequest, JourneyEnd};
 use crate::degrade;
 use crate::http::memory::MemoryShare;
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
-use crate::reply::{self, Told};
+use crate::reply::{self, ErrorReply};
 use crate::request::guard;
 use crate::route::answers::Hints;
 use crate::route::capability::{self, Lack};
 use crate::route::plan::Plan;
 use crate::route::target::{Target, prefer};
-use crate::shared::chains::{Asked, Chain};
+use crate::shared::chains::{Candidates, Chain};
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure;
@@ -83,26 +83,29 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     };
     context.trace.asks_for(request.model());
     let Some(chain) = core.chains.of(&core.state, plan, request.model()) else {
-        let told = Refusal::model(plan, request.model()).told(&core.state, plan, context);
-        return Box::pin(send_error(core, sender, told)).await;
+        let error_reply = Refusal::model(plan, request.model()).reply(&core.state, plan, context);
+        return Box::pin(send_error(core, sender, error_reply)).await;
     };
     let route = &chain.route;
-    let (asked, too_long) = match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
-        Ok(asked) => asked,
-        Err(fault) => {
-            let ended = Ended::unasked(fault);
-            let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
-            let told = reply::tell(&core.state, plan, context, &[], &ended, &facts);
-            return Box::pin(send_error(core, sender, told)).await;
-        }
-    };
-    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&asked.targets, &request)) {
+    let (candidates, too_long) =
+        match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
+            Ok(candidates) => candidates,
+            Err(fault) => {
+                let ended = JourneyEnd::unasked(fault);
+                let facts =
+                    Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
+                let error_reply = reply::failure_reply(&core.state, plan, context, &[], &ended, &facts);
+                return Box::pin(send_error(core, sender, error_reply)).await;
+            }
+        };
+    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&candidates.targets, &request))
+    {
         return unreadable(core, intake, sender, &error).await;
     }
-    let guarded = guard::judge(&core.state, plan, context, route.guard, &request);
-    let lesser = degrade::Lesser::of(core, plan, context, &chain, &request, body, hints);
-    if let Some(kept) = lesser.fresh(core) {
-        return Box::pin(lesser.give_kept(core, sender, kept, context, &request, guarded.said)).await;
+    let guard = guard::judge(&core.state, plan, context, route.guard, &request);
+    let degraded = degrade::DegradedAnswers::of(core, plan, context, &chain, &request, body, hints);
+    if let Some(kept) = degraded.fresh(core) {
+        return Box::pin(degraded.send_cached(core, sender, kept, context, &request, guard.header)).await;
     }
     let writer = LazyStreamWriter::new(context, &request, plan.config.serve.keep_alive);
     let run = Run {
@@ -111,17 +114,17 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         context,
         request: &request,
         body,
-        targets: &asked.targets,
-        breakers: &asked.breakers,
+        targets: &candidates.targets,
+        breakers: &candidates.breakers,
         shape: Shape {
             interface: Interface::Generate(request.dialect()),
             streams: request.stream(),
             most_output: request.max_output().unwrap_or(1024),
         },
         commit: route.commit,
-        steer: guarded.steer,
-        lesser: lesser.is_there(),
-        facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
+        steer: guard.steer,
+        can_degrade: degraded.is_there(),
+        facts: RefCell::new(Disclosure { guard: guard.header, ..Disclosure::default() }),
         writer: &writer,
         noted: Cell::new(false),
         lost_media: Cell::new(false),
@@ -130,20 +133,20 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         refused: RefCell::default(),
         refusals: Cell::new(0),
     };
-    if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
+    if too_long && !candidates.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
-        let ended = Ended::unasked(fault);
-        let told = reply::tell(&core.state, plan, context, run.targets, &ended, &run.facts());
-        return Box::pin(send_error(core, sender, told)).await;
+        let ended = JourneyEnd::unasked(fault);
+        let error_reply = reply::failure_reply(&core.state, plan, context, run.targets, &ended, &run.facts());
+        return Box::pin(send_error(core, sender, error_reply)).await;
     }
     let served = pin!(async {
         let ended = if request.stream() {
-            Box::pin(streamed(&run, sender, &lesser)).await
+            Box::pin(streamed(&run, sender, &degraded)).await
         } else {
-            Box::pin(whole(&run, sender, &lesser)).await
+            Box::pin(whole(&run, sender, &degraded)).await
         };
         if let Err(ended) = ended {
-            Box::pin(chain_exhausted(&run, sender, ended, &lesser)).await;
+            Box::pin(chain_exhausted(&run, sender, ended, &degraded)).await;
         }
     });
     if core.until_end(served).await.is_none() {
@@ -152,10 +155,10 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
 }
 
 /// The gateway stops before the request has its answer.
-fn stopping(state: &SharedState) -> Ended {
+fn stopping(state: &SharedState) -> JourneyEnd {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
-    Ended { until: state.wall().checked_add(RETRY_ELSEWHERE).ok(), ..Ended::unasked(fault) }
+    JourneyEnd { until: state.wall().checked_add(RETRY_ELSEWHERE).ok(), ..JourneyEnd::unasked(fault) }
 }
 
 /// Whether nobody who is asked speaks the client's dialect.
@@ -171,11 +174,15 @@ fn unreadable<'t>(
     error: &IntakeError,
 ) -> Pin<Box<impl Future<Output = ()> + use<'t>>> {
     let Intake { context, plan, body, .. } = intake;
-    let told = Refusal::body(error, body).told(&core.state, plan, context);
-    Box::pin(send_error(core, sender, told))
+    let error_reply = Refusal::body(error, body).reply(&core.state, plan, context);
+    Box::pin(send_error(core, sender, error_reply))
 }
 
-async fn streamed(run: &Run<'_>, sender: &ResponseSender, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+async fn streamed(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    degraded: &degrade::DegradedAnswers<'_>,
+) -> Result<(), JourneyEnd> {
     let mut journey = run.journey();
     let mut stream = Stream::new(run, sender);
     let outcome = stream.serve(&mut journey).await;
@@ -183,20 +190,24 @@ async fn streamed(run: &Run<'_>, sender: &ResponseSender, lesser: &degrade::Less
     if outcome? == Outcome::Whole {
         served(run, &run.writer.borrow_mut().names.id);
         if let Some(text) = stream.plain_text() {
-            lesser.keep_text(run, text, &run.writer.borrow_mut().names.model);
+            degraded.keep_text(run, text, &run.writer.borrow_mut().names.model);
         }
     }
     Ok(())
 }
 
-async fn whole(run: &Run<'_>, sender: &ResponseSender, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+async fn whole(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    degraded: &degrade::DegradedAnswers<'_>,
+) -> Result<(), JourneyEnd> {
     let mut journey = run.journey();
     let answered = run.answer(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
     served(run, answered.id.as_deref().unwrap_or_default());
     sender.head(reply::head(200, "application/json", run.context, &run.facts.borrow()));
-    lesser.keep_whole(run, &answered.body);
+    degraded.keep_whole(run, &answered.body);
     let body = simulated::marked(run.request.dialect(), answered.body, &run.facts.borrow());
     sender.send(body).await;
     Ok(())
@@ -219,35 +230,40 @@ fn served(run: &Run<'_>, id: &str) {
 }
 
 /// The chain is spent: something lesser, or the error.
-async fn chain_exhausted(run: &Run<'_>, sender: &ResponseSender, ended: Ended, lesser: &degrade::Lesser<'_>) {
+async fn chain_exhausted(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    ended: JourneyEnd,
+    degraded: &degrade::DegradedAnswers<'_>,
+) {
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
     // As the remedy has it: a lesser answer would hide what the client can change.
     let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
     run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
-    if deserves && !own && lesser.give(run, sender, &ended).await {
+    if deserves && !own && degraded.send(run, sender, &ended).await {
         return;
     }
     send_end_error(run, sender, &ended).await;
 }
 
 /// Tells the error: in the stream where one has begun, else as an answer of its own.
-async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &Ended) {
+async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) {
     let state = &run.core.state;
-    let told = reply::tell(state, run.plan, run.context, run.targets, ended, &run.facts());
+    let error_reply = reply::failure_reply(state, run.plan, run.context, run.targets, ended, &run.facts());
     if sender.has_head() {
-        state.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-        let frame = run.writer.borrow_mut().error(&told.failure());
+        state.meters.answer(if error_reply.status < 500 { "refused" } else { "failed" });
+        let frame = run.writer.borrow_mut().error(&error_reply.failure());
         separate_error(run.context).await;
         return sender.send(frame).await;
     }
-    send_error(run.core, sender, told).await;
+    send_error(run.core, sender, error_reply).await;
 }
 
 /// Sends an error as an answer of its own.
-pub(crate) async fn send_error(core: &CoreState, sender: &ResponseSender, told: Told) {
-    core.state.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-    let body = told.body();
-    sender.head(told.heading);
+pub(crate) async fn send_error(core: &CoreState, sender: &ResponseSender, error_reply: ErrorReply) {
+    core.state.meters.answer(if error_reply.status < 500 { "refused" } else { "failed" });
+    let body = error_reply.body();
+    sender.head(error_reply.heading);
     sender.send(body).await;
 }
 
@@ -259,7 +275,7 @@ fn capable_targets(
     chain: &Chain,
     request: &Request<'_>,
     own_key: Option<&HeaderValue>,
-) -> Result<(Rc<Asked>, bool), Box<Fault>> {
+) -> Result<(Rc<Candidates>, bool), Box<Fault>> {
     let state = &core.state;
     let needs = request.needs();
     // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
@@ -283,7 +299,11 @@ fn capable_targets(
         // Only its length is in the way, and that can be changed.
         targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
         targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
-        return if targets.is_empty() { Err(incapable_fault(lack)) } else { Ok((Asked::of(targets), true)) };
+        return if targets.is_empty() {
+            Err(incapable_fault(lack))
+        } else {
+            Ok((Candidates::of(targets), true))
+        };
     }
     targets.retain(can);
     if is_pinned {
@@ -307,7 +327,7 @@ fn capable_targets(
             prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
         }
     }
-    Ok((Asked::of(targets), false))
+    Ok((Candidates::of(targets), false))
 }
 
 /// What keeps a request from every target because only a provider of its dialect could hold it.

@@ -10,13 +10,13 @@ use koboshi::time::Moment;
 /// The last fault of each sort that keeps a target from being asked. Written when an attempt fails, read when a request ends without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
-    kept: Mutex<Kept>,
+    last: Mutex<LastFaults>,
     /// The provider said that it is down or overloaded; not asked again before this. Looked at for every request.
     down_until: AtomicU64,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Kept {
+struct LastFaults {
     absent: Option<Arc<Fault>>,
     limited: Option<Arc<Fault>>,
     failing: Option<Arc<Fault>>,
@@ -26,11 +26,11 @@ struct Kept {
 impl Causes {
     /// Keeps a fault for those who come later. What the request itself caused says nothing to others.
     pub(crate) fn keep(&self, fault: &Fault) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match fault.kind {
-            Kind::ModelNotFound => &mut kept.absent,
-            Kind::RateLimited => &mut kept.limited,
-            _ if fault.advice.health => &mut kept.failing,
+            Kind::ModelNotFound => &mut last.absent,
+            Kind::RateLimited => &mut last.limited,
+            _ if fault.advice.health => &mut last.failing,
             _ => return,
         };
         *place = Some(Arc::new(fault.clone()));
@@ -39,33 +39,33 @@ impl Causes {
     /// What another target of the same name knows, after a reload made a new one.
     pub(crate) fn taken_over(&self) -> Self {
         let down_until = AtomicU64::new(self.down_until.load(Ordering::Relaxed));
-        Self { kept: Mutex::new(self.kept()), down_until }
+        Self { last: Mutex::new(self.last()), down_until }
     }
 
-    fn kept(&self) -> Kept {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn last(&self) -> LastFaults {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn absent(&self) -> Option<Box<Fault>> {
-        self.kept().absent.map(again)
+        self.last().absent.map(again)
     }
 
     pub(crate) fn limited(&self) -> Option<Box<Fault>> {
-        self.kept().limited.map(again)
+        self.last().limited.map(again)
     }
 
     /// When the limit ends that was stated last.
     pub(crate) fn limit_ends(&self) -> Option<Timestamp> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
     }
 
     pub(crate) fn failing(&self) -> Option<Box<Fault>> {
-        self.kept().failing.map(again)
+        self.last().failing.map(again)
     }
 
     /// The provider said that it is down or overloaded for a while: not asked again before this.
     pub(crate) fn is_down_until(&self, until: Moment, fault: &Fault) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).down = Some(Arc::new(fault.clone()));
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).down = Some(Arc::new(fault.clone()));
         self.down_until.store(until.nanos(), Ordering::Relaxed);
     }
 
@@ -81,7 +81,7 @@ impl Causes {
     }
 
     pub(crate) fn down(&self) -> Option<Box<Fault>> {
-        self.kept().down.map(again)
+        self.last().down.map(again)
     }
 }
 

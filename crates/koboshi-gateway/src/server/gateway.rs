@@ -204,7 +204,7 @@ impl Gateway {
             setup.zone,
             setup.seed,
         ));
-        state.tell_of_store();
+        state.log_store_health();
         state.know_fixed_targets();
         state.trace_to().map_err(StartError::Plan)?;
         let socket =

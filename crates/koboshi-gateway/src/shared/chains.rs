@@ -16,7 +16,7 @@ use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
 /// Names that one core remembers; at more it forgets all and begins anew.
-const MOST_NAMES: usize = 500;
+const MAX_NAMES: usize = 500;
 
 /// Where a model name leads.
 pub(crate) struct Chain {
@@ -25,16 +25,16 @@ pub(crate) struct Chain {
     links: Vec<Vec<Arc<Target>>>,
     simple: Vec<Arc<Target>>,
     /// The one that every request asks, where there is no other.
-    only: Option<Rc<Asked>>,
+    only: Option<Rc<Candidates>>,
 }
 
 /// Who is asked, best first.
-pub(crate) struct Asked {
+pub(crate) struct Candidates {
     pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) breakers: Vec<Arc<Breaker>>,
 }
 
-impl Asked {
+impl Candidates {
     pub(crate) fn of(targets: Vec<Arc<Target>>) -> Rc<Self> {
         let breakers = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
         Rc::new(Self { targets, breakers })
@@ -48,12 +48,12 @@ impl Chain {
         let links: Vec<Vec<_>> = route.links.iter().map(targets).collect();
         let simple = route.simple.as_ref().map(targets).unwrap_or_default();
         let all = links.concat();
-        let only = (all.len() == 1).then(|| Asked::of(all));
+        let only = (all.len() == 1).then(|| Candidates::of(all));
         Some(Self { route, links, simple, only })
     }
 
     /// The only one there is, if so.
-    pub(crate) fn only(&self) -> Option<&Rc<Asked>> {
+    pub(crate) fn only(&self) -> Option<&Rc<Candidates>> {
         self.only.as_ref()
     }
 
@@ -101,11 +101,11 @@ fn take_turns(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
 /// What one core remembers.
 #[derive(Default)]
 pub(crate) struct Chains {
-    known: RefCell<Known>,
+    known: RefCell<RememberedChains>,
 }
 
 #[derive(Default)]
-struct Known {
+struct RememberedChains {
     plan: Option<Arc<Plan>>,
     generation: u64,
     by_model: HashMap<Box<str>, Rc<Chain>>,
@@ -118,8 +118,8 @@ impl Chains {
         let generation = state.targets.generation();
         let holds = known.generation == generation
             && known.plan.as_ref().is_some_and(|known| Arc::ptr_eq(known, plan));
-        if !holds || known.by_model.len() >= MOST_NAMES {
-            *known = Known { plan: Some(Arc::clone(plan)), generation, by_model: HashMap::new() };
+        if !holds || known.by_model.len() >= MAX_NAMES {
+            *known = RememberedChains { plan: Some(Arc::clone(plan)), generation, by_model: HashMap::new() };
         }
         if let Some(chain) = known.by_model.get(model) {
             return Some(Rc::clone(chain));

@@ -17,7 +17,7 @@ use koboshi::gate::Gate;
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 use koboshi_report::phrase::Phrases;
-use koboshi_store::{Clock, Entry, Health, Ledger, Store, SystemClock, What};
+use koboshi_store::{Clock, Entry, EntryKind, Health, Ledger, Store, SystemClock};
 use serde_json::json;
 
 use crate::http::memory::{MemoryBudget, default_limit};
@@ -172,7 +172,7 @@ impl SharedState {
     /// Notes something in the journal.
     pub(crate) fn note(
         &self,
-        what: What,
+        what: EntryKind,
         kind: &str,
         key: Option<&ScopeKey>,
         text: String,
@@ -182,7 +182,7 @@ impl SharedState {
         entry.kind = Some(kind.to_owned().into());
         entry.key = key.cloned();
         entry.data = Some(data);
-        self.feed.tell(&entry);
+        self.feed.publish(&entry);
         self.ledger.journal(entry);
     }
 
@@ -239,14 +239,14 @@ impl SharedState {
         move |change: &Transition| {
             let (ledger, feed) = (Arc::clone(&ledger), feed.clone());
             let (name, key, change) = (Arc::clone(&name), key.clone(), *change);
-            transition::tell(move || {
+            transition::report_or_hold(move || {
                 let (from, to, why) = (change.from.name(), change.to.name(), change.why.name());
                 let text = format!("{name}: breaker {from} → {to} ({why})");
-                let mut entry = Entry::new(clock.wall(), ledger.node(), What::Breaker, text);
+                let mut entry = Entry::new(clock.wall(), ledger.node(), EntryKind::Breaker, text);
                 entry.kind = Some(to.into());
                 entry.key.clone_from(&key);
                 entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
-                feed.tell(&entry);
+                feed.publish(&entry);
                 ledger.journal(entry);
                 // At once: whoever looks at the store must not find an open breaker closed.
                 if let Some(key) = &key {
@@ -285,7 +285,7 @@ impl SharedState {
     }
 
     /// Says in the log when the store begins to fail and when it works again, once each.
-    pub(crate) fn tell_of_store(&self) {
+    pub(crate) fn log_store_health(&self) {
         let health = self.ledger.health();
         let why = store_error(&health);
         if self.store_fails.swap(why.is_some(), Ordering::Relaxed) == why.is_some() {
@@ -303,7 +303,7 @@ impl SharedState {
 
     /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
     pub(crate) fn keep_in_step(&self) {
-        self.tell_of_store();
+        self.log_store_health();
         let (now, wall) = (self.now(), self.wall());
         for target in self.targets.all() {
             if let Some(holds) = target.scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {

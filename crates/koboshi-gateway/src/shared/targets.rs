@@ -9,7 +9,7 @@ use http::HeaderValue;
 use crate::route::credential::Credential;
 use crate::route::plan::Plan;
 use crate::route::provider::{KeyUse, Provider};
-use crate::route::target::{Kept, Scopes, Target};
+use crate::route::target::{LearnedState, Scopes, Target};
 use crate::shared::state::SharedState;
 
 /// Targets that are remembered besides those that the config names.
@@ -139,7 +139,7 @@ fn make(
     before: Option<&Target>,
 ) -> Target {
     let (shown_model, name) = Target::names(provider, model);
-    let kept = Kept {
+    let kept = LearnedState {
         breaker: before
             .map_or_else(|| state.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker)),
         gate: before.map_or_else(|| state.gate(plan, &scopes), |before| Arc::clone(&before.gate)),

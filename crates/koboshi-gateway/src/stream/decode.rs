@@ -107,7 +107,7 @@ impl Stream<'_, '_> {
         {
             return Ok(frames);
         }
-        let stated = incoming.journey.said_of(incoming.open, &body);
+        let stated = incoming.journey.fault_in(incoming.open, &body);
         Err(stated.or(broken).unwrap_or_else(not_an_answer).into())
     }
 

@@ -18,7 +18,7 @@ use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
-use crate::attempt::journey::{Ended, Journey, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, Open};
 use crate::attempt::not_an_answer;
 use crate::http::upstream::connection_fault::timed_out;
 use crate::route::target::Target;
@@ -74,7 +74,7 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
 
 impl Run<'_> {
     /// Asks until a whole, right answer is there.
-    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, Ended> {
+    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, JourneyEnd> {
         // What answers cost that were refused.
         let mut refused = Usage::default();
         loop {
@@ -113,7 +113,7 @@ impl Run<'_> {
                 Ok(open) => {
                     let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
                     let said = match is_made_whole(&calls, finish) {
-                        true => answer::ended_for_calls(self.tongue(&author), &body),
+                        true => answer::ended_for_calls(self.target_dialect(&author), &body),
                         false => body,
                     };
                     let body = self.for_reader(&author, said, &calls, changed.as_ref());
@@ -122,13 +122,13 @@ impl Run<'_> {
                 }
                 Err(CallsError::Elsewhere) => {}
                 Err(CallsError::Refused) => refused = refused.plus(sum),
-                Err(CallsError::Ended(ended)) => return Err(ended),
+                Err(CallsError::JourneyEnd(ended)) => return Err(ended),
             }
         }
     }
 
     /// Asks for a whole answer; after a refused one the model reads why.
-    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, JourneyEnd> {
         let refused = self.refused.take();
         let calls = refused.corrected();
         let opened =
@@ -144,7 +144,7 @@ impl Run<'_> {
         journey: &mut Journey<'_>,
         open: Box<Open>,
         fault: Box<Fault>,
-    ) -> Option<Ended> {
+    ) -> Option<JourneyEnd> {
         let (target, place) = (Arc::clone(&open.target), open.place);
         match journey.after(open, fault.clone()) {
             // There is nothing to show the model: another target is asked.
@@ -153,7 +153,7 @@ impl Run<'_> {
                 None
             }
             remedy if journey.trim(&target, remedy) => None,
-            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up_unheard(fault)),
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up_before_content(fault)),
             _ => None,
         }
     }
@@ -162,7 +162,7 @@ impl Run<'_> {
     fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<AnswerFacts, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
-        let read = answer::read(self.tongue(&open.target), body);
+        let read = answer::read(self.target_dialect(&open.target), body);
         let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
         if !self.is_native(&open.target) {
             // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
@@ -266,7 +266,7 @@ fn finish_of(whole: &Whole<'_>) -> Finish {
 impl Run<'_> {
     /// An answer as the client reads it: mended calls in place of the broken ones, what all attempts cost, and in its own dialect.
     fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
-        let dialect = self.tongue(target);
+        let dialect = self.target_dialect(target);
         if self.is_native(target) {
             let body = with_changes(dialect, body, calls);
             return match usage {

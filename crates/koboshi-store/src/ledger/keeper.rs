@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use koboshi::time::Moment;
 
 use crate::error::StoreError;
-use crate::journal::{Entry, What};
+use crate::journal::{Entry, EntryKind};
 use crate::record::Slot;
 use crate::store::{Loaded, News, Unreadable, Wake, Watch};
 use crate::times;
@@ -250,7 +250,7 @@ impl Keeper {
 
     /// Says something about the store in its journal, past the queue.
     fn note(&self, text: String) -> Result<(), StoreError> {
-        let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, What::Store, text);
+        let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, EntryKind::Store, text);
         self.shared.store.append(&[entry])
     }
 
@@ -258,7 +258,7 @@ impl Keeper {
     fn report(&mut self, slot: &str, what: &str) {
         if self.told_unreadable.insert(slot.to_owned()) {
             let (now, node) = (self.shared.clock.wall(), &self.shared.options.node);
-            self.shared.outbox.note(Entry::new(now, node, What::Store, format!("`{slot}` {what}")));
+            self.shared.outbox.note(Entry::new(now, node, EntryKind::Store, format!("`{slot}` {what}")));
         }
     }
 

@@ -237,11 +237,11 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::What;
+    use crate::journal::EntryKind;
     use jiff::Timestamp;
 
     fn entry() -> Entry {
-        Entry::new(Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), What::Fault, "x")
+        Entry::new(Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), EntryKind::Fault, "x")
     }
 
     #[test]

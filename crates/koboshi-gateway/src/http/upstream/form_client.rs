@@ -38,10 +38,10 @@ impl FormClient {
         let request = ServerRequest {
             origin,
             path,
-            headers: &|tell| {
-                tell(&CONTENT_TYPE, &HeaderValue::from_static("application/x-www-form-urlencoded"));
-                tell(&ACCEPT, &HeaderValue::from_static("application/json"));
-                tell(&USER_AGENT, &super::USER_AGENT_VALUE);
+            headers: &|write_header| {
+                write_header(&CONTENT_TYPE, &HeaderValue::from_static("application/x-www-form-urlencoded"));
+                write_header(&ACCEPT, &HeaderValue::from_static("application/json"));
+                write_header(&USER_AGENT, &super::USER_AGENT_VALUE);
             },
             body: &form,
             connect_limit: CONNECT,
