@@ -15,7 +15,7 @@ use common::run;
 use common::served::Served;
 use koboshi_store::{EntryKind, Query, Record, SqlitePolicy, SqliteStore, Store};
 use koboshi_testkit::chaos::{Crowd, primary, total};
-use koboshi_testkit::talk::{assert_whole, chat};
+use koboshi_testkit::questions::{assert_whole, chat};
 use koboshi_testkit::{Upstream, signal, until};
 use serde_json::{Value, json};
 

@@ -19,7 +19,7 @@ use koboshi_config::gateway::{CacheMode, Commit, RouteConfig};
 use koboshi_sim::{Ask, play};
 use koboshi_store::{EntryKind, Query, Record, RedisPolicy, RedisStore, Store};
 use koboshi_testkit::chaos::{Crowd, primary, total};
-use koboshi_testkit::{RedisServer, Upstream, breathe, until};
+use koboshi_testkit::{RedisServer, Upstream, pause, until};
 
 const CLIENTS: usize = 64;
 
@@ -123,7 +123,7 @@ fn nobody_notices_a_store_that_is_slow() {
     let is_slow = Arc::clone(&slow);
     let store: Arc<dyn Store> = Arc::new(Hooked::new(move |_| {
         if is_slow.load(Ordering::Relaxed) {
-            (0..10).for_each(|_| breathe());
+            (0..10).for_each(|_| pause());
         }
         Ok(())
     }));

@@ -26,7 +26,7 @@ pub use record::{Node, Record, RecordKind, Slot};
 pub use redis::{RedisPolicy, RedisStore};
 pub use sqlite::{SqlitePolicy, SqliteStore};
 pub use standing::{Row, RowState};
-pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};
+pub use store::{Lease, Loaded, Merged, Named, Store, StoreChanges, Unreadable, Wake, Watch};
 
 /// The snippets of the page on stores, compiled.
 #[cfg(doctest)]

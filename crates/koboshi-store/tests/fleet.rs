@@ -26,12 +26,12 @@ use koboshi::gate::{Holds, Limit};
 use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
 use koboshi_store::{
-    Entry, EntryKind, Ledger, LedgerOptions, News, Query, Record, RedisPolicy, RedisStore, Slot, Store,
-    StoreError,
+    Entry, EntryKind, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store,
+    StoreChanges, StoreError,
 };
 use koboshi_testkit::RedisServer;
 
-use common::{DEADLINE, at, breathe, entry, held, key, node, rest, resting, slot, snapshot, until};
+use common::{DEADLINE, at, entry, held, key, node, pause, rest, resting, slot, snapshot, until};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -173,7 +173,7 @@ fn load(url: &str, me: u64, end: &Path) {
         }
         let health = ledger.health();
         tell(format!("{n} {}", if health.trouble.is_some() { "trouble" } else { "well" }));
-        breathe();
+        pause();
     }
     assert!(ledger.flush(DEADLINE), "{:?}", ledger.health());
     for (slot, holds) in expected {
@@ -341,13 +341,13 @@ fn an_emptied_server_is_noticed_by_a_node_that_looks_last() {
     let watch = || store(&server.url()).watch(Arc::new(|| {})).unwrap();
     let (mut first, mut last) = (watch(), watch());
     for watch in [&mut first, &mut last] {
-        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
-        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet);
+        assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
+        assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet);
     }
     server.empty();
     for watch in [&mut first, &mut last] {
-        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)), "it was emptied");
-        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet, "that is known now");
+        assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)), "it was emptied");
+        assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet, "that is known now");
     }
 }
 
@@ -644,13 +644,13 @@ fn after_a_look_that_failed_everything_is_read() {
     let server = RedisServer::start();
     let plain = store(&server.url());
     let mut watch = plain.watch(Arc::new(|| {})).unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
     plain.merge(std::slice::from_ref(&named)).unwrap();
     raw(&server, &["ACL", "SETUSER", "default", "-hmget"]);
-    until("it is announced and cannot be read", || watch.news(Moment::START).err());
+    until("it is announced and cannot be read", || watch.changes(Moment::START).err());
     raw(&server, &["ACL", "SETUSER", "default", "+hmget"]);
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named]);
 }
 
@@ -665,13 +665,13 @@ fn more_announcements_than_are_worth_a_list_mean_everything() {
             ears.fetch_add(1, Ordering::SeqCst);
         }))
         .unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
     plain.merge(std::slice::from_ref(&named)).unwrap();
     let many = "for i = 1, 12000 do redis.call('PUBLISH', 'koboshi:changes', 'cooldown account:' .. i) end";
     raw(&server, &["EVAL", many, "0"]);
     until("all are heard", || (heard.load(Ordering::SeqCst) > 12_000).then_some(()));
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named]);
 }
 
@@ -681,9 +681,9 @@ fn everything_is_read_once_more_by_the_clock_of_the_ledger() {
     let plain = store(&server.url());
     let mut watch = plain.watch(Arc::new(|| {})).unwrap();
     let later = |seconds| Moment::START.after(Duration::from_secs(seconds));
-    assert!(matches!(watch.news(later(0)).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(later(0)).unwrap(), StoreChanges::All(_)));
     put_silently(&server, "main");
-    assert_eq!(watch.news(later(59)).unwrap(), News::Quiet);
-    let News::All(all) = watch.news(later(60)).unwrap() else { panic!("everything is news") };
+    assert_eq!(watch.changes(later(59)).unwrap(), StoreChanges::Quiet);
+    let StoreChanges::All(all) = watch.changes(later(60)).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records.len(), 1);
 }

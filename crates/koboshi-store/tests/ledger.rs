@@ -493,14 +493,14 @@ struct FlakyWatch {
 }
 
 impl Watch for FlakyWatch {
-    fn news(&mut self, now: Moment) -> Result<koboshi_store::News, StoreError> {
+    fn changes(&mut self, now: Moment) -> Result<koboshi_store::StoreChanges, StoreError> {
         let store = self.store.try_now()?;
         let forgotten = self.store.forgotten.load(Ordering::SeqCst);
         if forgotten != self.forgotten {
             self.forgotten = forgotten;
             self.watch = store.watch(Arc::new(|| {}))?;
         }
-        self.watch.news(now)
+        self.watch.changes(now)
     }
 }
 

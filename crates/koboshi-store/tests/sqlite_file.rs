@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
-use koboshi_store::{EntryKind, News, Query, Record, SqlitePolicy, SqliteStore, Store, StoreError};
+use koboshi_store::{EntryKind, Query, Record, SqlitePolicy, SqliteStore, Store, StoreChanges, StoreError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -258,7 +258,7 @@ fn time_goes_on_while_others_have_the_lock() {
     let ttl = common::DEADLINE;
     let lease = std::thread::scope(|scope| {
         let taken = scope.spawn(|| store.lease("probe", "n1", ttl, common::at(0)).unwrap().unwrap());
-        common::breathe();
+        common::pause();
         other.execute_batch("COMMIT").unwrap();
         taken.join().unwrap()
     });
@@ -387,14 +387,14 @@ fn a_file_whose_content_was_put_back_is_read_as_a_whole() {
     for second in 1..5 {
         store.merge(&[named("new", second)]).unwrap();
     }
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let plain = Connection::open(&file).unwrap();
     plain
         .execute_batch(
             "DELETE FROM record WHERE key = 'account:new'; UPDATE counter SET value = 1 WHERE name = 'seq'",
         )
         .unwrap();
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named("old", 0)]);
 }
 
@@ -404,12 +404,12 @@ fn after_a_look_that_failed_everything_is_read() {
     let store = open(&file).unwrap();
     let mut watch = store.watch(std::sync::Arc::new(|| {})).unwrap();
     store.merge(&[named("main", 0)]).unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let plain = Connection::open(&file).unwrap();
     plain.execute_batch("ALTER TABLE counter RENAME TO gone").unwrap();
-    watch.news(Moment::START).unwrap_err();
+    watch.changes(Moment::START).unwrap_err();
     plain.execute_batch("ALTER TABLE gone RENAME TO counter").unwrap();
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named("main", 0)]);
 }
 

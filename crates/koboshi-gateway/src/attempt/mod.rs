@@ -117,7 +117,7 @@ impl Journey<'_> {
         let request = ProviderRequest {
             destination,
             headers: &|write_header| {
-                headers(target, interface, shape, token.as_deref(), self.context, write_header)
+                headers(target, interface, shape, token.as_deref(), self.context, write_header);
             },
             body,
             connect_limit: target.timers.connect,

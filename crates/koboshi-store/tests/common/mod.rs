@@ -19,7 +19,7 @@ use koboshi::key::ScopeKey;
 use koboshi_store::{Entry, EntryKind, Node, Slot};
 
 #[allow(unused_imports, reason = "each test program uses a part of it")]
-pub(crate) use koboshi_testkit::{DEADLINE, breathe, until};
+pub(crate) use koboshi_testkit::{DEADLINE, pause, until};
 
 pub(crate) const NOON: i64 = 1_794_744_000;
 

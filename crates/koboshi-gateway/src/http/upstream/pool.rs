@@ -335,7 +335,7 @@ impl Pool {
         reused: bool,
     ) -> SendOutcome {
         let mut outgoing = OutgoingRequest::new(&self.head_buffer, request.body, |head| {
-            request.write(head, pooled.via.as_deref())
+            request.write(head, pooled.via.as_deref());
         });
         match pooled.connection.send(&mut outgoing).await {
             Ok(reply) => {
