@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi_sim::{Ask, End, Head, Play, Tally, count, door, embed, names, play};
+use koboshi_sim::{Ask, End, Head, Play, Tally, count, embed, endpoint, names, play};
 use koboshi_wire::any::{Events, answer};
 use koboshi_wire::gemini::array;
 use koboshi_wire::sse::Framer;
@@ -43,7 +43,7 @@ pub(crate) fn ask(data: &[u8]) {
         }
         keeps_promises(&Ask { model: &name, body, tally, ..Ask::default() }, embed);
     }
-    if let Some(found) = std::str::from_utf8(data).ok().and_then(door) {
+    if let Some(found) = std::str::from_utf8(data).ok().and_then(endpoint) {
         assert!(found.model.is_none_or(|model| !model.is_empty()));
     }
 }

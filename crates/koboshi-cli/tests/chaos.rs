@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::run;
 use common::served::Served;
-use koboshi_store::{Query, Record, SqlitePolicy, SqliteStore, Store, What};
+use koboshi_store::{EntryKind, Query, Record, SqlitePolicy, SqliteStore, Store};
 use koboshi_testkit::chaos::{Crowd, primary, total};
-use koboshi_testkit::talk::{assert_whole, chat};
+use koboshi_testkit::questions::{assert_whole, chat};
 use koboshi_testkit::{Upstream, signal, until};
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn open(store: &Path) -> SqliteStore {
 
 /// Faults in the journal.
 fn faults(store: &SqliteStore) -> u64 {
-    let query = Query { what: Some(What::Fault), limit: 1_000_000, ..Query::default() };
+    let query = Query { what: Some(EntryKind::Fault), limit: 1_000_000, ..Query::default() };
     store.query(&query).unwrap().len() as u64
 }
 

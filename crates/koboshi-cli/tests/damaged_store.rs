@@ -10,12 +10,12 @@ use std::process::Stdio;
 
 use common::{Running, koboshi, run};
 use koboshi::cooldown::Cooldown;
-use koboshi_store::{Entry, Record, Slot, SqlitePolicy, SqliteStore, Store, What};
+use koboshi_store::{Entry, EntryKind, Record, Slot, SqlitePolicy, SqliteStore, Store};
 
 /// A store file whose table has a page of nonsense.
 fn damaged(path: &Path, table: &str) {
     let store = SqliteStore::open(path, SqlitePolicy::default()).unwrap();
-    let entry = Entry::new(jiff::Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), What::Gate, "held");
+    let entry = Entry::new(jiff::Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), EntryKind::Gate, "held");
     store.append(&[entry]).unwrap();
     let known = (Slot::cooldown("account:main".parse().unwrap()), Record::Cooldown(Cooldown::default()));
     store.merge(&[known]).unwrap();

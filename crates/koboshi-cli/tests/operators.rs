@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use common::{Out, Running, json, koboshi, run_with};
-use koboshi_testkit::{Answer, Authority, Client, RedisServer, Speaks, Upstream, signal, until};
+use koboshi_testkit::{Answer, Authority, Client, Protocol, RedisServer, Upstream, signal, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -570,7 +570,7 @@ fn a_gateway_and_a_store_exclude_each_other_and_what_is_no_gateway_is_said_to_be
 fn a_gateway_behind_tls_is_asked_where_its_authority_is_trusted() {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
     // A server behind TLS that is no gateway: that it says so was read through the TLS connection.
-    let server = Upstream::start_secure(&authority, Speaks::Http1);
+    let server = Upstream::start_secure(&authority, Protocol::Http1);
     let file = authority.write_to(folder.path()).display().to_string();
     let asked = run_with(&["status", "--url", &server.url()], &[("SSL_CERT_FILE", &file)], "");
     assert!(asked.status == 2 && asked.error.contains("is not a Koboshi gateway"), "{}", asked.error);

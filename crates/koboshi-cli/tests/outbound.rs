@@ -5,8 +5,8 @@
 mod common;
 
 use common::served::Served;
-use koboshi_testkit::talk::{assert_whole, chat};
-use koboshi_testkit::{Authority, Proxy, Speaks, Upstream, until};
+use koboshi_testkit::questions::{assert_whole, chat};
+use koboshi_testkit::{Authority, Protocol, Proxy, Upstream, until};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -72,7 +72,7 @@ impl Outbound {
 #[test]
 fn an_authority_in_ssl_cert_file_is_trusted() {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
-    let upstream = Upstream::start_secure(&authority, Speaks::Http2);
+    let upstream = Upstream::start_secure(&authority, Protocol::Http2);
     let file = authority.write_to(folder.path()).display().to_string();
     Outbound::start(&upstream.url(), &[("SSL_CERT_FILE", &file)]).answers();
     let stranger = Authority::new().write_to(folder.path()).display().to_string();
@@ -83,7 +83,7 @@ fn an_authority_in_ssl_cert_file_is_trusted() {
 #[test]
 fn an_authority_is_found_beside_the_config_and_followed() {
     let (old, new) = (Authority::new(), Authority::new());
-    let upstream = Upstream::start_secure(&new, Speaks::Http1);
+    let upstream = Upstream::start_secure(&new, Protocol::Http1);
     let folder = tempfile::tempdir().unwrap();
     let _ = old.write_to(folder.path());
     let outbound = Outbound::start_in(folder, &upstream.url(), Some("authority.pem"), &[]);
@@ -98,7 +98,7 @@ fn an_authority_is_found_beside_the_config_and_followed() {
 
 #[test]
 fn a_secure_provider_is_asked_through_a_tunnel() {
-    for speaks in [Speaks::Http1, Speaks::Http2] {
+    for speaks in [Protocol::Http1, Protocol::Http2] {
         let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
         let upstream = Upstream::start_secure(&authority, speaks);
         let proxy = Proxy::to(upstream.port());

@@ -12,7 +12,9 @@ use koboshi::breaker::{BreakerSnapshot, Mode, Why};
 use koboshi::chance::Seed;
 use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Failure};
 use koboshi::gate::{Holds, Limit};
-use koboshi_store::{Entry, Record, RedisPolicy, RedisStore, Slot, SqlitePolicy, SqliteStore, Store, What};
+use koboshi_store::{
+    Entry, EntryKind, Record, RedisPolicy, RedisStore, Slot, SqlitePolicy, SqliteStore, Store,
+};
 use koboshi_testkit::RedisServer;
 use tempfile::TempDir;
 
@@ -106,7 +108,7 @@ fn fill(store: &dyn Store) {
         kind: Some(kind.into()),
         key: Some("account:main".parse().unwrap()),
         agent: Some(agent.to_owned()),
-        ..Entry::new(at(second), &node, What::Fault, format!("{kind} seen"))
+        ..Entry::new(at(second), &node, EntryKind::Fault, format!("{kind} seen"))
     };
     store
         .append(&[
@@ -327,7 +329,7 @@ fn stored_text_cannot_play_with_the_terminal() {
     let entry = Entry {
         kind: Some(evil.to_owned().into()),
         agent: Some(evil.to_owned()),
-        ..Entry::new(at(-1), &"n1".parse().unwrap(), What::Fault, evil)
+        ..Entry::new(at(-1), &"n1".parse().unwrap(), EntryKind::Fault, evil)
     };
     store.append(&[entry]).unwrap();
     for command in ["status", "journal"] {

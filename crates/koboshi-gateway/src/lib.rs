@@ -11,8 +11,8 @@
 //! The rooms depend on each other in one direction, which `crates/koboshi-cli/tests/architecture.rs` keeps:
 //! server → edge → admin → request → degrade → stream → reply → attempt → shared → route → observe → http.
 //!
-//! One request is one future (`flow`) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
-//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is `shared::world`.
+//! One request is one future (`future`) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
+//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is `shared::state`.
 //!
 //! Start it with [`Gateway::start`].
 

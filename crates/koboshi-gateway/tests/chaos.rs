@@ -17,9 +17,9 @@ use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, Commit, RouteConfig};
 use koboshi_sim::{Ask, play};
-use koboshi_store::{Query, Record, RedisPolicy, RedisStore, Store, What};
+use koboshi_store::{EntryKind, Query, Record, RedisPolicy, RedisStore, Store};
 use koboshi_testkit::chaos::{Crowd, primary, total};
-use koboshi_testkit::{RedisServer, Upstream, breathe, until};
+use koboshi_testkit::{RedisServer, Upstream, pause, until};
 
 const CLIENTS: usize = 64;
 
@@ -108,7 +108,7 @@ fn nobody_notices_a_store(store: &Arc<dyn Store>, fails: bool, trouble: impl FnO
     let faults = total(&text, "koboshi_faults_total");
     assert!(faults > 0.0, "the primary falls");
     until("the store has every fault and works", || {
-        let query = Query { what: Some(What::Fault), limit: 1_000_000, ..Query::default() };
+        let query = Query { what: Some(EntryKind::Fault), limit: 1_000_000, ..Query::default() };
         // A server may have written what it did not answer to any more: then it is there twice.
         let kept = f64::from(u32::try_from(store.query(&query).ok()?.len()).unwrap());
         (kept >= faults && is_connected()).then_some(())
@@ -123,7 +123,7 @@ fn nobody_notices_a_store_that_is_slow() {
     let is_slow = Arc::clone(&slow);
     let store: Arc<dyn Store> = Arc::new(Hooked::new(move |_| {
         if is_slow.load(Ordering::Relaxed) {
-            (0..10).for_each(|_| breathe());
+            (0..10).for_each(|_| pause());
         }
         Ok(())
     }));

@@ -9,7 +9,7 @@ mod common;
 use std::fs::File;
 
 use common::*;
-use koboshi_store::{Entry, Query, Store, What};
+use koboshi_store::{Entry, EntryKind, Query, Store};
 use koboshi_testkit::until;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn ask(client: &mut Client, model: &str, lang: &str) -> Answer {
 fn faults(stage: &Stage) -> Vec<Entry> {
     let query = Query { limit: 1000, ..Query::default() };
     let all = stage.store.query(&query).unwrap();
-    all.into_iter().filter(|entry| entry.what == What::Fault).collect()
+    all.into_iter().filter(|entry| entry.what == EntryKind::Fault).collect()
 }
 
 /// Waits until this client is the only one: what others held is free then, and cannot become so later.

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use common::*;
-use koboshi_store::{Query, Store, What};
+use koboshi_store::{EntryKind, Query, Store};
 use koboshi_testkit::until;
 
 const FEW_PORTS: &str =
@@ -73,7 +73,7 @@ fn in_a_network_with_few_ports() {
     );
     let faults = until("the journal tells it", || {
         let all = stage.store.query(&Query { limit: 1000, ..Query::default() }).unwrap();
-        let faults: Vec<_> = all.into_iter().filter(|entry| entry.what == What::Fault).collect();
+        let faults: Vec<_> = all.into_iter().filter(|entry| entry.what == EntryKind::Fault).collect();
         (!faults.is_empty()).then_some(faults)
     });
     assert!(faults.iter().all(|entry| entry.data.as_ref().unwrap()["origin"] == "koboshi"), "{faults:?}");

@@ -11,7 +11,7 @@ use common::hooked::Hooked;
 use common::*;
 use koboshi_gateway::Gateway;
 use koboshi_store::Store;
-use koboshi_testkit::{Upstream, breathe, until};
+use koboshi_testkit::{Upstream, pause, until};
 
 #[test]
 fn a_breaker_that_was_open_is_open_for_the_first_request_after_a_restart() {
@@ -24,7 +24,7 @@ fn a_breaker_that_was_open_is_open_for_the_first_request_after_a_restart() {
     // It takes its time before it tells what it holds, as one behind a network does.
     let store = Hooked::new(|call| {
         if call == "watch" {
-            (0..30).for_each(|_| breathe());
+            (0..30).for_each(|_| pause());
         }
         Ok(())
     });

@@ -92,7 +92,7 @@ fn nobody_waits_for_a_cached_answer_of_a_store_that_hangs() {
 #[test]
 fn a_gateway_stops_though_every_call_to_its_store_hangs() {
     let (store, lock) =
-        hanging(&["merge", "append", "session_put", "session_get", "cache_put", "news", "query"]);
+        hanging(&["merge", "append", "session_put", "session_get", "cache_put", "changes", "query"]);
     let house =
         House::on(Arc::new(store), &["one/ok"], None, |config| config.degrade.cache = CacheMode::Fallback);
     let hang = lock.lock().unwrap();
@@ -229,7 +229,7 @@ fn a_file_that_others_keep_locked_is_told() {
 #[test]
 fn a_damaged_file_ends_the_start() {
     let store = Hooked::new(|call| match call {
-        "news" => Err(StoreError::Damaged { place: "the file".to_owned(), why: "malformed".to_owned() }),
+        "changes" => Err(StoreError::Damaged { place: "the file".to_owned(), why: "malformed".to_owned() }),
         _ => Ok(()),
     });
     let error = start_on(config(), Arc::new(store), None).map(|_| ()).unwrap_err().to_string();

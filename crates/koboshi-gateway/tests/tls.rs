@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{Commit, RouteConfig};
-use koboshi_store::{MemoryStore, What};
+use koboshi_store::{EntryKind, MemoryStore};
 use koboshi_testkit::chaos::{Crowd, primary};
-use koboshi_testkit::{Authority, Speaks, Upstream, until};
+use koboshi_testkit::{Authority, Protocol, Upstream, until};
 
-const BOTH: [Speaks; 2] = [Speaks::Http1, Speaks::Http2];
+const BOTH: [Protocol; 2] = [Protocol::Http1, Protocol::Http2];
 
 /// The first provider is behind TLS, with an authority that the config names; the second one is plain.
-fn secure(speaks: Speaks, chain: &[&str], change: impl FnOnce(&mut Config)) -> Stage {
+fn secure(speaks: Protocol, chain: &[&str], change: impl FnOnce(&mut Config)) -> Stage {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
     let (one, two) = (Upstream::start_secure(&authority, speaks), Upstream::start());
     let mut config = config();
@@ -82,7 +82,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, forgotten: &AtomicU
 #[test]
 fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
     let mut way = None;
-    let stage = secure(Speaks::Http2, &["one/ok", "two/ok"], |config| {
+    let stage = secure(Protocol::Http2, &["one/ok", "two/ok"], |config| {
         let one = config.providers.get_mut("one").unwrap();
         let url = one.base_url.clone().unwrap();
         let port: u16 = url.rsplit(':').next().unwrap().trim_end_matches("/v1").parse().unwrap();
@@ -106,7 +106,7 @@ fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
         (stage.breaker("one/ok"), stage.breaker("two/ok")),
         ("closed".to_owned(), "closed".to_owned())
     );
-    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.kind.as_deref(), Some("timeout"), "{entry:?}");
 }
 
@@ -130,9 +130,9 @@ fn answers_come_whole_over_secure_connections_that_are_used_again() {
         assert!(connections(&stage.one).len() <= 2, "{speaks:?}: {:?}", connections(&stage.one));
         let place = stage.one.url().replace("https://", "").replace("/v1", "");
         for seen in stage.one.requests() {
-            let name = if speaks == Speaks::Http2 { ":authority" } else { "host" };
+            let name = if speaks == Protocol::Http2 { ":authority" } else { "host" };
             assert_eq!(seen.header(name), Some(place.as_str()), "{seen:?}");
-            assert!(seen.header("host").is_none() || speaks == Speaks::Http1, "said once: {seen:?}");
+            assert!(seen.header("host").is_none() || speaks == Protocol::Http1, "said once: {seen:?}");
             assert_eq!(seen.path, "/v1/chat/completions");
         }
     }
@@ -140,7 +140,7 @@ fn answers_come_whole_over_secure_connections_that_are_used_again() {
 
 #[test]
 fn many_streams_share_one_http2_connection() {
-    let stage = secure(Speaks::Http2, &["one/ok?gap=5ms"], |_| {});
+    let stage = secure(Protocol::Http2, &["one/ok?gap=5ms"], |_| {});
     // Also those who come while there is none yet.
     std::thread::scope(|scope| {
         for _ in 0..24 {
@@ -152,7 +152,7 @@ fn many_streams_share_one_http2_connection() {
 
 #[test]
 fn no_connection_gets_more_streams_than_its_server_allows() {
-    let stage = secure(Speaks::Http2AtMost(4), &["one/ok?gap=10ms", "two/ok"], |_| {});
+    let stage = secure(Protocol::Http2AtMost(4), &["one/ok?gap=10ms", "two/ok"], |_| {});
     std::thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
@@ -171,7 +171,7 @@ fn no_connection_gets_more_streams_than_its_server_allows() {
 
 #[test]
 fn a_client_that_leaves_ends_its_stream_and_not_the_connection() {
-    let stage = secure(Speaks::Http2, &["one/stall?after=3"], |config| {
+    let stage = secure(Protocol::Http2, &["one/stall?after=3"], |config| {
         config.routes.insert("other".to_owned(), route(&["one/ok"]));
     });
     let (client, _) = begun(&stage);
@@ -218,7 +218,7 @@ fn a_certificate_that_nobody_vouches_for_is_said_and_not_tried_again() {
         let answer = stage.ask(&chat(false));
         assert_error(&answer, 502, "connection_failed");
         assert_eq!(answer.number("x-koboshi-attempts"), Some(1), "asking again cannot help: {answer:?}");
-        let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+        let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
         assert_eq!(entry.data.as_ref().unwrap()["sub"], "certificate", "{entry:?}");
         assert!(entry.text.contains("certificate"), "{}", entry.text);
         let mut both = chat(true);
@@ -280,7 +280,7 @@ fn to_the_end((mut client, mut answer): (Client, Answer)) -> Answer {
 
 #[test]
 fn a_server_that_takes_its_leave_lets_streams_end_and_gets_no_new_ones() {
-    let stage = secure(Speaks::Http2, &["one/ok?gap=10ms", "two/ok"], |_| {});
+    let stage = secure(Protocol::Http2, &["one/ok?gap=10ms", "two/ok"], |_| {});
     let stream = begun(&stage);
     stage.one.go_away();
     assert_whole(&to_the_end(stream), &chat(true));
@@ -294,7 +294,7 @@ fn a_server_that_takes_its_leave_lets_streams_end_and_gets_no_new_ones() {
 
 #[test]
 fn a_server_that_leaves_in_the_middle_of_an_answer_is_made_good() {
-    let stage = secure(Speaks::Http2, &["one/ok?gap=20ms", "two/ok"], |_| {});
+    let stage = secure(Protocol::Http2, &["one/ok?gap=20ms", "two/ok"], |_| {});
     let streams = [begun(&stage), begun(&stage), begun(&stage)];
     stage.one.go_away_at_once();
     for stream in streams {
@@ -302,6 +302,6 @@ fn a_server_that_leaves_in_the_middle_of_an_answer_is_made_good() {
     }
     let (one, two) = stage.calls();
     assert!(one + two > 3, "somebody else had to go on: {one}, {two}");
-    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.kind.as_deref(), Some("connection_closed"), "{entry:?}");
 }

@@ -1,7 +1,7 @@
 //! An answer on its way, act by act, in no dialect.
 //!
 //! An act is what a vendor does in one go: it begins, says a piece, begins a call, ends. How it is written is up to the
-//! [`Voice`](crate::voice::Voice). Falls are counted in acts, so that they come at the same word in every dialect.
+//! [`Writer`](crate::voice::Voice). Falls are counted in acts, so that they come at the same word in every dialect.
 
 use crate::answer::{Answer, InPieces, Speech};
 
@@ -23,9 +23,9 @@ pub(crate) enum Act {
     /// The call is whole.
     CallEnd,
     /// The answer ends, for this reason.
-    Finish { reason: &'static str, spent: Spent },
+    Finish { reason: &'static str, tokens: TokenCount },
     /// What it cost, where that is said apart.
-    Usage(Spent),
+    Usage(TokenCount),
     /// The end mark.
     Done,
 }
@@ -42,14 +42,14 @@ pub(crate) struct Head {
 
 /// What an answer cost so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Spent {
+pub(crate) struct TokenCount {
     /// Pieces of words and arguments.
     pub(crate) given: u64,
     /// Pieces of thought.
     pub(crate) thought: u64,
 }
 
-impl Spent {
+impl TokenCount {
     /// Both.
     pub(crate) const fn output(self) -> u64 {
         self.given.saturating_add(self.thought)
@@ -85,7 +85,7 @@ pub(crate) struct Acts {
     calls: std::vec::IntoIter<InPieces>,
     pieces: Option<std::vec::IntoIter<String>>,
     index: u64,
-    spent: Spent,
+    tokens: TokenCount,
     usage: bool,
     next: Next,
 }
@@ -102,7 +102,7 @@ impl Acts {
             calls,
             pieces: None,
             index: 0,
-            spent: Spent::default(),
+            tokens: TokenCount::default(),
             usage,
             next: Next::Open,
             answer,
@@ -112,23 +112,23 @@ impl Acts {
     /// Everything that is still to come is left out but the finish, which has this reason.
     pub(crate) fn finish_as(&mut self, reason: &'static str) -> Act {
         self.next = if self.usage { Next::Usage } else { Next::Done };
-        Act::Finish { reason, spent: self.spent }
+        Act::Finish { reason, tokens: self.tokens }
     }
 
     fn thought(&mut self) -> Option<Act> {
         let words = self.thought.as_mut()?;
         if let Some(piece) = words.next() {
-            self.spent.thought = self.spent.thought.saturating_add(1);
+            self.tokens.thought = self.tokens.thought.saturating_add(1);
             return Some(Act::Thought(piece));
         }
         self.thought = None;
-        self.answer.thought.as_ref().map(|thought| Act::Seal(thought.seal.clone()))
+        self.answer.thought.as_ref().map(|thought| Act::Seal(thought.signature.clone()))
     }
 
     fn call(&mut self) -> Option<Act> {
         if let Some(pieces) = &mut self.pieces {
             if let Some(piece) = pieces.next() {
-                self.spent.given = self.spent.given.saturating_add(1);
+                self.tokens.given = self.tokens.given.saturating_add(1);
                 return Some(Act::Piece(piece));
             }
             self.pieces = None;
@@ -155,7 +155,7 @@ impl Iterator for Acts {
                 Next::Thought => (self.thought(), Next::Text),
                 Next::Text => {
                     let piece = self.speech.next();
-                    self.spent.given = self.spent.given.saturating_add(u64::from(piece.is_some()));
+                    self.tokens.given = self.tokens.given.saturating_add(u64::from(piece.is_some()));
                     (piece.map(Act::Text), Next::Call)
                 }
                 Next::Call => (self.call(), Next::Finish),
@@ -165,7 +165,7 @@ impl Iterator for Acts {
                 }
                 Next::Usage => {
                     self.next = Next::Done;
-                    return Some(Act::Usage(self.spent));
+                    return Some(Act::Usage(self.tokens));
                 }
                 Next::Done => {
                     self.next = Next::Over;

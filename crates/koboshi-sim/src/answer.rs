@@ -4,11 +4,11 @@ use koboshi_wire::Dialect;
 
 use crate::chance::Print;
 use crate::fall::{Fall, Form, Manner};
+use crate::generator::{TextGenerator, pieces};
 use crate::request::{Request, Shape, Thinks, parsed};
 use crate::schema::example;
-use crate::talk::{Talk, pieces};
 use crate::tool::{self, Call};
-use crate::words::Tongue;
+use crate::words::Language;
 
 /// Characters of a piece of JSON.
 const PIECE: usize = 8;
@@ -37,7 +37,7 @@ pub(crate) struct Thought {
     /// Its words; none where only the seal is shown.
     pub(crate) words: Speech,
     /// What proves that it is this provider's.
-    pub(crate) seal: String,
+    pub(crate) signature: String,
 }
 
 /// A call whose arguments come in pieces.
@@ -58,7 +58,7 @@ pub(crate) struct Speech {
 
 #[derive(Debug, Clone)]
 enum Source {
-    Talk(Box<Talk>),
+    TextGenerator(Box<TextGenerator>),
     Pieces(std::vec::IntoIter<String>),
 }
 
@@ -128,7 +128,7 @@ impl Speech {
     fn is_cut(&self) -> bool {
         self.left == 0
             && match &self.source {
-                Source::Talk(talk) => talk.clone().next().is_some(),
+                Source::TextGenerator(generator) => generator.clone().next().is_some(),
                 Source::Pieces(pieces) => !pieces.as_slice().is_empty(),
             }
     }
@@ -140,7 +140,7 @@ impl Iterator for Speech {
     fn next(&mut self) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
         match &mut self.source {
-            Source::Talk(talk) => talk.next(),
+            Source::TextGenerator(generator) => generator.next(),
             Source::Pieces(pieces) => pieces.next(),
         }
     }
@@ -149,9 +149,14 @@ impl Iterator for Speech {
 /// What is thought before the answer, in other words than it.
 fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thought> {
     let print = print.add("thought");
-    let tongue = Tongue::of(&request.last_user());
+    let language = Language::of(&request.last_user());
     let words = Speech {
-        source: Source::Talk(Box::new(Talk::new(print.seed(), tongue, "", Some(THOUGHT)))),
+        source: Source::TextGenerator(Box::new(TextGenerator::new(
+            print.seed(),
+            language,
+            "",
+            Some(THOUGHT),
+        ))),
         left: match request.thinks() {
             Thinks::No => return None,
             Thinks::Silently => 0,
@@ -165,7 +170,7 @@ fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thou
         Dialect::Messages => "simM",
         Dialect::Gemini => "simG",
     };
-    Some(Thought { words, seal: format!("{whose}{:016x}", print.value()) })
+    Some(Thought { words, signature: format!("{whose}{:016x}", print.value()) })
 }
 
 fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, makes_up: bool) -> Speech {
@@ -179,21 +184,21 @@ fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, ma
         let rest = prefill.as_deref().and_then(|begun| object.strip_prefix(begun)).unwrap_or(&object);
         return Speech::of(pieces(rest, PIECE), most);
     }
-    let tongue = Tongue::of(&request.last_user());
+    let language = Language::of(&request.last_user());
     let lead = if tool::holds_back(request, makes_up) {
-        tongue.no_call().to_owned()
+        language.no_call().to_owned()
     } else {
         match request.pictures() {
             0 => tool::mention(request),
-            count => tongue.pictures(count),
+            count => language.pictures(count),
         }
     };
-    let talk = || Talk::new(print.seed(), tongue, &lead, chunks);
-    let talk = match prefill {
-        Some(begun) => talk().after(&begun).unwrap_or_else(talk),
-        None => talk(),
+    let generator = || TextGenerator::new(print.seed(), language, &lead, chunks);
+    let generator = match prefill {
+        Some(begun) => generator().after(&begun).unwrap_or_else(generator),
+        None => generator(),
     };
-    Speech { source: Source::Talk(Box::new(talk)), left: most }
+    Speech { source: Source::TextGenerator(Box::new(generator)), left: most }
 }
 
 /// What an answer in JSON looks like where no schema is given.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::acts::{Act, Acts};
 use crate::play::Beat;
-use crate::voice::Voice;
+use crate::writer::Writer;
 
 /// The pieces of a body, made one by one.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) enum Spoil {
 #[derive(Debug)]
 struct Stream {
     acts: Acts,
-    voice: Voice,
+    writer: Writer,
     spoil: Spoil,
     /// A frame that comes after a broken one.
     held: Option<String>,
@@ -76,8 +76,8 @@ impl Beats {
         Self::from(vec![Beat { after: Duration::ZERO, bytes: body }])
     }
 
-    pub(crate) fn stream(acts: Acts, voice: Voice, spoil: Spoil, first: Duration, gap: Duration) -> Self {
-        let stream = Stream { acts, voice, spoil, held: None, played: 0, sent: 0, first, gap, over: false };
+    pub(crate) fn stream(acts: Acts, writer: Writer, spoil: Spoil, first: Duration, gap: Duration) -> Self {
+        let stream = Stream { acts, writer, spoil, held: None, played: 0, sent: 0, first, gap, over: false };
         Self(Source::Stream(Box::new(stream)))
     }
 }
@@ -121,19 +121,19 @@ impl Stream {
         match self.spoil {
             Spoil::Break { after, bytes } if is_due(after) => {
                 self.over = true;
-                let text = self.voice.say(act);
+                let text = self.writer.write(act);
                 let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(text.len().saturating_sub(1));
-                let mut begun = Bytes::from(text);
-                begun.truncate(most);
-                Some(begun)
+                let mut opening = Bytes::from(text);
+                opening.truncate(most);
+                Some(opening)
             }
             Spoil::BreakCall { pieces: 0 } if matches!(act, Act::Piece(_) | Act::CallEnd) || is_last => {
                 self.over = true;
-                Some(Bytes::from(self.voice.begun()))
+                Some(Bytes::from(self.writer.opening()))
             }
             Spoil::BreakCall { pieces } if matches!(act, Act::Piece(_)) => {
                 self.spoil = Spoil::BreakCall { pieces: pieces.saturating_sub(1) };
-                Some(self.say(act))
+                Some(self.write(act))
             }
             Spoil::BreakCall { .. } if is_last => {
                 self.over = true;
@@ -142,28 +142,28 @@ impl Stream {
             Spoil::Frame { after, extra } if is_due(after) => {
                 self.spoil = Spoil::Nothing;
                 self.played = self.played.saturating_add(1);
-                let text = self.voice.say(act);
+                let text = self.writer.write(act);
                 let broken = broken(&text);
                 self.held = (extra || is_last).then_some(text);
                 Some(Bytes::from(broken))
             }
             Spoil::Error { after } if is_due(after) => {
                 self.over = true;
-                Some(Bytes::from(self.voice.error()))
+                Some(Bytes::from(self.writer.error()))
             }
             Spoil::Filter { after } if is_due(after) => {
                 self.spoil = Spoil::Nothing;
                 let finish = self.acts.finish_as("content_filter");
-                Some(self.say(finish))
+                Some(self.write(finish))
             }
             Spoil::NoDone if act == Act::Done => None,
-            _ => Some(self.say(act)),
+            _ => Some(self.write(act)),
         }
     }
 
-    fn say(&mut self, act: Act) -> Bytes {
+    fn write(&mut self, act: Act) -> Bytes {
         self.played = self.played.saturating_add(u64::from(act.counts()));
-        Bytes::from(self.voice.say(act))
+        Bytes::from(self.writer.write(act))
     }
 }
 
@@ -174,6 +174,6 @@ fn broken(text: &str) -> String {
     }
     let from = text.trim_end().rfind("\n\n").map_or(0, |at| at + 2);
     let (before, last) = text.split_at(from);
-    let begun = last.get(..last.floor_char_boundary(last.len() * 3 / 5)).unwrap_or("data: {");
-    format!("{before}{begun}\n\n")
+    let opening = last.get(..last.floor_char_boundary(last.len() * 3 / 5)).unwrap_or("data: {");
+    format!("{before}{opening}\n\n")
 }

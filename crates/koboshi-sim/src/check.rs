@@ -2,7 +2,7 @@
 
 use crate::fall::Plan;
 use crate::name::{COMMON, Param};
-use crate::order::{Order, Wrong};
+use crate::order::{InvalidName, Order};
 use crate::play::Tally;
 
 /// What is wrong with the name of a model.
@@ -66,8 +66,8 @@ pub fn check(model: &str) -> Result<(), NameError> {
     }
     match Plan::read(model, Tally::default()) {
         Ok(_) => Ok(()),
-        Err(Wrong::Unknown) => Err(NameError::Unknown { name: name.to_owned() }),
-        Err(Wrong::Param(_)) => Err(NameError::Together),
+        Err(InvalidName::Unknown) => Err(NameError::Unknown { name: name.to_owned() }),
+        Err(InvalidName::Param(_)) => Err(NameError::Together),
     }
 }
 

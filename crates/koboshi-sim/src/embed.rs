@@ -15,11 +15,11 @@ use crate::fall::Fall;
 use crate::play::{Ask, Play, Stage};
 
 /// As many inputs as OpenAI takes.
-const MOST_INPUTS: usize = 2048;
+const MAX_INPUTS: usize = 2048;
 /// And as many dimensions.
-const MOST_DIMENSIONS: usize = 3072;
+const MAX_DIMENSIONS: usize = 3072;
 /// Numbers of all vectors of an answer: the answer sits in memory.
-const MOST_NUMBERS: usize = 1_000_000;
+const MAX_NUMBERS: usize = 1_000_000;
 const DIMENSIONS: usize = 256;
 
 /// What the provider sends for this request to its embeddings. It falls under the same names as a chat does, as far as
@@ -74,15 +74,15 @@ impl Request {
             wrong(&format!("We could not parse the JSON body of your request: {why}."), None)
         })?;
         let inputs = request.input.0.len();
-        if inputs == 0 || inputs > MOST_INPUTS {
-            let says = format!("Invalid 'input': give 1 to {MOST_INPUTS} texts.");
+        if inputs == 0 || inputs > MAX_INPUTS {
+            let says = format!("Invalid 'input': give 1 to {MAX_INPUTS} texts.");
             return Err(wrong(&says, Some("input")));
         }
-        if request.dimensions.is_some_and(|count| count == 0 || count > MOST_DIMENSIONS) {
-            let says = format!("Invalid 'dimensions': give a number from 1 to {MOST_DIMENSIONS}.");
+        if request.dimensions.is_some_and(|count| count == 0 || count > MAX_DIMENSIONS) {
+            let says = format!("Invalid 'dimensions': give a number from 1 to {MAX_DIMENSIONS}.");
             return Err(wrong(&says, Some("dimensions")));
         }
-        if inputs.saturating_mul(request.size()) > MOST_NUMBERS {
+        if inputs.saturating_mul(request.size()) > MAX_NUMBERS {
             return Err(wrong("Invalid 'input': fewer texts, or fewer dimensions.", Some("input")));
         }
         Ok(request)

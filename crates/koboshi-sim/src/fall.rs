@@ -8,11 +8,11 @@ use std::time::Duration;
 use koboshi::chance::Seed;
 
 use crate::chance::{below, pick};
-use crate::order::{Amount, Order, Wrong};
+use crate::order::{Amount, InvalidName, Order};
 use crate::play::{End, Tally};
 
 /// No answer has more pieces of text: a whole one sits in memory.
-pub(crate) const MOST_CHUNKS: u64 = 100_000;
+pub(crate) const MAX_CHUNKS: u64 = 100_000;
 
 /// What a name asks for in this call.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,13 +102,13 @@ pub(crate) enum Form {
 }
 
 impl Plan {
-    pub(crate) fn read(model: &str, tally: Tally) -> Result<Self, Wrong> {
+    pub(crate) fn read(model: &str, tally: Tally) -> Result<Self, InvalidName> {
         let order = Order::read(model)?;
         let manner = Manner {
             latency: order.length("latency")?.unwrap_or_default(),
             gap: order.length("gap")?.unwrap_or_default(),
-            chunks: order.count("chunks", MOST_CHUNKS)?,
-            say: order.count("say", MOST_CHUNKS)?.unwrap_or(0),
+            chunks: order.count("chunks", MAX_CHUNKS)?,
+            say: order.count("say", MAX_CHUNKS)?.unwrap_or(0),
             makes_up_calls: order.word("tools", &["yes", "no"])? == "yes",
             refuses_prefill: order.word("prefill", &["continue", "refuse"])? == "refuse",
         };
@@ -121,7 +121,7 @@ impl Plan {
     }
 }
 
-fn fall(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
+fn fall(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, InvalidName> {
     let error = |trouble, wait| Ok(Fall::Error { trouble, wait });
     let after = |default: u64| Ok(order.count("after", u64::MAX)?.unwrap_or(default));
     let breaks = |default: u64, end| {
@@ -178,13 +178,13 @@ const FORMS: &[(&str, Form)] = &[
     ("prose", Form::Prose),
 ];
 
-fn form(order: &Order<'_>) -> Result<Form, Wrong> {
+fn form(order: &Order<'_>) -> Result<Form, InvalidName> {
     let words: Vec<&'static str> = FORMS.iter().map(|(word, _)| *word).collect();
     let word = order.word("form", &words)?;
     Ok(FORMS.iter().find(|(name, _)| *name == word).map_or(Form::TrailingComma, |(_, form)| *form))
 }
 
-fn flap(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
+fn flap(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, InvalidName> {
     let way = named(order, "way", order.text("way").unwrap_or("fail-503"), tally, seed)?;
     let down = order.amount("down")?;
     let up = order.amount("up")?;
@@ -198,7 +198,7 @@ fn flap(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
             tally.elapsed.as_nanos().checked_rem(round).is_some_and(|at| at < down.as_nanos())
         }
         _ => {
-            return Err(Wrong::Param(
+            return Err(InvalidName::Param(
                 "Parameters 'down' and 'up' need the same unit: calls, or time.".to_owned(),
             ));
         }
@@ -207,11 +207,11 @@ fn flap(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
 }
 
 /// The fall under another name, as a parameter gives it.
-fn named(order: &Order<'_>, key: &str, name: &str, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
+fn named(order: &Order<'_>, key: &str, name: &str, tally: Tally, seed: Seed) -> Result<Fall, InvalidName> {
     let nests = name.contains('?') || matches!(name, "flap" | "chaos");
     match Order::read(name) {
         Ok(inner) if !nests => fall(&inner, tally, seed),
-        _ => Err(Wrong::Param(format!(
+        _ => Err(InvalidName::Param(format!(
             "Invalid value '{name}' of parameter '{key}' of '{}': give a name without parameters, other than flap and chaos.",
             order.name.name
         ))),
@@ -225,7 +225,7 @@ const WAYS: &[&str] = &[
     "no-done", "in-band-error", "broken-tool-args", "empty", "html", "half",
 ];
 
-fn chaos(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, Wrong> {
+fn chaos(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, InvalidName> {
     let ways: Vec<&str> = match order.text("ways") {
         None | Some("all") => WAYS.to_vec(),
         Some(ways) => ways.split(',').collect(),
@@ -313,8 +313,8 @@ mod tests {
             let plan = |model: &str| Plan::read(model, Tally { nth: 3, ..Tally::default() }).unwrap();
             let params = name.params.iter().chain(crate::name::COMMON);
             for param in params.filter(|param| !WORDS.contains(&param.default)) {
-                let said = format!("{model}?{}={}", param.name, param.default);
-                assert_eq!(plan(&said), plan(model), "{said}");
+                let message = format!("{model}?{}={}", param.name, param.default);
+                assert_eq!(plan(&message), plan(model), "{message}");
             }
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         {
             for nth in 0..5 {
                 let read = Plan::read(model, Tally { nth, ..Tally::default() });
-                assert!(matches!(read, Err(Wrong::Param(_))), "{model} {read:?}");
+                assert!(matches!(read, Err(InvalidName::Param(_))), "{model} {read:?}");
             }
         }
     }

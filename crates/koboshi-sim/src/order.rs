@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::name::{COMMON, Name, names};
 
 /// No name is longer.
-const LONGEST: usize = 1000;
+const MAX_NAME: usize = 1000;
 /// No stated length is longer: a year.
-const LONGEST_TIME: Duration = Duration::from_secs(366 * 24 * 3600);
+const MAX_TIME: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What is wrong with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum InvalidName {
     /// There is no such name.
     Unknown,
     /// A parameter cannot be used; what is wrong with it, in a sentence.
@@ -38,9 +38,9 @@ pub(crate) enum Amount {
 }
 
 impl<'a> Order<'a> {
-    pub(crate) fn read(model: &'a str) -> Result<Self, Wrong> {
-        if model.len() > LONGEST {
-            return Err(Wrong::Unknown);
+    pub(crate) fn read(model: &'a str) -> Result<Self, InvalidName> {
+        if model.len() > MAX_NAME {
+            return Err(InvalidName::Unknown);
         }
         let (name, query) = model.split_once('?').unwrap_or((model, ""));
         let failing = name.strip_prefix("fail-").map(status);
@@ -49,21 +49,21 @@ impl<'a> Order<'a> {
             Some(None) => None,
             None => find(name),
         };
-        let name = known.ok_or(Wrong::Unknown)?;
+        let name = known.ok_or(InvalidName::Unknown)?;
         let mut params: Vec<(&str, &str)> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let known = COMMON.iter().chain(name.params).any(|param| param.name == key);
             if !known {
                 let all: Vec<&str> = name.params.iter().chain(COMMON).map(|param| param.name).collect();
-                return Err(Wrong::Param(format!(
+                return Err(InvalidName::Param(format!(
                     "Unknown parameter '{key}' of '{}'. It has: {}.",
                     name.name,
                     all.join(", ")
                 )));
             }
             if params.iter().any(|(before, _)| *before == key) {
-                return Err(Wrong::Param(format!("Parameter '{key}' is given twice.")));
+                return Err(InvalidName::Param(format!("Parameter '{key}' is given twice.")));
             }
             params.push((key, value));
         }
@@ -81,26 +81,28 @@ impl<'a> Order<'a> {
         key: &str,
         form: &str,
         read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Wrong> {
+    ) -> Result<Option<T>, InvalidName> {
         let Some(value) = self.text(key) else { return Ok(None) };
         match read(value) {
             Some(read) => Ok(Some(read)),
-            None => Err(Wrong::Param(format!("Invalid value '{value}' of parameter '{key}': give {form}."))),
+            None => {
+                Err(InvalidName::Param(format!("Invalid value '{value}' of parameter '{key}': give {form}.")))
+            }
         }
     }
 
-    pub(crate) fn count(&self, key: &str, most: u64) -> Result<Option<u64>, Wrong> {
+    pub(crate) fn count(&self, key: &str, most: u64) -> Result<Option<u64>, InvalidName> {
         self.read_as(key, &format!("a whole number from 0 to {most}"), |value| {
             value.parse().ok().filter(|count| *count <= most)
         })
     }
 
-    pub(crate) fn length(&self, key: &str) -> Result<Option<Duration>, Wrong> {
+    pub(crate) fn length(&self, key: &str) -> Result<Option<Duration>, InvalidName> {
         self.read_as(key, "a length of time such as 250ms, 20s or 2m", length)
     }
 
     /// A stated wait: seconds, a length, or `none`.
-    pub(crate) fn wait(&self, key: &str, default: Option<Duration>) -> Result<Option<Duration>, Wrong> {
+    pub(crate) fn wait(&self, key: &str, default: Option<Duration>) -> Result<Option<Duration>, InvalidName> {
         let read = |value: &str| match value {
             "none" => Some(None),
             _ => length(value).or_else(|| seconds(value)).map(Some),
@@ -108,24 +110,24 @@ impl<'a> Order<'a> {
         Ok(self.read_as(key, "seconds such as 2, a length such as 250ms, or none", read)?.unwrap_or(default))
     }
 
-    pub(crate) fn amount(&self, key: &str) -> Result<Option<Amount>, Wrong> {
+    pub(crate) fn amount(&self, key: &str) -> Result<Option<Amount>, InvalidName> {
         let read =
             |value: &str| value.parse().map(Amount::Calls).ok().or_else(|| length(value).map(Amount::Time));
         self.read_as(key, "a number of calls such as 5, or a length such as 30s", read)
     }
 
-    pub(crate) fn share(&self, key: &str) -> Result<Option<f64>, Wrong> {
+    pub(crate) fn share(&self, key: &str) -> Result<Option<f64>, InvalidName> {
         self.read_as(key, "a number from 0 to 1", |value| {
             value.parse().ok().filter(|share| (0.0..=1.0).contains(share))
         })
     }
 
-    pub(crate) fn flag(&self, key: &str) -> Result<bool, Wrong> {
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, InvalidName> {
         Ok(self.word(key, &["no", "yes"])? == "yes")
     }
 
     /// One of these words; the first is the default.
-    pub(crate) fn word(&self, key: &str, words: &[&'static str]) -> Result<&'static str, Wrong> {
+    pub(crate) fn word(&self, key: &str, words: &[&'static str]) -> Result<&'static str, InvalidName> {
         let read = |value: &str| words.iter().copied().find(|word| *word == value);
         let form = format!("one of {}", words.join(", "));
         Ok(self.read_as(key, &form, read)?.unwrap_or_else(|| words.first().copied().unwrap_or_default()))
@@ -144,7 +146,7 @@ fn status(digits: &str) -> Option<u16> {
 fn seconds(value: &str) -> Option<Duration> {
     let plain = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let seconds = value.parse().ok().filter(|_| plain)?;
-    Duration::try_from_secs_f64(seconds).ok().filter(|length| *length <= LONGEST_TIME)
+    Duration::try_from_secs_f64(seconds).ok().filter(|length| *length <= MAX_TIME)
 }
 
 fn length(value: &str) -> Option<Duration> {
@@ -153,16 +155,16 @@ fn length(value: &str) -> Option<Duration> {
         UNITS.iter().find_map(|(unit, factor)| Some((value.strip_suffix(unit)?, *factor)))?;
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number: f64 = number.parse().ok().filter(|_| plain)?;
-    Duration::try_from_secs_f64(number * factor).ok().filter(|length| *length <= LONGEST_TIME)
+    Duration::try_from_secs_f64(number * factor).ok().filter(|length| *length <= MAX_TIME)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn complaint(model: &str, ask: impl FnOnce(&Order<'_>) -> Result<(), Wrong>) -> String {
+    fn complaint(model: &str, ask: impl FnOnce(&Order<'_>) -> Result<(), InvalidName>) -> String {
         match Order::read(model).and_then(|order| ask(&order)) {
-            Err(Wrong::Param(says)) => says,
+            Err(InvalidName::Param(says)) => says,
             other => panic!("{other:?}"),
         }
     }
@@ -179,10 +181,10 @@ mod tests {
 
     #[test]
     fn what_the_table_does_not_have_is_refused_by_name() {
-        assert_eq!(Order::read("no-such").unwrap_err(), Wrong::Unknown);
-        assert_eq!(Order::read("fail-STATUS").unwrap_err(), Wrong::Unknown);
-        assert_eq!(Order::read("fail-200").unwrap_err(), Wrong::Unknown);
-        assert_eq!(Order::read(&"a".repeat(2000)).unwrap_err(), Wrong::Unknown);
+        assert_eq!(Order::read("no-such").unwrap_err(), InvalidName::Unknown);
+        assert_eq!(Order::read("fail-STATUS").unwrap_err(), InvalidName::Unknown);
+        assert_eq!(Order::read("fail-200").unwrap_err(), InvalidName::Unknown);
+        assert_eq!(Order::read(&"a".repeat(2000)).unwrap_err(), InvalidName::Unknown);
         let says = complaint("cut?aftr=3", |_| Ok(()));
         assert!(says.contains("'aftr'") && says.contains("after"), "{says}");
         assert!(complaint("ok?p=1&p=0", |_| Ok(())).contains("twice"));

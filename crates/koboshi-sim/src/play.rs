@@ -16,8 +16,8 @@ use crate::chance::Print;
 use crate::error::{self, Failure, PAGE, Problem, Scene, excerpt};
 use crate::fall::{Fall, Manner, Place, Plan, Trouble};
 use crate::request::{Request, Unread, with_model};
-use crate::voice::{self, Stamp, Told, Voice};
 use crate::whole;
+use crate::writer::{self, Stamp, WholeAnswer, Writer};
 
 /// A request to the simulated provider.
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,12 +158,12 @@ impl<'a> Stage<'a> {
     {
         let problem = match read(self.ask, self.ask.body) {
             Ok(request) => return Ok(request),
-            Err(Unread::Wrong(problem)) => problem,
+            Err(Unread::InvalidName(problem)) => problem,
             Err(Unread::NoModel) => {
                 *made = with_model(self.ask.body);
                 match read(self.ask, made) {
                     Ok(request) => return Ok(request),
-                    Err(Unread::Wrong(problem)) => problem,
+                    Err(Unread::InvalidName(problem)) => problem,
                     Err(Unread::NoModel) => Problem::Request {
                         says: "you must provide a model parameter".to_owned(),
                         param: Some("model".to_owned()),
@@ -202,8 +202,8 @@ impl<'a> Stage<'a> {
         };
         let (spoil, end) = spoiled(plan.fall, &answer);
         let usage = self.ask.dialect.has_optional_usage() && request.wants_usage();
-        let voice = Voice::new(self.ask.dialect, stamp, usage, self.ask.list);
-        let beats = Beats::stream(Acts::new(answer, usage), voice, spoil, first, gap);
+        let writer = Writer::new(self.ask.dialect, stamp, usage, self.ask.list);
+        let beats = Beats::stream(Acts::new(answer, usage), writer, spoil, first, gap);
         self.answer(head, self.kind_of_stream(), beats, end)
     }
 
@@ -243,9 +243,9 @@ impl<'a> Stage<'a> {
             _ => None,
         };
         let body = match plan.fall {
-            Fall::InBand { .. } => voice::failed(self.ask.dialect, stamp),
-            Fall::Empty => voice::empty(self.ask.dialect, stamp),
-            _ => voice::whole(self.ask.dialect, stamp, &Told::of(answer, filtered)),
+            Fall::InBand { .. } => writer::failed(self.ask.dialect, stamp),
+            Fall::Empty => writer::empty(self.ask.dialect, stamp),
+            _ => writer::whole(self.ask.dialect, stamp, &WholeAnswer::of(answer, filtered)),
         };
         self.json(latency, body, plan.fall)
     }
@@ -282,7 +282,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn failure(&self, problem: &Problem, after: Duration) -> Play {
         let id = self.request_id();
         let scene = Scene { wall: self.ask.tally.wall, request: &id };
-        let Failure { status, headers: own, body } = problem.told(self.ask.dialect, scene);
+        let Failure { status, headers: own, body } = problem.failure(self.ask.dialect, scene);
         let mut headers = error::headers(self.ask.dialect, "application/json", &id);
         headers.extend(own);
         Play { head: Head::Answer { after, status, headers }, beats: Beats::whole(body), end: End::Clean }

@@ -16,13 +16,13 @@ use serde_json::value::RawValue;
 
 use crate::chance::Print;
 use crate::error::{Problem, excerpt};
+use crate::message::{Message, Role, messages};
 use crate::play::Ask;
-use crate::said::{Role, Said, told};
 
 /// A request.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
-    said: Vec<Said<'a>>,
+    message: Vec<Message<'a>>,
     tools: Vec<form::Tool<'a>>,
     choice: form::Choice<'a>,
     shape: Shape<'a>,
@@ -106,7 +106,7 @@ impl<'a> Request<'a> {
         }
         Self {
             tokens: tokens(&form),
-            said: told(form.system, form.turns),
+            message: messages(form.system, form.turns),
             tools: form.tools,
             choice: form.choice,
             shape,
@@ -163,23 +163,23 @@ impl<'a> Request<'a> {
 
     /// The words with which the conversation ends, if they are the assistant's: the answer goes on from there.
     pub(crate) fn prefill(&self) -> Option<String> {
-        let last = self.said.last()?;
+        let last = self.message.last()?;
         (last.role == Role::Assistant && last.calls.is_empty()).then(|| last.texts.concat())
     }
 
     /// Without the words to go on from.
-    pub(crate) fn conversation(&self) -> &[Said<'a>] {
-        match self.said.split_last() {
+    pub(crate) fn conversation(&self) -> &[Message<'a>] {
+        match self.message.split_last() {
             Some((_, before)) if self.prefill().is_some() => before,
-            _ => &self.said,
+            _ => &self.message,
         }
     }
 
     /// What the words of the answer depend on.
     pub(crate) fn print(&self) -> Print {
-        self.conversation().iter().fold(Print::new(), |print, said| {
-            let print = print.add(said.role.name()).add(&said.text());
-            said.calls.iter().fold(print, |print, call| print.add(&call.name).add(&arguments(call)))
+        self.conversation().iter().fold(Print::new(), |print, message| {
+            let print = print.add(message.role.name()).add(&message.text());
+            message.calls.iter().fold(print, |print, call| print.add(&call.name).add(&arguments(call)))
         })
     }
 
@@ -188,17 +188,17 @@ impl<'a> Request<'a> {
         self.tokens
     }
 
-    fn last_of_user(&self) -> Option<&Said<'a>> {
-        self.said.iter().rev().find(|said| said.role == Role::User)
+    fn last_of_user(&self) -> Option<&Message<'a>> {
+        self.message.iter().rev().find(|message| message.role == Role::User)
     }
 
     pub(crate) fn last_user(&self) -> Cow<'_, str> {
-        self.last_of_user().map_or(Cow::Borrowed(""), Said::text)
+        self.last_of_user().map_or(Cow::Borrowed(""), Message::text)
     }
 
     /// A user has asked, and waits for words or calls.
     pub(crate) fn is_asked(&self) -> bool {
-        self.said.last().is_some_and(|last| last.role == Role::User)
+        self.message.last().is_some_and(|last| last.role == Role::User)
     }
 
     /// How many pictures and files came with what the user asks.
@@ -208,7 +208,7 @@ impl<'a> Request<'a> {
 
     /// Nothing was answered in this conversation yet.
     pub(crate) fn is_first_ask(&self) -> bool {
-        !self.conversation().iter().any(|said| said.role == Role::Assistant)
+        !self.conversation().iter().any(|message| message.role == Role::Assistant)
     }
 }
 
@@ -231,7 +231,7 @@ pub(crate) enum Unread {
     /// It does not name its model, which is told besides.
     NoModel,
     /// It is wrong.
-    Wrong(Problem),
+    InvalidName(Problem),
 }
 
 impl From<IntakeError> for Unread {
@@ -241,7 +241,7 @@ impl From<IntakeError> for Unread {
             error => {
                 let why = excerpt(&error.to_string(), 200);
                 let says = format!("We could not parse the JSON body of your request: {why}.");
-                Self::Wrong(Problem::Request { says, param: error.param().map(Cow::into_owned) })
+                Self::InvalidName(Problem::Request { says, param: error.param().map(Cow::into_owned) })
             }
         }
     }
@@ -257,7 +257,7 @@ pub(crate) fn with_model(body: &[u8]) -> Vec<u8> {
 /// What OpenAI refuses and a gateway would let pass.
 fn check(chat: &koboshi_wire::chat::ChatRequest<'_>) -> Result<(), Unread> {
     let wrong = |says: &str, param: &str| {
-        Err(Unread::Wrong(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
+        Err(Unread::InvalidName(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
     };
     if chat.messages().is_empty() {
         return wrong(

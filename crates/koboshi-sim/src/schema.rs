@@ -17,7 +17,7 @@ const MOST: usize = 500;
 /// Optional properties end here, required ones at twice the depth.
 const DEEP: usize = 6;
 /// No text or list is made longer than this to satisfy a schema.
-const LONGEST: u64 = 2000;
+const MAX_NAME: u64 = 2000;
 /// So many references and choices are followed for one value.
 const HOPS: usize = 32;
 /// So many properties of an object are looked at.
@@ -77,7 +77,7 @@ impl<'s> Maker<'s> {
                 made.insert((*name).to_owned(), self.value(other, seed.nth(nth), depth + 1));
             }
         }
-        let fewest = view.bound("minProperties").unwrap_or(0).min(LONGEST);
+        let fewest = view.bound("minProperties").unwrap_or(0).min(MAX_NAME);
         for nth in 0..fewest {
             if made.len() as u64 >= fewest || self.left == 0 {
                 break;
@@ -88,11 +88,11 @@ impl<'s> Maker<'s> {
     }
 
     fn array(&mut self, view: &View<'s>, seed: Seed, depth: usize) -> Value {
-        let fewest = view.bound("minItems").unwrap_or(0).min(LONGEST);
+        let fewest = view.bound("minItems").unwrap_or(0).min(MAX_NAME);
         let most = view.bound("maxItems").unwrap_or(u64::MAX);
         let first = view.list("prefixItems").map_or(&[][..], Vec::as_slice);
         let wanted =
-            (1 + below(seed, 2)).max(first.len() as u64).clamp(fewest, most.max(fewest)).min(LONGEST);
+            (1 + below(seed, 2)).max(first.len() as u64).clamp(fewest, most.max(fewest)).min(MAX_NAME);
         let unique = view.get("uniqueItems") == Some(&Value::Bool(true));
         let items = view.get("items").unwrap_or(&Value::Null);
         let mut made: Vec<Value> = Vec::new();
@@ -253,7 +253,7 @@ fn text(view: &View<'_>, seed: Seed) -> String {
         _ => {}
     }
     let mut made = format!("{} {noun}", word(2, KINDS));
-    let fewest = view.bound("minLength").unwrap_or(0).min(LONGEST);
+    let fewest = view.bound("minLength").unwrap_or(0).min(MAX_NAME);
     while (made.chars().count() as u64) < fewest {
         made.push_str(" and more");
     }

@@ -8,8 +8,8 @@ use koboshi_wire::form::{Tool, ToolInput};
 use serde_json::{Map, Value, json};
 
 use crate::chance::Print;
+use crate::message::{Message, Role};
 use crate::request::{Request, parsed};
-use crate::said::{Role, Said};
 use crate::schema::example;
 
 /// A line that scripts a call.
@@ -56,11 +56,11 @@ pub(crate) enum Arguments {
 
 impl<'r> Script<'r> {
     /// The steps of the last words of the user that have any.
-    pub(crate) fn of(said: &'r [Said<'_>]) -> Self {
-        let scripts = |said: &Said<'_>| said.role == Role::User && steps(said).next().is_some();
-        let from = said.iter().rposition(scripts).and_then(|at| said.get(at..)?.split_first());
+    pub(crate) fn of(message: &'r [Message<'_>]) -> Self {
+        let scripts = |message: &Message<'_>| message.role == Role::User && steps(message).next().is_some();
+        let from = message.iter().rposition(scripts).and_then(|at| message.get(at..)?.split_first());
         let Some((prompt, since)) = from else { return Self::default() };
-        let done = since.iter().filter(|said| !said.calls.is_empty()).count();
+        let done = since.iter().filter(|message| !message.calls.is_empty()).count();
         Self { steps: steps(prompt).collect(), done }
     }
 
@@ -83,8 +83,8 @@ impl<'r> Script<'r> {
 }
 
 /// The steps of what a user says. Texts are looked at one by one: agents put notes of their own before the prompt.
-fn steps<'r>(said: &'r Said<'_>) -> impl Iterator<Item = Step<'r>> {
-    said.texts.iter().flat_map(|text| text.lines()).flat_map(line)
+fn steps<'r>(message: &'r Message<'_>) -> impl Iterator<Item = Step<'r>> {
+    message.texts.iter().flat_map(|text| text.lines()).flat_map(line)
 }
 
 fn line(line: &str) -> Vec<Step<'_>> {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::chance::Print;
 use crate::fall::Form;
+use crate::message::{Message, Role};
 use crate::request::{Choice, Request, parsed};
-use crate::said::{Role, Said};
 use crate::schema::example;
 use crate::script::{Arguments, Made, Script};
 use crate::spoil;
@@ -58,9 +58,9 @@ pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>, m
 /// The last calls of the conversation once more, as a model in a loop makes them. None if there are none yet, if no tool may be
 /// called, or if they were refused and the model is not stubborn.
 pub(crate) fn repeated(request: &Request<'_>, print: Print, stubborn: bool) -> Option<Vec<Call>> {
-    let said = request.conversation();
-    let last = said.iter().rev().find(|said| !said.calls.is_empty())?;
-    let mut results = said.iter().rev().take_while(|said| said.role == Role::Tool);
+    let message = request.conversation();
+    let last = message.iter().rev().find(|message| !message.calls.is_empty())?;
+    let mut results = message.iter().rev().take_while(|message| message.role == Role::Tool);
     let is_refused = results.any(|result| result.text().starts_with(NOTE_MARK));
     if matches!(request.choice(), Choice::None) || (is_refused && !stubborn) {
         return None;
@@ -122,13 +122,13 @@ fn fitting(request: &Request<'_>) -> Vec<(String, Option<Arguments>)> {
 
 /// What the results of tools are answered with: each of the last ones is named.
 pub(crate) fn mention(request: &Request<'_>) -> String {
-    let results = request.conversation().iter().rev().take_while(|said| said.role == Role::Tool);
-    let mut said: Vec<String> = results.take(MOST_CALLS).map(sentence).collect();
-    said.reverse();
-    said.join(" ")
+    let results = request.conversation().iter().rev().take_while(|message| message.role == Role::Tool);
+    let mut message: Vec<String> = results.take(MOST_CALLS).map(sentence).collect();
+    message.reverse();
+    message.join(" ")
 }
 
-fn sentence(result: &Said<'_>) -> String {
+fn sentence(result: &Message<'_>) -> String {
     let name = result.name.as_deref().unwrap_or("The tool");
     let plain: String =
         result.text().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -4,12 +4,12 @@
 
 /// A language to speak in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tongue {
+pub(crate) enum Language {
     English,
     Japanese,
 }
 
-impl Tongue {
+impl Language {
     /// The language of these words: Japanese if any of them is written so.
     pub(crate) fn of(text: &str) -> Self {
         let is_japanese = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}');

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use common::perform;
 use koboshi::models::Facts;
 use koboshi_sim::{Ask, Tally, play};
-use koboshi_testkit::tongue::{Told, told_by};
+use koboshi_testkit::dialect::{ReadAnswer, read_body};
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Request, To};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ impl Agent {
     }
 
     /// What the provider says in this dialect to the conversation as it stands.
-    fn ask(&self, model: &str, dialect: Dialect) -> (Told, Bytes) {
+    fn ask(&self, model: &str, dialect: Dialect) -> (ReadAnswer, Bytes) {
         let own = Bytes::from(self.body.to_string());
         let request = Request::parse(self.dialect, &own, Some(("m", true))).unwrap();
         let edits = Edits::plain("m");
@@ -104,14 +104,14 @@ impl Agent {
             tally: Tally::default(),
         };
         let got = perform(play(&ask));
-        let told = told_by(dialect, true, got.body.as_bytes());
-        assert!(told.done && !told.malformed, "{}", got.body);
-        (told, Bytes::from(got.body))
+        let read_answer = read_body(dialect, true, got.body.as_bytes());
+        assert!(read_answer.done && !read_answer.malformed, "{}", got.body);
+        (read_answer, Bytes::from(got.body))
     }
 
     /// The agent has run the call of an answer.
-    fn go_on(&mut self, told: &Told, nth: usize, result: &str) {
-        let (name, arguments) = &told.calls[0];
+    fn go_on(&mut self, read_answer: &ReadAnswer, nth: usize, result: &str) {
+        let (name, arguments) = &read_answer.calls[0];
         let value = || serde_json::from_str::<Value>(arguments).unwrap();
         let list =
             |body: &mut Value, name: &str, more: Vec<Value>| body[name].as_array_mut().unwrap().extend(more);
@@ -121,7 +121,7 @@ impl Agent {
                 "messages",
                 vec![
                     json!({"role": "assistant", "content": [
-                        {"type": "thinking", "thinking": told.thought, "signature": told.seals.first()},
+                        {"type": "thinking", "thinking": read_answer.thought, "signature": read_answer.signatures.first()},
                         {"type": "tool_use", "id": format!("toolu_{nth}"), "name": name, "input": value()},
                     ]}),
                     json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("toolu_{nth}"), "content": result}]}),
@@ -160,25 +160,26 @@ impl Agent {
     fn run(mut self) -> Vec<(String, String)> {
         let mut called = Vec::new();
         for nth in 0..5 {
-            let (told, _) = self.ask("ok?tools=no", self.dialect);
+            let (read_answer, _) = self.ask("ok?tools=no", self.dialect);
             for dialect in Dialect::ALL {
                 let (other, _) = self.ask("ok?tools=no", dialect);
-                assert_eq!(other.text, told.text, "{dialect:?}");
-                let plain = |told: &Told| {
-                    told.calls
+                assert_eq!(other.text, read_answer.text, "{dialect:?}");
+                let plain = |read_answer: &ReadAnswer| {
+                    read_answer
+                        .calls
                         .iter()
                         .map(|(name, arguments)| (name.clone(), inside(arguments)))
                         .collect::<Vec<_>>()
                 };
-                assert_eq!(plain(&other), plain(&told), "{dialect:?}");
+                assert_eq!(plain(&other), plain(&read_answer), "{dialect:?}");
             }
-            if told.calls.is_empty() {
-                assert!(told.text.contains(" answered: "), "{}", told.text);
+            if read_answer.calls.is_empty() {
+                assert!(read_answer.text.contains(" answered: "), "{}", read_answer.text);
                 return called;
             }
-            assert_eq!((told.calls.len(), told.text.as_str()), (1, ""), "one call an answer");
-            called.push(told.calls[0].clone());
-            self.go_on(&told, nth, "fine");
+            assert_eq!((read_answer.calls.len(), read_answer.text.as_str()), (1, ""), "one call an answer");
+            called.push(read_answer.calls[0].clone());
+            self.go_on(&read_answer, nth, "fine");
         }
         panic!("no end: {called:?}");
     }
@@ -261,6 +262,6 @@ fn without_a_tool_for_it_there_are_words() {
     );
     // Agents ask on the side, without tools: for a title, say.
     agent.body.as_object_mut().unwrap().remove("tools");
-    let (told, _) = agent.ask("ok", Dialect::Messages);
-    assert!(told.calls.is_empty() && !told.text.is_empty());
+    let (read_answer, _) = agent.ask("ok", Dialect::Messages);
+    assert!(read_answer.calls.is_empty() && !read_answer.text.is_empty());
 }

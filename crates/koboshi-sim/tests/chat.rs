@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 #[test]
 fn a_whole_answer_has_everything_that_sdks_read() {
     let tally = Tally { wall: 1_790_000_000, ..Tally::default() };
-    let told = perform(ask("ok", &user("hello"), tally));
-    assert_eq!(told.status, 200);
-    assert_eq!(told.header("content-type"), Some("application/json"));
-    assert!(told.header("x-request-id").is_some());
-    let answer = told.json();
+    let read_answer = perform(ask("ok", &user("hello"), tally));
+    assert_eq!(read_answer.status, 200);
+    assert_eq!(read_answer.header("content-type"), Some("application/json"));
+    assert!(read_answer.header("x-request-id").is_some());
+    let answer = read_answer.json();
     assert!(answer["id"].as_str().unwrap().starts_with("chatcmpl-"));
     assert_eq!((&answer["object"], &answer["model"]), (&json!("chat.completion"), &json!("ok")));
     assert_eq!(answer["created"], 1_790_000_000);
@@ -95,9 +95,9 @@ fn pauses_are_told_not_made() {
     let play = ask("ok?latency=2s&gap=30ms", &streaming(user("hello")), Tally::default());
     let Head::Answer { after, .. } = &play.head else { panic!() };
     assert_eq!(after.as_secs(), 2);
-    let told = perform(play);
-    assert!(told.beats[0].0.is_zero(), "time to first content holds no gap");
-    assert!(told.beats[1..].iter().all(|(after, _)| after.as_millis() == 30));
+    let read_answer = perform(play);
+    assert!(read_answer.beats[0].0.is_zero(), "time to first content holds no gap");
+    assert!(read_answer.beats[1..].iter().all(|(after, _)| after.as_millis() == 30));
 }
 
 #[test]
@@ -117,24 +117,24 @@ fn an_answer_in_json_follows_its_schema() {
     }, "required": ["name", "tags"], "additionalProperties": false});
     let format =
         json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
-    let told = got("ok", &with(streaming(user("hello")), json!({"response_format": &format})));
-    let value: Value = serde_json::from_str(&told.text()).unwrap();
+    let read_answer = got("ok", &with(streaming(user("hello")), json!({"response_format": &format})));
+    let value: Value = serde_json::from_str(&read_answer.text()).unwrap();
     assert!(jsonschema::is_valid(&schema, &value), "{value}");
-    assert!(told.chunks().len() > 4, "in pieces");
+    assert!(read_answer.chunks().len() > 4, "in pieces");
     let begun = json!({"messages": [
-        {"role": "user", "content": "hello"}, {"role": "assistant", "content": told.text()[..9]},
+        {"role": "user", "content": "hello"}, {"role": "assistant", "content": read_answer.text()[..9]},
     ]});
     let rest = got("ok", &with(begun, json!({"response_format": format})));
-    assert_eq!(format!("{}{}", &told.text()[..9], rest.text()), told.text());
+    assert_eq!(format!("{}{}", &read_answer.text()[..9], rest.text()), read_answer.text());
 }
 
 #[test]
 fn a_question_with_tools_is_answered_by_a_call() {
     let body = with(user("How is the weather?"), weather());
-    for told in [got("ok", &body), got("ok", &streaming(body.clone()))] {
-        assert_eq!(told.finish().as_deref(), Some("tool_calls"));
-        assert_eq!(told.text(), "");
-        let calls = told.calls();
+    for read_answer in [got("ok", &body), got("ok", &streaming(body.clone()))] {
+        assert_eq!(read_answer.finish().as_deref(), Some("tool_calls"));
+        assert_eq!(read_answer.text(), "");
+        let calls = read_answer.calls();
         assert_eq!((calls.len(), &*calls[0].0), (1, "get_weather"));
         let arguments: Value = serde_json::from_str(&calls[0].1).unwrap();
         assert!(jsonschema::is_valid(&weather()["tools"][0]["function"]["parameters"], &arguments));
@@ -179,9 +179,13 @@ fn after_a_result(result: &str) -> Value {
 
 #[test]
 fn a_tools_result_is_answered_in_words_that_mention_it() {
-    let told = got("ok", &streaming(after_a_result("sunny, 21 degrees")));
-    assert_eq!(told.finish().as_deref(), Some("stop"));
-    assert!(told.text().starts_with("get_weather answered: sunny, 21 degrees."), "{}", told.text());
+    let read_answer = got("ok", &streaming(after_a_result("sunny, 21 degrees")));
+    assert_eq!(read_answer.finish().as_deref(), Some("stop"));
+    assert!(
+        read_answer.text().starts_with("get_weather answered: sunny, 21 degrees."),
+        "{}",
+        read_answer.text()
+    );
     let again = got("ok", &with(after_a_result("rain"), json!({"tool_choice": "required"})));
     assert_eq!(again.calls().len(), 1, "unless a call is required");
 }
@@ -189,21 +193,25 @@ fn a_tools_result_is_answered_in_words_that_mention_it() {
 #[test]
 fn words_may_come_before_a_call() {
     let body = with(user("How is the weather?"), weather());
-    let told = got("ok?say=4", &streaming(body.clone()));
+    let read_answer = got("ok?say=4", &streaming(body.clone()));
     assert_eq!(
-        told.chunks().iter().filter(|chunk| chunk["choices"][0]["delta"]["content"].is_string()).count(),
+        read_answer
+            .chunks()
+            .iter()
+            .filter(|chunk| chunk["choices"][0]["delta"]["content"].is_string())
+            .count(),
         4
     );
-    assert_eq!((told.calls().len(), told.finish().as_deref()), (1, Some("tool_calls")));
-    assert_eq!(told.text(), got("ok?say=4", &body).text());
+    assert_eq!((read_answer.calls().len(), read_answer.finish().as_deref()), (1, Some("tool_calls")));
+    assert_eq!(read_answer.text(), got("ok?say=4", &body).text());
 }
 
 #[test]
 fn a_limit_cuts_arguments_too() {
     let body = with(with(user("How is the weather?"), weather()), json!({"max_tokens": 1}));
-    let told = got("ok", &body);
-    assert_eq!(told.finish().as_deref(), Some("length"));
-    assert!(serde_json::from_str::<Value>(&told.calls()[0].1).is_err());
+    let read_answer = got("ok", &body);
+    assert_eq!(read_answer.finish().as_deref(), Some("length"));
+    assert!(serde_json::from_str::<Value>(&read_answer.calls()[0].1).is_err());
 }
 
 #[test]
@@ -230,9 +238,9 @@ fn a_prompt_can_script_an_agent() {
     let mut messages = vec![json!({"role": "user", "content": script})];
     let mut seen = Vec::new();
     for turn in 0..4 {
-        let told = got("ok", &with(json!({"messages": messages}), tools.clone()));
-        let Some((name, arguments)) = told.calls().pop() else {
-            assert_eq!(told.finish().as_deref(), Some("stop"));
+        let read_answer = got("ok", &with(json!({"messages": messages}), tools.clone()));
+        let Some((name, arguments)) = read_answer.calls().pop() else {
+            assert_eq!(read_answer.finish().as_deref(), Some("stop"));
             break;
         };
         let id = format!("c{turn}");
@@ -246,20 +254,20 @@ fn a_prompt_can_script_an_agent() {
         [("write".to_owned(), "{\"path\": \"a\"}".to_owned()), ("done".to_owned(), "{}".to_owned())]
     );
     messages.push(json!({"role": "user", "content": "and now?"}));
-    let told = got("ok", &with(json!({"messages": messages}), tools));
-    assert!(told.calls().is_empty(), "a scripted agent does nothing that nobody wrote");
+    let read_answer = got("ok", &with(json!({"messages": messages}), tools));
+    assert!(read_answer.calls().is_empty(), "a scripted agent does nothing that nobody wrote");
 }
 
 #[test]
 fn wrong_requests_are_refused_with_the_reason() {
     let refused = |body: &str| {
-        let told = perform(koboshi_sim::play(&koboshi_sim::Ask {
+        let read_answer = perform(koboshi_sim::play(&koboshi_sim::Ask {
             model: "ok",
             body: body.as_bytes(),
             ..koboshi_sim::Ask::default()
         }));
-        assert_eq!(told.status, 400, "{body}");
-        told.json()["error"]["message"].as_str().unwrap().to_owned()
+        assert_eq!(read_answer.status, 400, "{body}");
+        read_answer.json()["error"]["message"].as_str().unwrap().to_owned()
     };
     assert!(refused("{").contains("parse"));
     assert!(refused("{}").contains("messages"));

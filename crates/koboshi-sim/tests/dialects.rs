@@ -6,7 +6,7 @@ mod common;
 
 use common::{Got, perform, user, weather, with};
 use koboshi_sim::{Ask, Tally, count, play};
-use koboshi_testkit::tongue::{Told, body, told_by};
+use koboshi_testkit::dialect::{ReadAnswer, body, read_body};
 use koboshi_wire::Dialect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -42,12 +42,12 @@ fn got(model: &str, dialect: Dialect, way: Way, body: &impl ToString) -> Got {
     perform(play(&ask))
 }
 
-fn read(dialect: Dialect, way: Way, got: &Got) -> Told {
-    told_by(dialect, way == Way::Stream, got.body.as_bytes())
+fn read(dialect: Dialect, way: Way, got: &Got) -> ReadAnswer {
+    read_body(dialect, way == Way::Stream, got.body.as_bytes())
 }
 
 /// What is said to a chat request that was carried over into this dialect.
-fn said(model: &str, dialect: Dialect, way: Way, chat: &Value) -> Told {
+fn said(model: &str, dialect: Dialect, way: Way, chat: &Value) -> ReadAnswer {
     let chat = with(chat.clone(), json!({"model": "m"}));
     read(dialect, way, &got(model, dialect, way, &body(dialect, &chat)))
 }
@@ -175,14 +175,15 @@ fn a_conversation_gets_the_same_words_in_every_dialect() {
         assert!(!meant.text.is_empty() || !meant.calls.is_empty(), "{name}");
         for dialect in Dialect::ALL {
             for way in ways(dialect) {
-                let told = said("ok", dialect, way, &chat);
+                let read_answer = said("ok", dialect, way, &chat);
                 let place = format!("{name}, {dialect:?}, {way:?}");
-                assert_eq!(told.text, meant.text, "{place}");
-                assert_eq!(told.read_calls(), meant.read_calls(), "{place}");
-                assert_eq!(told.finish, meant.finish, "{place}");
-                assert!(!told.error && !told.malformed, "{place}");
-                assert_eq!(told.done, way != Way::Whole, "{place}");
-                let usage = told.usage.or_else(|| (dialect == Dialect::Chat).then(|| meant.usage.unwrap()));
+                assert_eq!(read_answer.text, meant.text, "{place}");
+                assert_eq!(read_answer.read_calls(), meant.read_calls(), "{place}");
+                assert_eq!(read_answer.finish, meant.finish, "{place}");
+                assert!(!read_answer.error && !read_answer.malformed, "{place}");
+                assert_eq!(read_answer.done, way != Way::Whole, "{place}");
+                let usage =
+                    read_answer.usage.or_else(|| (dialect == Dialect::Chat).then(|| meant.usage.unwrap()));
                 assert_eq!(usage.unwrap().output, meant.usage.unwrap().output, "{place}");
                 assert!(usage.unwrap().input > 0, "{place}");
             }
@@ -201,8 +202,8 @@ fn schemas_are_followed_in_every_dialect() {
     let schema = weather()["tools"][0]["function"]["parameters"].clone();
     for dialect in Dialect::ALL {
         for way in ways(dialect) {
-            let told = said("ok", dialect, way, &with(user("How is the weather?"), weather()));
-            let (name, arguments) = told.read_calls().pop().unwrap();
+            let read_answer = said("ok", dialect, way, &with(user("How is the weather?"), weather()));
+            let (name, arguments) = read_answer.read_calls().pop().unwrap();
             assert!(
                 name == "get_weather" && jsonschema::is_valid(&schema, &arguments),
                 "{dialect:?} {arguments}"
@@ -246,9 +247,9 @@ fn any_conversation_gets_the_same_words() {
         let meant = said(model, Dialect::Chat, Way::Whole, &chat);
         for dialect in Dialect::ALL {
             for way in ways(dialect) {
-                let told = said(model, dialect, way, &chat);
-                prop_assert_eq!(&told.text, &meant.text, "{:?} {:?}", dialect, way);
-                prop_assert_eq!(told.read_calls(), meant.read_calls(), "{:?} {:?}", dialect, way);
+                let read_answer = said(model, dialect, way, &chat);
+                prop_assert_eq!(&read_answer.text, &meant.text, "{:?} {:?}", dialect, way);
+                prop_assert_eq!(read_answer.read_calls(), meant.read_calls(), "{:?} {:?}", dialect, way);
             }
         }
     });
@@ -276,30 +277,43 @@ fn thoughts_come_where_they_are_asked_for_and_are_sealed() {
     let words = said("ok", Dialect::Chat, Way::Whole, &user("hello")).text;
     for dialect in Dialect::ALL {
         for way in ways(dialect) {
-            let told = read(dialect, way, &got("ok", dialect, way, &thinking(dialect)));
-            assert_eq!(told.text, words, "{dialect:?} {way:?}");
+            let read_answer = read(dialect, way, &got("ok", dialect, way, &thinking(dialect)));
+            assert_eq!(read_answer.text, words, "{dialect:?} {way:?}");
             if dialect == Dialect::Chat {
-                assert!(told.thought.is_empty() && told.seals.is_empty(), "OpenAI shows none");
+                assert!(
+                    read_answer.thought.is_empty() && read_answer.signatures.is_empty(),
+                    "OpenAI shows none"
+                );
                 continue;
             }
-            assert!(told.thought.len() > 20 && told.thought != words, "{dialect:?} {way:?}: {told:?}");
-            let [seal] = told.seals.as_slice() else { panic!("{dialect:?} {way:?}: {told:?}") };
+            assert!(
+                read_answer.thought.len() > 20 && read_answer.thought != words,
+                "{dialect:?} {way:?}: {read_answer:?}"
+            );
+            let [seal] = read_answer.signatures.as_slice() else {
+                panic!("{dialect:?} {way:?}: {read_answer:?}")
+            };
             assert!(seal.starts_with("sim") && seal.len() % 4 == 0, "base64, for those who decode it");
-            let usage = told.usage.unwrap();
-            assert_eq!(usage.output, words_of(&told.text) + words_of(&told.thought), "{dialect:?} {way:?}");
+            let usage = read_answer.usage.unwrap();
+            assert_eq!(
+                usage.output,
+                words_of(&read_answer.text) + words_of(&read_answer.thought),
+                "{dialect:?} {way:?}"
+            );
             let plain = read(
                 dialect,
                 way,
                 &got("ok", dialect, way, &body(dialect, &with(user("hello"), json!({"model": "m"})))),
             );
-            assert!(plain.thought.is_empty() && plain.seals.is_empty(), "{dialect:?} {way:?}");
+            assert!(plain.thought.is_empty() && plain.signatures.is_empty(), "{dialect:?} {way:?}");
         }
     }
     let quiet = json!({"model": "m", "input": "hello", "reasoning": {"effort": "high"}});
-    let told = read(Dialect::Responses, Way::Stream, &got("ok", Dialect::Responses, Way::Stream, &quiet));
+    let read_answer =
+        read(Dialect::Responses, Way::Stream, &got("ok", Dialect::Responses, Way::Stream, &quiet));
     assert!(
-        told.thought.is_empty() && told.seals.len() == 1,
-        "no summary, but what is to come back: {told:?}"
+        read_answer.thought.is_empty() && read_answer.signatures.len() == 1,
+        "no summary, but what is to come back: {read_answer:?}"
     );
 }
 
@@ -319,12 +333,12 @@ fn a_sealed_call_of_gemini_comes_back_as_it_was() {
     let mut contents = asked["contents"].as_array().unwrap().clone();
     contents.push(first["candidates"][0]["content"].clone());
     contents.push(json!({"role": "user", "parts": [{"functionResponse": {"name": "first", "response": {"output": "done"}}}]}));
-    let told = read(
+    let read_answer = read(
         Dialect::Gemini,
         Way::Stream,
         &got("ok", Dialect::Gemini, Way::Stream, &with(asked, json!({"contents": contents}))),
     );
-    assert!(told.text.starts_with("first answered: done."), "{told:?}");
+    assert!(read_answer.text.starts_with("first answered: done."), "{read_answer:?}");
 }
 
 #[test]
@@ -333,11 +347,12 @@ fn free_text_tools_are_called_with_text() {
     let responses = json!({"model": "m", "input": "go", "tools": [{"type": "custom", "name": "note"}]});
     for (dialect, body) in [(Dialect::Chat, chat), (Dialect::Responses, responses)] {
         for way in ways(dialect) {
-            let told = read(dialect, way, &got("ok", dialect, way, &body));
-            assert_eq!(told.calls[0].0, "note");
+            let read_answer = read(dialect, way, &got("ok", dialect, way, &body));
+            assert_eq!(read_answer.calls[0].0, "note");
             assert!(
-                serde_json::from_str::<Value>(&told.calls[0].1).is_err() && !told.calls[0].1.is_empty(),
-                "{told:?}"
+                serde_json::from_str::<Value>(&read_answer.calls[0].1).is_err()
+                    && !read_answer.calls[0].1.is_empty(),
+                "{read_answer:?}"
             );
         }
     }
@@ -378,10 +393,11 @@ fn streams_are_what_the_vendors_send() {
             ("call", "ok?say=1", asked(dialect)),
             ("error", "in-band-error?after=15", thinking(dialect)),
         ] {
-            let told = got(model, dialect, Way::Stream, &body);
+            let read_answer = got(model, dialect, Way::Stream, &body);
             let headers: String =
-                told.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-            let text = format!("{}\n{headers}\n{}", told.status, told.body.replace("\r\n", "\n"));
+                read_answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            let text =
+                format!("{}\n{headers}\n{}", read_answer.status, read_answer.body.replace("\r\n", "\n"));
             golden(&format!("{}-{name}.txt", dialect.name()), &text);
         }
     }

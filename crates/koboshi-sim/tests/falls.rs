@@ -17,12 +17,17 @@ use serde_json::{Value, json};
 static CLASSIFIER: LazyLock<Classifier> =
     LazyLock::new(|| Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled()));
 
-fn fault(told: &Got, stream: bool) -> Option<Fault> {
+fn fault(read_answer: &Got, stream: bool) -> Option<Fault> {
     let now = jiff::Timestamp::from_second(1_790_000_000).unwrap().to_zoned(TimeZone::UTC);
     let headers: Vec<(&str, &str)> =
-        told.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let answer =
-        Answer { status: Some(told.status), headers: &headers, body: &told.body, stream, transport: None };
+        read_answer.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let answer = Answer {
+        status: Some(read_answer.status),
+        headers: &headers,
+        body: &read_answer.body,
+        stream,
+        transport: None,
+    };
     CLASSIFIER.answer(&answer, &now)
 }
 
@@ -67,11 +72,12 @@ fn every_name_is_read_as_what_is_meant() {
         if name.name.contains("tool") {
             body = with(body, weather());
         }
-        let seen = |told: &Got, stream| fault(told, stream).map(|fault| (fault.kind, fault.sub));
-        let told = got(model, &streaming(body.clone()));
-        assert_eq!(seen(&told, true), stream, "{model}, stream: {}", told.body);
-        let told = got(model, &body);
-        assert_eq!(seen(&told, false), whole, "{model}, whole: {}", told.body);
+        let seen =
+            |read_answer: &Got, stream| fault(read_answer, stream).map(|fault| (fault.kind, fault.sub));
+        let read_answer = got(model, &streaming(body.clone()));
+        assert_eq!(seen(&read_answer, true), stream, "{model}, stream: {}", read_answer.body);
+        let read_answer = got(model, &body);
+        assert_eq!(seen(&read_answer, false), whole, "{model}, whole: {}", read_answer.body);
     }
 }
 
@@ -80,11 +86,11 @@ fn every_example_can_be_asked_for() {
     for name in names() {
         let play = ask(name.example, &user("hello"), Tally::default());
         if matches!(play.head, Head::Answer { .. }) {
-            let told = perform(play);
+            let read_answer = perform(play);
             assert!(
-                !told.body.contains("model_not_found") && !told.body.contains("invalid_value"),
+                !read_answer.body.contains("model_not_found") && !read_answer.body.contains("invalid_value"),
                 "{}",
-                told.body
+                read_answer.body
             );
         }
         if !name.name.contains("STATUS") {
@@ -112,24 +118,32 @@ fn statuses_are_read_as_what_they_are() {
         (504, Kind::Timeout),
         (529, Kind::Overloaded),
     ] {
-        let told = got(&format!("fail-{status}"), &user("hello"));
-        assert_eq!((told.status, fault(&told, false).unwrap().kind), (status, kind), "{}", told.body);
-        assert!(told.json()["error"]["message"].is_string());
+        let read_answer = got(&format!("fail-{status}"), &user("hello"));
+        assert_eq!(
+            (read_answer.status, fault(&read_answer, false).unwrap().kind),
+            (status, kind),
+            "{}",
+            read_answer.body
+        );
+        assert!(read_answer.json()["error"]["message"].is_string());
     }
 }
 
 #[test]
 fn waits_are_stated_or_not() {
-    let told = got("rate-429?retry_after=2", &user("hello"));
-    assert_eq!(told.header("retry-after"), Some("2"));
-    assert_eq!(told.header("x-ratelimit-remaining-requests"), Some("0"));
-    assert_eq!(told.json()["error"]["code"], "rate_limit_exceeded");
-    assert_eq!(fault(&told, false).unwrap().wait.unwrap().after, Duration::from_secs(2));
-    let told = got("rate-429?retry_after=none", &user("hello"));
-    assert_eq!(told.header("retry-after"), None);
-    assert_eq!(fault(&told, false).unwrap().wait, None);
-    let told = got("rate-429?retry_after=250ms", &user("hello"));
-    assert_eq!((told.header("retry-after"), told.header("retry-after-ms")), (Some("0.25"), Some("250")));
+    let read_answer = got("rate-429?retry_after=2", &user("hello"));
+    assert_eq!(read_answer.header("retry-after"), Some("2"));
+    assert_eq!(read_answer.header("x-ratelimit-remaining-requests"), Some("0"));
+    assert_eq!(read_answer.json()["error"]["code"], "rate_limit_exceeded");
+    assert_eq!(fault(&read_answer, false).unwrap().wait.unwrap().after, Duration::from_secs(2));
+    let read_answer = got("rate-429?retry_after=none", &user("hello"));
+    assert_eq!(read_answer.header("retry-after"), None);
+    assert_eq!(fault(&read_answer, false).unwrap().wait, None);
+    let read_answer = got("rate-429?retry_after=250ms", &user("hello"));
+    assert_eq!(
+        (read_answer.header("retry-after"), read_answer.header("retry-after-ms")),
+        (Some("0.25"), Some("250"))
+    );
     assert_eq!(
         fault(&got("fail-503?retry_after=7", &user("hello")), false).unwrap().wait.unwrap().after.as_secs(),
         7
@@ -141,13 +155,16 @@ fn waits_are_stated_or_not() {
 
 #[test]
 fn names_and_parameters_that_do_not_exist_are_refused_in_a_vendors_words() {
-    let told = got("gpt-9", &user("hello"));
-    assert_eq!((told.status, told.json()["error"]["code"].as_str()), (404, Some("model_not_found")));
-    assert_eq!(fault(&told, false).unwrap().kind, Kind::ModelNotFound);
-    let told = got("cut?aftr=3", &user("hello"));
-    assert_eq!((told.status, told.json()["error"]["param"].as_str()), (400, Some("model")));
-    assert!(told.json()["error"]["message"].as_str().unwrap().contains("'aftr'"));
-    assert_eq!(fault(&told, false).unwrap().kind, Kind::InvalidRequest);
+    let read_answer = got("gpt-9", &user("hello"));
+    assert_eq!(
+        (read_answer.status, read_answer.json()["error"]["code"].as_str()),
+        (404, Some("model_not_found"))
+    );
+    assert_eq!(fault(&read_answer, false).unwrap().kind, Kind::ModelNotFound);
+    let read_answer = got("cut?aftr=3", &user("hello"));
+    assert_eq!((read_answer.status, read_answer.json()["error"]["param"].as_str()), (400, Some("model")));
+    assert!(read_answer.json()["error"]["message"].as_str().unwrap().contains("'aftr'"));
+    assert_eq!(fault(&read_answer, false).unwrap().kind, Kind::InvalidRequest);
 }
 
 #[test]
@@ -161,8 +178,8 @@ fn a_refused_prefill_is_a_request_that_another_target_may_take() {
     );
 }
 
-fn frames(told: &Got) -> usize {
-    told.beats.len()
+fn frames(read_answer: &Got) -> usize {
+    read_answer.beats.len()
 }
 
 #[test]
@@ -177,9 +194,9 @@ fn frames_are_counted_exactly() {
         ("in-band-error?after=1", 2, End::Clean),
         ("in-band-error?after=3", 4, End::Clean),
     ] {
-        let told = got(model, &stream());
-        assert_eq!((frames(&told), told.end), (count, end), "{model}");
-        assert!(told.finish().is_none() && !told.is_done(), "{model}");
+        let read_answer = got(model, &stream());
+        assert_eq!((frames(&read_answer), read_answer.end), (count, end), "{model}");
+        assert!(read_answer.finish().is_none() && !read_answer.is_done(), "{model}");
     }
     let whole = frames(&got("ok", &stream()));
     let late = got("cut?after=100000", &stream());
@@ -215,9 +232,12 @@ fn a_broken_frame_takes_its_text_with_it_or_comes_besides() {
 
 #[test]
 fn the_end_mark_is_missing_and_nothing_else() {
-    let told = got("no-done", &streaming(user("hello")));
-    assert_eq!((told.text(), told.finish().as_deref()), (got("ok", &user("hello")).text(), Some("stop")));
-    assert!(!told.is_done() && told.end == End::Clean);
+    let read_answer = got("no-done", &streaming(user("hello")));
+    assert_eq!(
+        (read_answer.text(), read_answer.finish().as_deref()),
+        (got("ok", &user("hello")).text(), Some("stop"))
+    );
+    assert!(!read_answer.is_done() && read_answer.end == End::Clean);
     assert_eq!(got("no-done?open=yes", &streaming(user("hello"))).end, End::Stall);
 }
 
@@ -236,14 +256,14 @@ fn a_slow_start_is_late_in_the_head_or_after_it() {
 #[test]
 fn a_tool_call_is_cut_inside_its_arguments() {
     let body = with(user("How is the weather?"), weather());
-    let told = got("cut-tool", &streaming(body.clone()));
-    let (name, arguments) = told.calls().pop().unwrap();
-    assert_eq!((&*name, told.end), ("get_weather", End::Cut));
+    let read_answer = got("cut-tool", &streaming(body.clone()));
+    let (name, arguments) = read_answer.calls().pop().unwrap();
+    assert_eq!((&*name, read_answer.end), ("get_weather", End::Cut));
     assert!(!arguments.is_empty() && serde_json::from_str::<Value>(&arguments).is_err(), "{arguments}");
     assert!(got("cut-tool?after=0", &streaming(body.clone())).calls()[0].1.is_empty());
-    let told = got("cut-tool", &body);
-    let (_, begun) = told.body.split_once("\"arguments\":\"").unwrap();
-    assert!(!begun.contains("tool_calls\"") && told.end == End::Cut);
+    let read_answer = got("cut-tool", &body);
+    let (_, begun) = read_answer.body.split_once("\"arguments\":\"").unwrap();
+    assert!(!begun.contains("tool_calls\"") && read_answer.end == End::Cut);
     let plain = got("cut-tool", &streaming(user("hello")));
     assert!(plain.end == End::Cut && plain.finish().is_none() && !plain.text().is_empty());
 }
@@ -251,12 +271,12 @@ fn a_tool_call_is_cut_inside_its_arguments() {
 #[test]
 fn broken_arguments_are_good_when_asked_for_again() {
     let body = with(user("How is the weather?"), weather());
-    let is_good = |told: &Got| serde_json::from_str::<Value>(&told.calls()[0].1).is_ok();
+    let is_good = |read_answer: &Got| serde_json::from_str::<Value>(&read_answer.calls()[0].1).is_ok();
     for form in ["trailing-comma", "unquoted", "truncated", "python", "prose"] {
         let model = format!("broken-tool-args?form={form}");
-        for told in [got(&model, &body), got(&model, &streaming(body.clone()))] {
-            assert!(!is_good(&told), "{form}");
-            assert_eq!(told.finish().as_deref(), Some("tool_calls"));
+        for read_answer in [got(&model, &body), got(&model, &streaming(body.clone()))] {
+            assert!(!is_good(&read_answer), "{form}");
+            assert_eq!(read_answer.finish().as_deref(), Some("tool_calls"));
         }
         let call =
             json!({"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": "{a"}});
@@ -274,10 +294,12 @@ fn broken_arguments_are_good_when_asked_for_again() {
 
 #[test]
 fn the_filter_ends_an_answer_in_the_middle() {
-    for told in [got("filter?after=6", &user("hello")), got("filter?after=6", &streaming(user("hello")))] {
-        assert_eq!(told.finish().as_deref(), Some("content_filter"));
+    for read_answer in
+        [got("filter?after=6", &user("hello")), got("filter?after=6", &streaming(user("hello")))]
+    {
+        assert_eq!(read_answer.finish().as_deref(), Some("content_filter"));
         let whole = got("ok", &user("hello")).text();
-        assert!(whole.starts_with(&told.text()) && told.text().len() < whole.len());
+        assert!(whole.starts_with(&read_answer.text()) && read_answer.text().len() < whole.len());
     }
     let stream = got("filter?after=6", &streaming(user("hello")));
     assert_eq!(stream.text(), got("filter?after=6", &user("hello")).text());

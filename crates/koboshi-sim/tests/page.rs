@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use common::{Got, got, perform, user, with};
 use koboshi_sim::{Ask, COMMON, Param, names, play};
-use koboshi_testkit::tongue::body;
+use koboshi_testkit::dialect::body;
 use koboshi_wire::Dialect;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn table(heading: &str) -> String {
     rest.lines().filter(|line| line.starts_with('|')).fold(String::new(), |all, line| all + line + "\n")
 }
 
-fn told(param: &Param) -> String {
+fn read_answer(param: &Param) -> String {
     format!("`{}` ({}): {}", param.name, param.default, param.does)
 }
 
@@ -34,7 +34,7 @@ fn the_page_has_every_name() {
     let mut made =
         "| Name | What it does | Its parameters (default) | Example |\n|---|---|---|---|\n".to_owned();
     for name in names() {
-        let params: Vec<String> = name.params.iter().map(told).collect();
+        let params: Vec<String> = name.params.iter().map(read_answer).collect();
         writeln!(
             made,
             "| `{}` | {} | {} | `sim/{}` |",
@@ -58,15 +58,15 @@ fn the_page_has_every_common_parameter() {
 }
 
 /// Status and word of an error.
-fn word(dialect: Dialect, told: &Got) -> String {
-    let body = told.json();
+fn word(dialect: Dialect, read_answer: &Got) -> String {
+    let body = read_answer.json();
     let error = &body["error"];
     let word = match dialect {
         Dialect::Chat | Dialect::Responses => error["code"].as_str().or(error["type"].as_str()),
         Dialect::Messages => error["type"].as_str(),
         Dialect::Gemini => error["status"].as_str().or(body["promptFeedback"]["blockReason"].as_str()),
     };
-    format!("{} `{}`", told.status, word.unwrap())
+    format!("{} `{}`", read_answer.status, word.unwrap())
 }
 
 #[test]

@@ -11,7 +11,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Answer, Classifier, Rules};
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_sim::{Ask, End, Tally, names, play};
-use koboshi_testkit::tongue::{Told, body, told_by};
+use koboshi_testkit::dialect::{ReadAnswer, body, read_body};
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
@@ -26,16 +26,21 @@ fn got(model: &str, dialect: Dialect, stream: bool, chat: &Value) -> Got {
     perform(play(&Ask { model, dialect, stream: Some(stream), list: false, body: text.as_bytes(), tally }))
 }
 
-fn read(dialect: Dialect, stream: bool, told: &Got) -> Told {
-    told_by(dialect, stream, told.body.as_bytes())
+fn read(dialect: Dialect, stream: bool, read_answer: &Got) -> ReadAnswer {
+    read_body(dialect, stream, read_answer.body.as_bytes())
 }
 
-fn fault(told: &Got, stream: bool) -> Option<Fault> {
+fn fault(read_answer: &Got, stream: bool) -> Option<Fault> {
     let now = jiff::Timestamp::from_second(WALL).unwrap().to_zoned(TimeZone::UTC);
     let headers: Vec<(&str, &str)> =
-        told.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let answer =
-        Answer { status: Some(told.status), headers: &headers, body: &told.body, stream, transport: None };
+        read_answer.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let answer = Answer {
+        status: Some(read_answer.status),
+        headers: &headers,
+        body: &read_answer.body,
+        stream,
+        transport: None,
+    };
     CLASSIFIER.answer(&answer, &now)
 }
 
@@ -87,11 +92,14 @@ fn every_name_is_read_as_what_is_meant_in_every_dialect() {
                 chat = with(chat, weather());
             }
             for (streams, meant) in [(true, stream), (false, whole)] {
-                let told = got(model, dialect, streams, &chat);
-                let seen = fault(&told, streams).map(|fault| (fault.kind, fault.sub));
+                let read_answer = got(model, dialect, streams, &chat);
+                let seen = fault(&read_answer, streams).map(|fault| (fault.kind, fault.sub));
                 if seen != meant {
                     let place = format!("{model}, {dialect:?}, stream: {streams}");
-                    wrong.push(format!("{place}: {seen:?}, not {meant:?}: {} {}", told.status, told.body));
+                    wrong.push(format!(
+                        "{place}: {seen:?}, not {meant:?}: {} {}",
+                        read_answer.status, read_answer.body
+                    ));
                 }
             }
         }
@@ -115,10 +123,10 @@ fn statuses_are_read_as_what_they_are_in_every_dialect() {
             (504, Kind::Timeout),
             (529, Kind::Overloaded),
         ] {
-            let told = got(&format!("fail-{status}"), dialect, true, &user("hello"));
-            let seen = fault(&told, true).unwrap().kind;
-            assert_eq!((told.status, seen), (status, kind), "{dialect:?}: {}", told.body);
-            assert!(told.json()["error"]["message"].is_string());
+            let read_answer = got(&format!("fail-{status}"), dialect, true, &user("hello"));
+            let seen = fault(&read_answer, true).unwrap().kind;
+            assert_eq!((read_answer.status, seen), (status, kind), "{dialect:?}: {}", read_answer.body);
+            assert!(read_answer.json()["error"]["message"].is_string());
         }
     }
 }
@@ -152,16 +160,19 @@ fn waits_are_stated_where_the_vendor_states_them() {
 #[test]
 fn names_that_do_not_exist_are_refused_in_every_vendors_words() {
     for dialect in Dialect::ALL {
-        let told = got("gpt-9", dialect, true, &user("hello"));
+        let read_answer = got("gpt-9", dialect, true, &user("hello"));
         assert_eq!(
-            (told.status, fault(&told, true).unwrap().kind),
+            (read_answer.status, fault(&read_answer, true).unwrap().kind),
             (404, Kind::ModelNotFound),
             "{}",
-            told.body
+            read_answer.body
         );
-        let told = got("cut?aftr=3", dialect, true, &user("hello"));
-        assert_eq!((told.status, fault(&told, true).unwrap().kind), (400, Kind::InvalidRequest));
-        assert!(told.body.contains("'aftr'"), "{}", told.body);
+        let read_answer = got("cut?aftr=3", dialect, true, &user("hello"));
+        assert_eq!(
+            (read_answer.status, fault(&read_answer, true).unwrap().kind),
+            (400, Kind::InvalidRequest)
+        );
+        assert!(read_answer.body.contains("'aftr'"), "{}", read_answer.body);
         let begun = json!({"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "The"}]});
         let refused = fault(&got("ok?prefill=refuse", dialect, true, &begun), true).unwrap();
         assert_eq!((refused.kind, refused.sub), (Kind::InvalidRequest, Some(Sub::Capability)), "{dialect:?}");
@@ -196,10 +207,10 @@ fn a_fall_comes_at_the_same_word_in_every_dialect() {
     ] {
         let meant = read(Dialect::Chat, true, &got(model, Dialect::Chat, true, &chat));
         for dialect in Dialect::ALL {
-            let told = got(model, dialect, true, &chat);
-            let said = read(dialect, true, &told);
-            let place = format!("{model}, {dialect:?}: {}", told.body);
-            assert_eq!((&said.text, told.end), (&meant.text, end), "{place}");
+            let read_answer = got(model, dialect, true, &chat);
+            let said = read(dialect, true, &read_answer);
+            let place = format!("{model}, {dialect:?}: {}", read_answer.body);
+            assert_eq!((&said.text, read_answer.end), (&meant.text, end), "{place}");
             assert_eq!((said.error, said.malformed), (meant.error, meant.malformed), "{place}");
             assert!(whole.starts_with(&said.text) || model.starts_with("bad-chunk"), "{place}");
             if dialect == Dialect::Chat || !model.starts_with("no-done") {
@@ -214,14 +225,18 @@ fn a_fall_comes_at_the_same_word_in_every_dialect() {
 fn calls_are_cut_inside_their_arguments_in_every_dialect() {
     let chat = with(user("How is the weather?"), weather());
     for dialect in Dialect::ALL {
-        let told = got("cut-tool", dialect, true, &chat);
-        let said = read(dialect, true, &told);
-        assert!(told.end == End::Cut && said.finish.is_none() && !said.done, "{dialect:?}: {}", told.body);
+        let read_answer = got("cut-tool", dialect, true, &chat);
+        let said = read(dialect, true, &read_answer);
+        assert!(
+            read_answer.end == End::Cut && said.finish.is_none() && !said.done,
+            "{dialect:?}: {}",
+            read_answer.body
+        );
         if dialect == Dialect::Gemini {
             assert!(
-                told.body.contains("\"functionCall\":{\"name\":\"get_weather\",\"args\":{\"city"),
+                read_answer.body.contains("\"functionCall\":{\"name\":\"get_weather\",\"args\":{\"city"),
                 "{}",
-                told.body
+                read_answer.body
             );
         } else {
             assert!(serde_json::from_str::<Value>(&said.calls[0].1).is_err(), "{dialect:?}: {said:?}");
@@ -242,13 +257,18 @@ fn broken_arguments_are_broken_in_each_vendors_way() {
         let model = format!("broken-tool-args?form={form}");
         for dialect in Dialect::ALL {
             for stream in [true, false] {
-                let told = got(&model, dialect, stream, &chat);
-                let said = read(dialect, stream, &told);
+                let read_answer = got(&model, dialect, stream, &chat);
+                let said = read(dialect, stream, &read_answer);
                 if dialect == Dialect::Gemini && form == "truncated" {
-                    assert!(said.calls.is_empty(), "{}", told.body);
+                    assert!(said.calls.is_empty(), "{}", read_answer.body);
                     assert_eq!(said.finish.as_deref(), Some("MALFORMED_FUNCTION_CALL"));
-                    let kind = fault(&told, stream).map(|fault| (fault.kind, fault.sub));
-                    assert_eq!(kind, Some((Kind::ResponseInvalid, Some(Sub::ToolCall))), "{}", told.body);
+                    let kind = fault(&read_answer, stream).map(|fault| (fault.kind, fault.sub));
+                    assert_eq!(
+                        kind,
+                        Some((Kind::ResponseInvalid, Some(Sub::ToolCall))),
+                        "{}",
+                        read_answer.body
+                    );
                     continue;
                 }
                 assert_eq!(said.calls[0].0, "get_weather");
@@ -264,9 +284,9 @@ fn broken_arguments_are_broken_in_each_vendors_way() {
 
 #[test]
 fn a_blocked_prompt_is_googles_own_answer() {
-    let told = got("filter-400", Dialect::Gemini, false, &user("hello"));
+    let read_answer = got("filter-400", Dialect::Gemini, false, &user("hello"));
     assert_eq!(
-        (told.status, &told.json()["promptFeedback"]["blockReason"]),
+        (read_answer.status, &read_answer.json()["promptFeedback"]["blockReason"]),
         (200, &json!("PROHIBITED_CONTENT"))
     );
     let said = read(Dialect::Gemini, true, &got("filter-400", Dialect::Gemini, true, &user("hello")));
@@ -278,9 +298,9 @@ fn wrong_bodies_are_refused_in_every_vendors_envelope() {
     for dialect in Dialect::ALL {
         for text in ["{", "[]", "{}", "\u{1}", "{\"model\":\"m\"}", "{\"model\":null}"] {
             let ask = Ask { model: "ok", dialect, body: text.as_bytes(), ..Ask::default() };
-            let told = perform(play(&ask));
+            let read_answer = perform(play(&ask));
             assert_eq!(
-                (told.status, told.json()["error"]["message"].is_string()),
+                (read_answer.status, read_answer.json()["error"]["message"].is_string()),
                 (400, true),
                 "{dialect:?} {text}"
             );

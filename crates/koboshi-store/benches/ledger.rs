@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use koboshi::cooldown::{Class, Rest};
 use koboshi::key::ScopeKey;
 use koboshi_store::{
-    Entry, Ledger, LedgerOptions, MemoryStore, Query, Retention, SqlitePolicy, SqliteStore, Store, What,
+    Entry, EntryKind, Ledger, LedgerOptions, MemoryStore, Query, Retention, SqlitePolicy, SqliteStore, Store,
 };
 
 const PRODUCERS: u32 = 2;
@@ -52,7 +52,7 @@ fn entry(ledger: &Ledger, n: u32) -> Entry {
         ..Entry::new(
             Timestamp::now(),
             ledger.node(),
-            What::Fault,
+            EntryKind::Fault,
             format!("the provider allows no more requests now, try again in {n} s"),
         )
     }

@@ -29,7 +29,7 @@ const LONGEST_WORD: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum What {
+pub enum EntryKind {
     /// Something failed.
     Fault,
     /// What was done about it.
@@ -50,7 +50,7 @@ pub enum What {
     Run,
 }
 
-impl What {
+impl EntryKind {
     /// Everything there is.
     pub const ALL: &[Self] = &[
         Self::Fault,
@@ -95,7 +95,7 @@ pub struct Entry {
     /// Who noted it.
     pub node: Node,
     /// What it tells of.
-    pub what: What,
+    pub what: EntryKind,
     /// The kind of fault or the name of the step, such as `rate_limited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Cow<'static, str>>,
@@ -116,7 +116,7 @@ pub struct Entry {
 impl Entry {
     /// An entry without details.
     #[must_use]
-    pub fn new(at: Timestamp, node: &Node, what: What, text: impl Into<String>) -> Self {
+    pub fn new(at: Timestamp, node: &Node, what: EntryKind, text: impl Into<String>) -> Self {
         Self {
             at,
             node: node.clone(),
@@ -144,7 +144,7 @@ pub struct Query {
     /// Before this.
     pub to: Option<Timestamp>,
     /// Telling of this.
-    pub what: Option<What>,
+    pub what: Option<EntryKind>,
     /// Of this kind.
     pub kind: Option<String>,
     /// About this key; a target without the name of its API key asks for all its keys ([`ScopeKey::covers`]).
@@ -241,7 +241,7 @@ mod tests {
 
     fn entry(text: &str, data: Option<Value>) -> Entry {
         let node = "n1".parse().unwrap();
-        Entry { data, ..Entry::new(Timestamp::UNIX_EPOCH, &node, What::Fault, text) }
+        Entry { data, ..Entry::new(Timestamp::UNIX_EPOCH, &node, EntryKind::Fault, text) }
     }
 
     #[test]
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn names_are_what_is_stored() {
-        for what in What::ALL {
+        for what in EntryKind::ALL {
             assert_eq!(serde_json::to_value(what).unwrap(), what.name());
-            assert_eq!(What::from_name(what.name()), Some(*what));
+            assert_eq!(EntryKind::from_name(what.name()), Some(*what));
         }
     }
 }

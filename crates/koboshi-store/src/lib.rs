@@ -19,14 +19,14 @@ mod times;
 
 pub use clock::{Clock, SystemClock};
 pub use error::StoreError;
-pub use journal::{Entry, Query, Retention, What};
+pub use journal::{Entry, EntryKind, Query, Retention};
 pub use ledger::{Health, Ledger, LedgerOptions};
 pub use memory::{MemoryPolicy, MemoryStore};
 pub use record::{Node, Record, RecordKind, Slot};
 pub use redis::{RedisPolicy, RedisStore};
 pub use sqlite::{SqlitePolicy, SqliteStore};
 pub use standing::{Row, RowState};
-pub use store::{Lease, Loaded, Merged, Named, News, Store, Unreadable, Wake, Watch};
+pub use store::{Lease, Loaded, Merged, Named, Store, StoreChanges, Unreadable, Wake, Watch};
 
 /// The snippets of the page on stores, compiled.
 #[cfg(doctest)]

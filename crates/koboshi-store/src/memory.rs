@@ -13,7 +13,7 @@ use koboshi::time::Moment;
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention, tidy, tidy_query};
 use crate::record::{Record, Slot};
-use crate::store::{Lease, Loaded, Merged, Named, News, Store, Wake, Watch};
+use crate::store::{Lease, Loaded, Merged, Named, Store, StoreChanges, Wake, Watch};
 use crate::times;
 
 /// How much a memory keeps.
@@ -32,18 +32,18 @@ impl Default for MemoryPolicy {
 }
 
 /// Bytes that are kept until then.
-struct Kept {
+struct CachedBytes {
     body: Vec<u8>,
     until: Timestamp,
 }
 
-struct Held {
+struct HeldLease {
     fence: u64,
     until: Timestamp,
     length: Duration,
 }
 
-impl Held {
+impl HeldLease {
     fn is_held(&self, now: Timestamp) -> bool {
         times::is_held(self.until, self.length, now)
     }
@@ -54,10 +54,10 @@ struct Inner {
     records: BTreeMap<Slot, (Record, u64)>,
     /// Counts the changes, so that a watch can ask for those after its last look.
     seq: u64,
-    leases: BTreeMap<String, Held>,
+    leases: BTreeMap<String, HeldLease>,
     fence: u64,
-    cache: BTreeMap<String, Kept>,
-    sessions: BTreeMap<String, Kept>,
+    cache: BTreeMap<String, CachedBytes>,
+    sessions: BTreeMap<String, CachedBytes>,
     journal: VecDeque<Entry>,
     /// Whom to wake, by the number of their watch.
     wakes: BTreeMap<u64, Wake>,
@@ -120,16 +120,16 @@ impl Drop for MemoryWatch {
 }
 
 impl Watch for MemoryWatch {
-    fn news(&mut self, _now: Moment) -> Result<News, StoreError> {
+    fn changes(&mut self, _now: Moment) -> Result<StoreChanges, StoreError> {
         let inner = self.store.lock();
         let after = self.seen.replace(inner.seq);
         if after == Some(inner.seq) {
-            return Ok(News::Quiet);
+            return Ok(StoreChanges::Quiet);
         }
         let changed = inner.records.iter().filter(|(_, (_, seq))| after.is_none_or(|after| *seq > after));
         let records = changed.map(|(slot, (record, _))| (slot.clone(), record.clone())).collect();
         let loaded = Loaded { records, unreadable: Vec::new() };
-        Ok(if after.is_none() { News::All(loaded) } else { News::Changed(loaded) })
+        Ok(if after.is_none() { StoreChanges::All(loaded) } else { StoreChanges::Changed(loaded) })
     }
 }
 
@@ -184,7 +184,7 @@ impl Store for MemoryStore {
         let fence = times::next_fence(inner.fence, now);
         let until = times::after(now, ttl);
         inner.fence = fence;
-        inner.leases.insert(name.to_owned(), Held { fence, until, length: ttl });
+        inner.leases.insert(name.to_owned(), HeldLease { fence, until, length: ttl });
         Ok(Some(Lease { name: name.to_owned(), fence, until }))
     }
 
@@ -216,7 +216,9 @@ impl Store for MemoryStore {
             return Ok(false);
         }
         inner.make_room(body.len(), self.policy.cache_bytes, now);
-        inner.cache.insert(key.to_owned(), Kept { body: body.to_vec(), until: times::after(now, ttl) });
+        inner
+            .cache
+            .insert(key.to_owned(), CachedBytes { body: body.to_vec(), until: times::after(now, ttl) });
         Ok(true)
     }
 
@@ -225,7 +227,7 @@ impl Store for MemoryStore {
     }
 
     fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        let kept = Kept { body: body.to_vec(), until: times::after(now, ttl) };
+        let kept = CachedBytes { body: body.to_vec(), until: times::after(now, ttl) };
         self.lock().sessions.insert(id.to_owned(), kept);
         Ok(())
     }

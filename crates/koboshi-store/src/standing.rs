@@ -13,7 +13,7 @@ use koboshi::key::ScopeKey;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::journal::{Query, What};
+use crate::journal::{EntryKind, Query};
 use crate::record::{Node, Record};
 use crate::store::{Named, Store};
 
@@ -202,7 +202,7 @@ fn resumed(records: &[Named]) -> HashMap<&ScopeKey, Timestamp> {
 pub fn explain(store: &dyn Store, rows: &mut [Row]) -> Result<(), StoreError> {
     for row in rows.iter_mut().filter(|row| matches!(row.state, RowState::Open | RowState::Probing)) {
         let last =
-            Query { what: Some(What::Fault), key: Some(row.key.clone()), limit: 1, ..Query::default() };
+            Query { what: Some(EntryKind::Fault), key: Some(row.key.clone()), limit: 1, ..Query::default() };
         if let Some(fault) = store.query(&last)?.pop() {
             let kind = fault.kind.as_deref().unwrap_or_default();
             row.detail = format!("{kind}: {}", fault.text);
@@ -270,7 +270,7 @@ mod tests {
         let fault = |second, text: &str| Entry {
             kind: Some("overloaded".into()),
             key: Some(key.clone()),
-            ..Entry::new(at(second), &"n1".parse().unwrap(), What::Fault, text)
+            ..Entry::new(at(second), &"n1".parse().unwrap(), EntryKind::Fault, text)
         };
         store.append(&[fault(0, "first"), fault(1, "last")]).unwrap();
         explain(&store, &mut rows).unwrap();

@@ -56,7 +56,7 @@ pub struct Merged {
 /// What a watch has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News {
+pub enum StoreChanges {
     /// Nothing changed.
     Quiet,
     /// These changed.
@@ -72,7 +72,7 @@ pub trait Watch: Send {
     ///
     /// # Errors
     /// The store cannot be read now.
-    fn news(&mut self, now: Moment) -> Result<News, StoreError>;
+    fn changes(&mut self, now: Moment) -> Result<StoreChanges, StoreError>;
 }
 
 /// Called by a watch when there may be news, from a thread of its own; must return at once.

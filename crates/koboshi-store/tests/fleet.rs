@@ -26,11 +26,12 @@ use koboshi::gate::{Holds, Limit};
 use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
 use koboshi_store::{
-    Entry, Ledger, LedgerOptions, News, Query, Record, RedisPolicy, RedisStore, Slot, Store, StoreError, What,
+    Entry, EntryKind, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store,
+    StoreChanges, StoreError,
 };
 use koboshi_testkit::RedisServer;
 
-use common::{DEADLINE, at, breathe, entry, held, key, node, rest, resting, slot, snapshot, until};
+use common::{DEADLINE, at, entry, held, key, node, pause, rest, resting, slot, snapshot, until};
 
 const TTL: Duration = Duration::from_secs(3);
 
@@ -167,12 +168,12 @@ fn load(url: &str, me: u64, end: &Path) {
                 ledger.update_holds(slot.key(), |holds| holds.hold(Limit::Quota, at(until)));
                 expected.entry(slot).or_default().hold(Limit::Quota, at(until));
             }
-            ledger.journal(entry(1, What::Gate, "held"));
+            ledger.journal(entry(1, EntryKind::Gate, "held"));
             assert!(ledger.holds(&key("account:0")).is_some() || n < 5);
         }
         let health = ledger.health();
         tell(format!("{n} {}", if health.trouble.is_some() { "trouble" } else { "well" }));
-        breathe();
+        pause();
     }
     assert!(ledger.flush(DEADLINE), "{:?}", ledger.health());
     for (slot, holds) in expected {
@@ -340,13 +341,13 @@ fn an_emptied_server_is_noticed_by_a_node_that_looks_last() {
     let watch = || store(&server.url()).watch(Arc::new(|| {})).unwrap();
     let (mut first, mut last) = (watch(), watch());
     for watch in [&mut first, &mut last] {
-        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
-        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet);
+        assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
+        assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet);
     }
     server.empty();
     for watch in [&mut first, &mut last] {
-        assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)), "it was emptied");
-        assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet, "that is known now");
+        assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)), "it was emptied");
+        assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet, "that is known now");
     }
 }
 
@@ -402,7 +403,7 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     let aside = format!("{:?}", raw(&server, &["LRANGE", "koboshi:set-aside", "0", "-1"]));
     assert!(aside.contains(r#"{\"epoch\":"#), "{aside}");
     let told = until("the journal tells of it", || {
-        let told = plain.query(&Query { what: Some(What::Store), ..Query::default() }).unwrap();
+        let told = plain.query(&Query { what: Some(EntryKind::Store), ..Query::default() }).unwrap();
         (told.len() == 2).then_some(told)
     });
     assert!(told.iter().any(|entry| entry.text.contains("cooldown account:main")), "{told:?}");
@@ -494,7 +495,7 @@ fn eight_at_once_on_one_record_lose_nothing() {
 #[test]
 fn a_password_is_used_and_never_told() {
     let server = RedisServer::start_with(Some("correct-horse"));
-    store(&server.url()).append(&[entry(1, What::Gate, "x")]).unwrap();
+    store(&server.url()).append(&[entry(1, EntryKind::Gate, "x")]).unwrap();
     for url in [server.url_with("battery-staple"), server.url_with("")] {
         let plain = store(&url);
         let error = plain.load().unwrap_err();
@@ -511,7 +512,7 @@ fn an_error_of_the_server_says_what_could_not_be_done() {
     let server = RedisServer::start();
     let plain = store(&server.url());
     raw(&server, &["SET", "koboshi:journal", "no stream"]);
-    let error = plain.append(&[entry(1, What::Gate, "x")]).unwrap_err();
+    let error = plain.append(&[entry(1, EntryKind::Gate, "x")]).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, StoreError::Failed { .. }), "{said}");
     assert!(said.contains("write the journal") && said.contains("WRONGTYPE"), "{said}");
@@ -536,7 +537,7 @@ fn a_server_that_is_gone_is_away_and_nobody_is_promised_anything() {
 fn a_long_journal_is_read_page_by_page() {
     let server = RedisServer::start();
     let plain = store(&server.url());
-    let entries: Vec<Entry> = (0..2500).map(|n| entry(n, What::Gate, &n.to_string())).collect();
+    let entries: Vec<Entry> = (0..2500).map(|n| entry(n, EntryKind::Gate, &n.to_string())).collect();
     plain.append(&entries).unwrap();
     let all = plain.query(&Query { limit: 10_000, ..Query::default() }).unwrap();
     assert_eq!(all, entries);
@@ -564,10 +565,10 @@ fn arrive(server: &RedisServer, second: i64, entries: &[Entry]) {
 fn what_happened_before_a_long_outage_and_arrived_after_it_hides_nothing() {
     let server = RedisServer::start();
     let plain = store(&server.url());
-    let normal = entry(50_000, What::Gate, "normal");
+    let normal = entry(50_000, EntryKind::Gate, "normal");
     arrive(&server, 50_000, std::slice::from_ref(&normal));
     // A node was cut off for a day: more than a page of entries from long ago arrive last.
-    let late: Vec<Entry> = (0..1500).map(|n| entry(n, What::Gate, &format!("late {n}"))).collect();
+    let late: Vec<Entry> = (0..1500).map(|n| entry(n, EntryKind::Gate, &format!("late {n}"))).collect();
     arrive(&server, 90_000, &late);
     let found = plain.query(&Query { from: Some(at(40_000)), ..Query::default() }).unwrap();
     assert_eq!(found, std::slice::from_ref(&normal));
@@ -581,7 +582,7 @@ fn what_happened_before_a_long_outage_and_arrived_after_it_hides_nothing() {
 fn a_search_for_what_is_new_does_not_read_the_whole_journal() {
     let server = RedisServer::start();
     for n in 0..5 {
-        let entries: Vec<Entry> = (0..1000).map(|_| entry(n * 10_000, What::Gate, "x")).collect();
+        let entries: Vec<Entry> = (0..1000).map(|_| entry(n * 10_000, EntryKind::Gate, "x")).collect();
         arrive(&server, n * 10_000, &entries);
     }
     let reads = |query: &Query| {
@@ -596,7 +597,7 @@ fn a_search_for_what_is_new_does_not_read_the_whole_journal() {
 #[test]
 fn appending_trims_only_where_it_was_told_to() {
     let server = RedisServer::start();
-    let entries: Vec<Entry> = (0..1000).map(|n| entry(n, What::Gate, &n.to_string())).collect();
+    let entries: Vec<Entry> = (0..1000).map(|n| entry(n, EntryKind::Gate, &n.to_string())).collect();
     let kept = || raw(&server, &["XLEN", "koboshi:journal"]);
     let plain = store(&server.url());
     for _ in 0..3 {
@@ -643,13 +644,13 @@ fn after_a_look_that_failed_everything_is_read() {
     let server = RedisServer::start();
     let plain = store(&server.url());
     let mut watch = plain.watch(Arc::new(|| {})).unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
     plain.merge(std::slice::from_ref(&named)).unwrap();
     raw(&server, &["ACL", "SETUSER", "default", "-hmget"]);
-    until("it is announced and cannot be read", || watch.news(Moment::START).err());
+    until("it is announced and cannot be read", || watch.changes(Moment::START).err());
     raw(&server, &["ACL", "SETUSER", "default", "+hmget"]);
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named]);
 }
 
@@ -664,13 +665,13 @@ fn more_announcements_than_are_worth_a_list_mean_everything() {
             ears.fetch_add(1, Ordering::SeqCst);
         }))
         .unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
     plain.merge(std::slice::from_ref(&named)).unwrap();
     let many = "for i = 1, 12000 do redis.call('PUBLISH', 'koboshi:changes', 'cooldown account:' .. i) end";
     raw(&server, &["EVAL", many, "0"]);
     until("all are heard", || (heard.load(Ordering::SeqCst) > 12_000).then_some(()));
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named]);
 }
 
@@ -680,9 +681,9 @@ fn everything_is_read_once_more_by_the_clock_of_the_ledger() {
     let plain = store(&server.url());
     let mut watch = plain.watch(Arc::new(|| {})).unwrap();
     let later = |seconds| Moment::START.after(Duration::from_secs(seconds));
-    assert!(matches!(watch.news(later(0)).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(later(0)).unwrap(), StoreChanges::All(_)));
     put_silently(&server, "main");
-    assert_eq!(watch.news(later(59)).unwrap(), News::Quiet);
-    let News::All(all) = watch.news(later(60)).unwrap() else { panic!("everything is news") };
+    assert_eq!(watch.changes(later(59)).unwrap(), StoreChanges::Quiet);
+    let StoreChanges::All(all) = watch.changes(later(60)).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records.len(), 1);
 }

@@ -20,8 +20,8 @@ use koboshi::cooldown::Cleared;
 use koboshi::gate::Limit;
 use koboshi::time::Moment;
 use koboshi_store::{
-    Clock, Entry, Lease, Ledger, LedgerOptions, Loaded, MemoryStore, Merged, Named, Query, Record, Retention,
-    Slot, Store, StoreError, Wake, Watch, What,
+    Clock, Entry, EntryKind, Lease, Ledger, LedgerOptions, Loaded, MemoryStore, Merged, Named, Query, Record,
+    Retention, Slot, Store, StoreError, Wake, Watch,
 };
 
 use common::{DEADLINE, at, entry, held, key, node, rest, resting, slot, snapshot, until};
@@ -178,7 +178,7 @@ fn while_the_store_is_away_callers_go_on_and_nothing_is_lost() {
     for n in 0..1000 {
         let key = key(&format!("account:{n}"));
         ledger.update_holds(&key, |holds| holds.hold(Limit::Quota, at(n)));
-        ledger.journal(entry(n, What::Gate, "closed"));
+        ledger.journal(entry(n, EntryKind::Gate, "closed"));
     }
     assert!(!ledger.flush(Duration::from_millis(1)));
     let health = until("trouble is told", || Some(ledger.health()).filter(|health| health.trouble.is_some()));
@@ -244,7 +244,7 @@ fn more_than_one_batch_of_everything_is_written_once() {
     let one = ledger(&store, "n1");
     for n in 0..20_000 {
         one.update_holds(&key(&format!("account:{n}")), |holds| holds.hold(Limit::Quota, at(n)));
-        one.journal(entry(n, What::Gate, "closed"));
+        one.journal(entry(n, EntryKind::Gate, "closed"));
     }
     store.fail.store(false, Ordering::SeqCst);
     assert!(one.flush(DEADLINE));
@@ -271,15 +271,15 @@ fn what_the_journal_drops_is_counted_and_told() {
     let options = LedgerOptions { journal_room: 10, ..LedgerOptions::new(node("n1")) };
     let ledger = Ledger::open_with(Arc::new(store.clone()), options, Arc::new(TestClock::default())).unwrap();
     for n in 0..25 {
-        ledger.journal(entry(n, What::Gate, "closed"));
+        ledger.journal(entry(n, EntryKind::Gate, "closed"));
     }
     assert_eq!(ledger.health().journal_dropped, 15);
     store.fail.store(false, Ordering::SeqCst);
     assert!(ledger.flush(DEADLINE));
-    let told = store.query(&Query { what: Some(What::Store), ..Query::default() }).unwrap();
+    let told = store.query(&Query { what: Some(EntryKind::Store), ..Query::default() }).unwrap();
     assert_eq!(told.len(), 1);
     assert!(told[0].text.contains("15"), "{}", told[0].text);
-    assert_eq!(store.query(&Query { what: Some(What::Gate), ..Query::default() }).unwrap().len(), 10);
+    assert_eq!(store.query(&Query { what: Some(EntryKind::Gate), ..Query::default() }).unwrap().len(), 10);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn what_waits_is_written_when_the_ledger_goes() {
     let store = MemoryStore::default();
     let one = ledger(&store, "n1");
     one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
-    one.journal(entry(1, What::Cooldown, "rests"));
+    one.journal(entry(1, EntryKind::Cooldown, "rests"));
     let health = one.close();
     assert_eq!((health.pending, health.journal_waiting), (0, 0));
     assert_eq!(store.load().unwrap().records.len(), 1);
@@ -372,7 +372,7 @@ fn old_things_are_forgotten_now_and_then() {
     store.merge(&[(slot("breaker n2 target:a"), Record::Breaker(snapshot(0, Mode::Open)))]).unwrap();
     until("the hint is known", || (one.breakers(&key("target:a")).len() == 1).then_some(()));
     one.show_breaker(&key("target:a"), &snapshot(0, Mode::Open));
-    one.journal(entry(0, What::Gate, "long ago"));
+    one.journal(entry(0, EntryKind::Gate, "long ago"));
     assert!(one.flush(DEADLINE));
     clock.0.store(40 * 24 * 3600, Ordering::SeqCst);
     until("both are forgotten", || {
@@ -493,14 +493,14 @@ struct FlakyWatch {
 }
 
 impl Watch for FlakyWatch {
-    fn news(&mut self, now: Moment) -> Result<koboshi_store::News, StoreError> {
+    fn changes(&mut self, now: Moment) -> Result<koboshi_store::StoreChanges, StoreError> {
         let store = self.store.try_now()?;
         let forgotten = self.store.forgotten.load(Ordering::SeqCst);
         if forgotten != self.forgotten {
             self.forgotten = forgotten;
             self.watch = store.watch(Arc::new(|| {}))?;
         }
-        self.watch.news(now)
+        self.watch.changes(now)
     }
 }
 

@@ -22,8 +22,8 @@ use koboshi::chance::Seed;
 use koboshi::cooldown::{Cleared, Cooldown};
 use koboshi::gate::{Holds, Limit};
 use koboshi_store::{
-    Clock, Ledger, LedgerOptions, Named, Query, Record, Slot, SqlitePolicy, SqliteStore, Store, SystemClock,
-    What,
+    Clock, EntryKind, Ledger, LedgerOptions, Named, Query, Record, Slot, SqlitePolicy, SqliteStore, Store,
+    SystemClock,
 };
 use tempfile::TempDir;
 
@@ -108,7 +108,10 @@ fn hammer(file: &str, me: u64) {
         }
         store.merge(&changes).unwrap();
         store
-            .append(&[entry(1, What::Gate, &me.to_string()), entry(2, What::Fault, &me.to_string())])
+            .append(&[
+                entry(1, EntryKind::Gate, &me.to_string()),
+                entry(2, EntryKind::Fault, &me.to_string()),
+            ])
             .unwrap();
         let now = SystemClock.wall();
         if let Some(lease) = store.lease("probe", &me.to_string(), DEADLINE, now).unwrap() {
@@ -154,7 +157,7 @@ fn eight_processes_hammer_one_file_and_nothing_is_lost() {
     let count =
         |what| store.query(&Query { what: Some(what), limit: 1_000_000, ..Query::default() }).unwrap().len();
     let each = PROCESSES * usize::try_from(ROUNDS).unwrap();
-    assert_eq!((count(What::Gate), count(What::Fault)), (each, each));
+    assert_eq!((count(EntryKind::Gate), count(EntryKind::Fault)), (each, each));
     assert!(leases > 0);
     assert_eq!(fences.len(), leases, "no fence was given out twice");
 }
@@ -169,7 +172,7 @@ fn serve(file: &str, me: u64) {
         ledger.update_holds(&key(&format!("agent:own/{me}-{}", n % 50)), |holds| {
             holds.hold(Limit::Quota, at(until))
         });
-        ledger.journal(entry(1, What::Gate, "held"));
+        ledger.journal(entry(1, EntryKind::Gate, "held"));
     }
     let health = ledger.close();
     assert_eq!(
@@ -205,7 +208,7 @@ fn eight_ledgers_on_one_file_agree() {
     }
     let store = open(path);
     assert_eq!(store.load().unwrap().records.len(), 7 + PROCESSES * 50);
-    let query = Query { what: Some(What::Gate), limit: 1_000_000, ..Query::default() };
+    let query = Query { what: Some(EntryKind::Gate), limit: 1_000_000, ..Query::default() };
     assert_eq!(store.query(&query).unwrap().len(), PROCESSES * 2000);
 }
 
@@ -217,7 +220,7 @@ fn commit(file: &str, me: &str) {
         let records: Vec<Named> = slots.map(|slot| (slot, Record::Cooldown(resting(n, n + 100)))).collect();
         store.merge(&records).unwrap();
         let text = format!("{me}/{n}");
-        store.append(&[entry(n, What::Gate, &text), entry(n, What::Fault, &text)]).unwrap();
+        store.append(&[entry(n, EntryKind::Gate, &text), entry(n, EntryKind::Fault, &text)]).unwrap();
         tell(n);
     }
 }

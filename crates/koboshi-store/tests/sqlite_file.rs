@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use koboshi::time::Moment;
 use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
-use koboshi_store::{News, Query, Record, SqlitePolicy, SqliteStore, Store, StoreError, What};
+use koboshi_store::{EntryKind, Query, Record, SqlitePolicy, SqliteStore, Store, StoreChanges, StoreError};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -42,7 +42,7 @@ fn the_file_and_its_folder_are_for_this_user_only() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("new/deep/koboshi.db");
     let store = open(&file).unwrap();
-    store.append(&[entry(1, What::Gate, "x")]).unwrap();
+    store.append(&[entry(1, EntryKind::Gate, "x")]).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(file.parent().unwrap()), 0o700);
     for name in ["koboshi.db", "koboshi.db-wal", "koboshi.db-shm"] {
@@ -77,7 +77,7 @@ fn an_open_store_holds_its_lock_whatever_else_this_process_opens_and_closes() {
     locked("a second one came and went");
     drop(store.watch(std::sync::Arc::new(|| {})).unwrap());
     locked("a watch came and went");
-    store.append(&[entry(1, What::Gate, "x")]).unwrap();
+    store.append(&[entry(1, EntryKind::Gate, "x")]).unwrap();
     store.check().unwrap();
     locked("it was used");
     drop(store);
@@ -129,7 +129,7 @@ fn damage_further_inside_is_told_when_it_is_met() {
     let (_folder, file) = place();
     let store = open(&file).unwrap();
     let entries: Vec<_> =
-        (0..2000).map(|n| entry(n, What::Gate, "a text of some length for many pages")).collect();
+        (0..2000).map(|n| entry(n, EntryKind::Gate, "a text of some length for many pages")).collect();
     store.append(&entries).unwrap();
     drop(store);
     let mut bytes = fs::read(&file).unwrap();
@@ -199,7 +199,9 @@ fn an_older_file_is_brought_forward_with_all_it_holds() {
     let lease = |second| store.lease("probe", "n2", common::DEADLINE, common::at(second)).unwrap();
     assert_eq!((lease(99), lease(100).is_some()), (None, true), "a lease from before holds until it ends");
     assert_eq!(store.load().unwrap().records, [named]);
-    store.append(&[koboshi_store::Entry { data: Some(1.into()), ..entry(2, What::Gate, "now") }]).unwrap();
+    store
+        .append(&[koboshi_store::Entry { data: Some(1.into()), ..entry(2, EntryKind::Gate, "now") }])
+        .unwrap();
     let journal = store.query(&Query::default()).unwrap();
     assert_eq!(journal.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["from before", "now"]);
     let plain = Connection::open(&file).unwrap();
@@ -256,7 +258,7 @@ fn time_goes_on_while_others_have_the_lock() {
     let ttl = common::DEADLINE;
     let lease = std::thread::scope(|scope| {
         let taken = scope.spawn(|| store.lease("probe", "n1", ttl, common::at(0)).unwrap().unwrap());
-        common::breathe();
+        common::pause();
         other.execute_batch("COMMIT").unwrap();
         taken.join().unwrap()
     });
@@ -385,14 +387,14 @@ fn a_file_whose_content_was_put_back_is_read_as_a_whole() {
     for second in 1..5 {
         store.merge(&[named("new", second)]).unwrap();
     }
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let plain = Connection::open(&file).unwrap();
     plain
         .execute_batch(
             "DELETE FROM record WHERE key = 'account:new'; UPDATE counter SET value = 1 WHERE name = 'seq'",
         )
         .unwrap();
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named("old", 0)]);
 }
 
@@ -402,19 +404,19 @@ fn after_a_look_that_failed_everything_is_read() {
     let store = open(&file).unwrap();
     let mut watch = store.watch(std::sync::Arc::new(|| {})).unwrap();
     store.merge(&[named("main", 0)]).unwrap();
-    assert!(matches!(watch.news(Moment::START).unwrap(), News::All(_)));
+    assert!(matches!(watch.changes(Moment::START).unwrap(), StoreChanges::All(_)));
     let plain = Connection::open(&file).unwrap();
     plain.execute_batch("ALTER TABLE counter RENAME TO gone").unwrap();
-    watch.news(Moment::START).unwrap_err();
+    watch.changes(Moment::START).unwrap_err();
     plain.execute_batch("ALTER TABLE gone RENAME TO counter").unwrap();
-    let News::All(all) = watch.news(Moment::START).unwrap() else { panic!("everything is news") };
+    let StoreChanges::All(all) = watch.changes(Moment::START).unwrap() else { panic!("everything is news") };
     assert_eq!(all.records, [named("main", 0)]);
 }
 
 #[test]
 fn people_can_read_the_journal_with_any_tool() {
     let (_folder, file) = place();
-    open(&file).unwrap().append(&[entry(0, What::Operator, "resumed")]).unwrap();
+    open(&file).unwrap().append(&[entry(0, EntryKind::Operator, "resumed")]).unwrap();
     let plain = Connection::open(&file).unwrap();
     let row: (String, String, String) = plain
         .query_row("SELECT at, what, text FROM journal_readable", [], |row| {
@@ -441,6 +443,6 @@ fn a_file_that_is_taken_away_is_made_anew_with_all_that_is_known() {
         let there = file.exists().then(|| open(&file).ok()).flatten()?;
         (there.load().unwrap().records == known).then_some(())
     });
-    store.append(&[entry(1, What::Gate, "in the new file")]).unwrap();
+    store.append(&[entry(1, EntryKind::Gate, "in the new file")]).unwrap();
     assert_eq!(open(&file).unwrap().query(&Query::default()).unwrap().len(), 1);
 }

@@ -15,7 +15,7 @@ use koboshi::cooldown::{
 use koboshi::fault::Fault;
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::supervise::{Ladder, Learned, Outcome, Permit};
-use koboshi_store::{Clock, Entry, Ledger, SystemClock, What};
+use koboshi_store::{Clock, Entry, EntryKind, Ledger, SystemClock};
 use serde_json::{Value, json};
 
 /// How long the right to go first holds without being renewed.
@@ -180,7 +180,7 @@ impl Knowledge {
         drop(table);
         if !learned.keys.is_empty() {
             let data = json!({"rule": &*fault.evidence.rule, "running": true});
-            self.note(What::Fault, fault.kind.name(), ladder.rung(fault), agent, &fault.detail, data);
+            self.note(EntryKind::Fault, fault.kind.name(), ladder.rung(fault), agent, &fault.detail, data);
         }
         self.tell(&learned.events);
         learned
@@ -199,7 +199,7 @@ impl Knowledge {
                     if fault.detail.is_empty() { about.line.unwrap_or_default() } else { &fault.detail };
                 let said = if said.is_empty() { String::new() } else { format!(": {said}") };
                 let text = format!("{}: ended with exit code {}{said}", about.agent, about.code);
-                self.note(What::Fault, fault.kind.name(), ladder.rung(fault), about.agent, &text, data);
+                self.note(EntryKind::Fault, fault.kind.name(), ladder.rung(fault), about.agent, &text, data);
             }
             Outcome::Good | Outcome::Idle | Outcome::Stopped => {
                 let kind = match outcome {
@@ -208,7 +208,7 @@ impl Knowledge {
                     _ => "succeeded",
                 };
                 let text = format!("{}: ended with exit code {}", about.agent, about.code);
-                self.note(What::Run, kind, ladder.agent.as_ref(), about.agent, &text, data);
+                self.note(EntryKind::Run, kind, ladder.agent.as_ref(), about.agent, &text, data);
             }
         }
     }
@@ -219,13 +219,20 @@ impl Knowledge {
             events.iter().filter(|event| event.level() != "DEBUG" && !self.private.contains(&event.key))
         {
             let agent = if event.key.level() == ScopeLevel::Agent { event.key.name() } else { "" };
-            self.note(What::Cooldown, "supervisor", Some(&event.key), agent, &event.to_string(), Value::Null);
+            self.note(
+                EntryKind::Cooldown,
+                "supervisor",
+                Some(&event.key),
+                agent,
+                &event.to_string(),
+                Value::Null,
+            );
         }
     }
 
     fn note(
         &self,
-        what: What,
+        what: EntryKind,
         kind: &'static str,
         key: Option<&ScopeKey>,
         agent: &str,

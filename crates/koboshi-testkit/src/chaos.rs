@@ -12,7 +12,7 @@ use koboshi_sim::{Ask, Play, play};
 use serde_json::Value;
 
 use crate::client::{Answer, Client};
-use crate::talk::{assert_whole, chat, with_tools};
+use crate::questions::{assert_whole, chat, with_tools};
 use crate::wait::until;
 
 /// Every way to fall that another target can make good.

@@ -10,11 +10,11 @@
 mod agent;
 pub mod chaos;
 mod client;
+pub mod dialect;
 mod proxy;
+pub mod questions;
 mod raw;
 mod redis;
-pub mod talk;
-pub mod tongue;
 mod upstream;
 mod wait;
 
@@ -23,5 +23,5 @@ pub use client::{Answer, Client};
 pub use proxy::Proxy;
 pub use raw::{RawReply, RawUpstream};
 pub use redis::RedisServer;
-pub use upstream::{Authority, Seen, Speaks, Upstream};
-pub use wait::{DEADLINE, breathe, signal, until};
+pub use upstream::{Authority, Protocol, ReceivedRequest, Upstream};
+pub use wait::{DEADLINE, pause, signal, until};

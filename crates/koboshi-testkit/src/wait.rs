@@ -24,7 +24,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 /// Lets others have the processor for a moment.
 #[expect(clippy::disallowed_methods, reason = "nothing depends on how long it is")]
-pub fn breathe() {
+pub fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 

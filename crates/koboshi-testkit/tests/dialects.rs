@@ -5,8 +5,8 @@
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use koboshi_testkit::talk::{chat, with_tools};
-use koboshi_testkit::tongue::{assert_healthy, body, healthy, path, told};
+use koboshi_testkit::dialect::{assert_healthy, body, healthy, path, read_answer};
+use koboshi_testkit::questions::{chat, with_tools};
 use koboshi_testkit::{Answer, Client, Upstream};
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn every_dialect_is_spoken_at_its_path_on_one_connection() {
                 let answer = asked(&mut client, &path(dialect, "ok", stream), &body(dialect, &question));
                 assert_eq!(answer.is_stream(), stream, "{dialect:?}");
                 assert_healthy(dialect, &answer, &question);
-                assert_eq!(told(dialect, &answer).text, healthy(Dialect::Chat, &question).text);
+                assert_eq!(read_answer(dialect, &answer).text, healthy(Dialect::Chat, &question).text);
             }
         }
     }
@@ -82,7 +82,7 @@ fn a_list_of_gemini_comes_in_pieces() {
     assert_healthy(Dialect::Gemini, &answer, &question);
     let cut = asked(&mut client, "/v1beta/models/cut%3Fafter=5:streamGenerateContent", &text);
     assert_eq!(cut.broken, Some(ErrorKind::ConnectionReset));
-    assert_eq!((upstream.calls("cut?after=5"), told(Dialect::Gemini, &cut).finish), (1, None));
+    assert_eq!((upstream.calls("cut?after=5"), read_answer(Dialect::Gemini, &cut).finish), (1, None));
 }
 
 #[test]
@@ -97,13 +97,16 @@ fn falls_are_real_in_every_dialect() {
         let whole = healthy(dialect, &question).text;
         let cut = ask("cut?after=9");
         assert_eq!((cut.status, cut.broken), (200, Some(ErrorKind::ConnectionReset)), "{dialect:?}");
-        let said = told(dialect, &cut);
+        let said = read_answer(dialect, &cut);
         assert!(whole.starts_with(&said.text) && !said.text.is_empty() && !said.done, "{dialect:?}: {cut:?}");
         let reset = ask("reset");
         assert_eq!((reset.status, reset.broken), (0, Some(ErrorKind::ConnectionReset)), "{dialect:?}");
         let error = ask("in-band-error?after=4");
         assert_eq!((error.status, error.broken), (200, None));
-        assert!(told(dialect, &error).error && !told(dialect, &error).done, "{dialect:?}: {error:?}");
+        assert!(
+            read_answer(dialect, &error).error && !read_answer(dialect, &error).done,
+            "{dialect:?}: {error:?}"
+        );
         let busy = ask("rate-429?retry_after=3");
         assert_eq!((busy.status, busy.json()["error"].is_object()), (429, true), "{dialect:?}");
         assert_eq!(busy.header("retry-after"), Some("3").filter(|_| dialect != Dialect::Gemini));

@@ -19,7 +19,7 @@ struct Client {
 
 /// What a client has of an answer.
 #[derive(Debug)]
-struct Told {
+struct ReadAnswer {
     status: u16,
     head: String,
     body: String,
@@ -43,7 +43,7 @@ impl Client {
         self.stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
     }
 
-    fn chat(&mut self, model: &str, stream: bool) -> Told {
+    fn chat(&mut self, model: &str, stream: bool) -> ReadAnswer {
         self.send("/v1/chat/completions", &chat(model, stream));
         self.read().unwrap()
     }
@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// An answer; the error if not even its head came.
-    fn read(&mut self) -> Result<Told, ErrorKind> {
+    fn read(&mut self) -> Result<ReadAnswer, ErrorKind> {
         let mut head = self.line()?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         loop {
@@ -91,7 +91,7 @@ impl Client {
         }
         let mut body = Vec::new();
         let broken = self.body(&head, &mut body).err();
-        Ok(Told { status, head, body: String::from_utf8_lossy(&body).into_owned(), broken })
+        Ok(ReadAnswer { status, head, body: String::from_utf8_lossy(&body).into_owned(), broken })
     }
 
     fn body(&mut self, head: &str, body: &mut Vec<u8>) -> Result<(), ErrorKind> {
@@ -333,8 +333,8 @@ fn other_endpoints_are_there() {
     let upstream = Upstream::start();
     let mut client = Client::to(&upstream);
     client.send("/v1/embeddings", &json!({"model": "ok", "input": "hello", "dimensions": 4}));
-    let told: Value = serde_json::from_str(&client.read().unwrap().body).unwrap();
-    assert_eq!(told["data"][0]["embedding"].as_array().unwrap().len(), 4);
+    let read_answer: Value = serde_json::from_str(&client.read().unwrap().body).unwrap();
+    assert_eq!(read_answer["data"][0]["embedding"].as_array().unwrap().len(), 4);
     assert_eq!(upstream.calls("ok"), 1);
     client.stream.write_all(b"GET /v1/models HTTP/1.1\r\n\r\n").unwrap();
     let models: Value = serde_json::from_str(&client.read().unwrap().body).unwrap();

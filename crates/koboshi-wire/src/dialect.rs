@@ -52,8 +52,22 @@ macro_rules! properties {
 properties! {
     /// The path names the model and asks for the stream; the body does neither.
     has_model_in_path { Gemini => true, Chat | Responses | Messages => false }
-    /// A stream can also be one JSON list, and an error inside a stream is bare JSON.
+    /// A stream can also be one JSON list.
     has_list_streams { Gemini => true, Chat | Responses | Messages => false }
+    /// An error inside a stream is bare JSON without a frame around it.
+    has_bare_stream_errors { Gemini => true, Chat | Responses | Messages => false }
+    /// Each frame of a stream is complete by itself: none opens, numbers or closes a part of the answer.
+    has_standalone_frames { Chat => true, Responses | Messages | Gemini => false }
+    /// A frame without JSON (`[DONE]`) marks the end of a stream.
+    has_done_mark { Chat => true, Responses | Messages | Gemini => false }
+    /// A stream can have several choices side by side.
+    streams_several_choices { Chat => true, Responses | Messages | Gemini => false }
+    /// Every frame of a stream may repeat the finish reason, so that only the end of the body ends the answer.
+    repeats_finish { Gemini => true, Chat | Responses | Messages => false }
+    /// Servers that copy the dialect may ignore `stream` and send a whole answer.
+    may_ignore_stream { Chat => true, Responses | Messages | Gemini => false }
+    /// A keep-alive frame must follow the frames that open the answer.
+    opens_before_keep_alive { Responses => true, Chat | Messages | Gemini => false }
     /// A client can ask how many tokens a request has.
     has_token_count { Responses | Messages | Gemini => true, Chat => false }
     /// On Vertex the path to count tokens names `count-tokens` in place of a model.

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args};
 use koboshi::key::ScopeKey;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use std::num::NonZeroUsize;
 
 use crate::args::{ConfigFileArgs, Format, LangArgs};
@@ -125,7 +125,7 @@ pub(crate) struct JournalArgs {
     pub(crate) until: Option<String>,
     /// What it is about: fault, remedy, breaker, gate, cooldown, lease, store, operator
     #[arg(long, value_name = "WHAT", value_parser = parse_what)]
-    pub(crate) what: Option<What>,
+    pub(crate) what: Option<EntryKind>,
     /// The kind of error or step, such as `rate_limited`
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstream::stdout;
 use anstyle::Style;
 use jiff::Timestamp;
-use koboshi_store::{Entry, Query, What};
+use koboshi_store::{Entry, EntryKind, Query};
 
 use super::Found;
 use super::args::JournalArgs;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
     if entries.is_empty() {
         writeln!(out, "{}", say.text("journal-empty", &[]))?;
     }
-    let widest = What::ALL.iter().map(|what| width(&word_for(*what, say))).max().unwrap_or_default();
+    let widest = EntryKind::ALL.iter().map(|what| width(&word_for(*what, say))).max().unwrap_or_default();
     for entry in &entries {
         line(&mut out, say, entry, widest)?;
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &JournalArgs) -> Result<Exit, Failure> {
 }
 
 /// What an entry tells of, in the reader's language.
-fn word_for(what: What, say: &Say) -> String {
+fn word_for(what: EntryKind, say: &Say) -> String {
     say.text(&format!("journal-{}", what.name()), &[])
 }
 
@@ -88,7 +88,7 @@ fn line(out: &mut impl Write, say: &Say, entry: &Entry, widest: usize) -> io::Re
 }
 
 /// What an entry tells of, by name.
-pub(crate) fn parse_what(text: &str) -> Result<What, String> {
-    let names = || What::ALL.iter().map(|what| what.name()).collect::<Vec<_>>().join(", ");
-    What::from_name(text).ok_or_else(|| format!("`{text}` is none of {}", names()))
+pub(crate) fn parse_what(text: &str) -> Result<EntryKind, String> {
+    let names = || EntryKind::ALL.iter().map(|what| what.name()).collect::<Vec<_>>().join(", ");
+    EntryKind::from_name(text).ok_or_else(|| format!("`{text}` is none of {}", names()))
 }

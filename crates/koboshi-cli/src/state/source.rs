@@ -10,7 +10,7 @@ use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::words::Text;
 use koboshi_gateway::{Known, Presence, gateways, is_in_force, known, known_now, known_to, retention};
-use koboshi_store::{Entry, Named, Query, Record, Row, Slot, Store, Unreadable, What, standing};
+use koboshi_store::{Entry, EntryKind, Named, Query, Record, Row, Slot, Store, Unreadable, standing};
 
 use super::{Where, exists, open, remote};
 use crate::{Failure, clock};
@@ -282,7 +282,7 @@ fn note(
         let entry = |key: &ScopeKey| Entry {
             kind: Some(kind.into()),
             key: Some(key.clone()),
-            ..Entry::new(now, &node, What::Operator, words(key))
+            ..Entry::new(now, &node, EntryKind::Operator, words(key))
         };
         Ok(store.append(&keys.iter().map(entry).collect::<Vec<_>>())?)
     });

@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use koboshi::breaker::{Breaker, Forced, Mode};
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 
 use super::targets::{RestView, TargetList, known, rest_view, view};
-use super::{Desk, REDACTOR};
+use super::{AdminRequest, REDACTOR};
 use crate::admin::known::Meaning;
 use crate::attempt::learn::in_seconds;
 use crate::reply::refusal::Refusal;
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// The longest reason that is kept.
 const LONGEST_REASON: usize = 200;
@@ -77,20 +77,21 @@ impl BreakerAction {
 #[utoipa::path(post, path = super::paths::BREAKERS, tag = "targets", request_body = BreakerOrder,
     responses((status = 200, description = "The targets as they are now", body = TargetList),
               (status = 404, description = "No such target")))]
-pub(super) fn breakers(desk: &Desk<'_>, order: &BreakerOrder) -> Result<TargetList, Refusal> {
-    let world = &desk.core.world;
+pub(super) fn breakers(request: &AdminRequest<'_>, order: &BreakerOrder) -> Result<TargetList, Refusal> {
+    let state = &request.core.state;
     let meant: Vec<Arc<Target>> =
-        known(desk).into_iter().filter(|target| is(target, &order.target)).collect();
+        known(request).into_iter().filter(|target| is(target, &order.target)).collect();
     if meant.is_empty() {
         return Err(Refusal::target(&order.target));
     }
     for target in &meant {
-        order.action.apply(&target.breaker, world.now());
+        order.action.apply(&target.breaker, state.now());
         let text = format!("{}: {} by an operator", target.name, order.action.name());
-        let data = json!({"target": &*target.name, "from": desk.peer.ip(), "request": &*desk.story.id});
-        world.note(What::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
+        let data =
+            json!({"target": &*target.name, "from": request.peer.ip(), "request": &*request.context.id});
+        state.note(EntryKind::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
     }
-    Ok(TargetList { targets: meant.iter().map(|target| view(world, target)).collect() })
+    Ok(TargetList { targets: meant.iter().map(|target| view(state, target)).collect() })
 }
 
 /// Whether a target is the one that is spoken of.
@@ -153,25 +154,25 @@ pub(super) struct ChangedKey {
     responses((status = 200, description = "The keys as they are now", body = Changed),
               (status = 400, description = "Not a valid key, or no time in the future"),
               (status = 404, description = "No target has this key")))]
-pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
+pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
     let asked: ScopeKey = order.key.parse().map_err(|_| Refusal::scope_key(&order.key))?;
-    let world = &desk.core.world;
-    let wall = world.wall();
+    let state = &request.core.state;
+    let wall = state.wall();
     let until = match order.action {
         CooldownAction::Clear => None,
         CooldownAction::Cool => Some(order.until.filter(|until| *until > wall).ok_or_else(Refusal::until)?),
     };
-    let keys = meant(desk, &asked, order)?;
+    let keys = meant(request, &asked, order)?;
     let mut changes = Vec::new();
     for key in keys {
         let changed = match until {
-            None => clear(desk, &key, wall),
+            None => clear(request, &key, wall),
             Some(until) => {
-                cool(desk, &key, until, order.reason.as_deref().unwrap_or_default(), wall);
+                cool(request, &key, until, order.reason.as_deref().unwrap_or_default(), wall);
                 true
             }
         };
-        let rest = world.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
+        let rest = state.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
         changes.push(ChangedKey { key: key.to_string(), changed, rest });
     }
     Ok(Changed {
@@ -183,14 +184,18 @@ pub(super) fn cooldowns(desk: &Desk<'_>, order: &CooldownOrder) -> Result<Change
 }
 
 /// The keys that an order is about.
-fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec<ScopeKey>, Refusal> {
-    let world = &desk.core.world;
+fn meant(
+    request: &AdminRequest<'_>,
+    asked: &ScopeKey,
+    order: &CooldownOrder,
+) -> Result<Vec<ScopeKey>, Refusal> {
+    let state = &request.core.state;
     // What is there can be ended, whatever it is.
-    let is_there = || world.ledger.cooldown(asked).is_some() || world.ledger.holds(asked).is_some();
+    let is_there = || state.ledger.cooldown(asked).is_some() || state.ledger.holds(asked).is_some();
     if order.action == CooldownAction::Clear && is_there() {
         return Ok(vec![asked.clone()]);
     }
-    match super::status::known(desk).meaning(asked) {
+    match super::status::known(request).meaning(asked) {
         Meaning::Keys(keys) => Ok(keys),
         _ if order.force => Ok(vec![asked.clone()]),
         Meaning::Unknown(near) => Err(Refusal::scope_unknown(&order.key, &near)),
@@ -198,12 +203,12 @@ fn meant(desk: &Desk<'_>, asked: &ScopeKey, order: &CooldownOrder) -> Result<Vec
     }
 }
 
-fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: Timestamp) {
+fn cool(request: &AdminRequest<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: Timestamp) {
     let reason = REDACTOR.excerpt(reason, LONGEST_REASON);
-    desk.core.world.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
+    request.core.state.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
     let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     note(
-        desk,
+        request,
         key,
         "cool",
         format!("{key} was put into cooldown until {} by an operator{why}", in_seconds(until)),
@@ -211,48 +216,48 @@ fn cool(desk: &Desk<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: T
 }
 
 /// Ends everything that is known against a key, here and wherever the store is shared.
-fn clear(desk: &Desk<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
-    let world = &desk.core.world;
-    let now = world.now();
-    let mut changed = world.ledger.cooldown(key).is_some()
-        && world.ledger.update_cooldown(key, |cooldown| cooldown.resume(wall));
-    if world.ledger.holds(key).is_some_and(|holds| holds.longest(wall).is_some()) {
-        world.ledger.update_holds(key, Holds::clear);
+fn clear(request: &AdminRequest<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
+    let state = &request.core.state;
+    let now = state.now();
+    let mut changed = state.ledger.cooldown(key).is_some()
+        && state.ledger.update_cooldown(key, |cooldown| cooldown.resume(wall));
+    if state.ledger.holds(key).is_some_and(|holds| holds.longest(wall).is_some()) {
+        state.ledger.update_holds(key, Holds::clear);
         changed = true;
     }
-    for target in known(desk).iter().filter(|target| target.scopes.has(key)) {
+    for target in known(request).iter().filter(|target| target.scopes.has(key)) {
         changed |= target.gate.snapshot(now).held_by.is_some() || target.is_absent(now);
         target.is_there_again();
         target.gate.clear();
-        changed |= resume_target(world, target, wall);
+        changed |= resume_target(state, target, wall);
         if let Some(limits) = &target.scopes.limits
-            && world.ledger.holds(limits).is_some()
+            && state.ledger.holds(limits).is_some()
         {
-            world.ledger.update_holds(limits, Holds::clear);
+            state.ledger.update_holds(limits, Holds::clear);
         }
     }
     if changed {
-        note(desk, key, "resume", format!("{key} was resumed by an operator"));
+        note(request, key, "resume", format!("{key} was resumed by an operator"));
     }
     changed
 }
 
 /// Ends what stands against one target alone: what its provider stated, and breakers that are open or forced open, on every node.
-fn resume_target(world: &World, target: &Target, wall: Timestamp) -> bool {
+fn resume_target(state: &SharedState, target: &Target, wall: Timestamp) -> bool {
     let Some(key) = &target.scopes.target else { return false };
     let is_shut = |mode: Mode| matches!(mode, Mode::Open | Mode::ForcedOpen);
-    let shut = is_shut(target.breaker.snapshot(world.now(), wall).mode_at(wall))
-        || world.ledger.breakers(key).iter().any(|(_, seen)| is_shut(seen.mode_at(wall)));
-    let rests = world.ledger.cooldown(key).is_some_and(|cooldown| cooldown.rest.is_some());
+    let shut = is_shut(target.breaker.snapshot(state.now(), wall).mode_at(wall))
+        || state.ledger.breakers(key).iter().any(|(_, seen)| is_shut(seen.mode_at(wall)));
+    let rests = state.ledger.cooldown(key).is_some_and(|cooldown| cooldown.rest.is_some());
     if !shut && !rests {
         return false;
     }
-    world.ledger.update_cooldown(key, |cooldown| cooldown.resume_learned(wall));
-    world.obey_resume(target, key);
+    state.ledger.update_cooldown(key, |cooldown| cooldown.resume_learned(wall));
+    state.obey_resume(target, key);
     true
 }
 
-fn note(desk: &Desk<'_>, key: &ScopeKey, kind: &str, text: String) {
-    let data = json!({"from": desk.peer.ip(), "request": &*desk.story.id});
-    desk.core.world.note(What::Operator, kind, Some(key), text, data);
+fn note(request: &AdminRequest<'_>, key: &ScopeKey, kind: &str, text: String) {
+    let data = json!({"from": request.peer.ip(), "request": &*request.context.id});
+    request.core.state.note(EntryKind::Operator, kind, Some(key), text, data);
 }

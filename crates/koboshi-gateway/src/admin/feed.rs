@@ -8,15 +8,15 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{Desk, journal};
-use crate::http::flow::Flow;
-use crate::observe::feed::News;
+use super::{AdminRequest, journal};
+use crate::http::response_future::ResponseFuture;
+use crate::observe::feed::FeedEvent;
 use crate::reply::refusal::Refusal;
 use crate::reply::stream_head;
 use crate::shared::disclosure::Disclosure;
 
 /// After so long without news a comment says that somebody is there.
-const BREATH: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What happens from now on, as it happens.
 #[utoipa::path(get, path = super::paths::FEED, tag = "journal",
@@ -25,25 +25,25 @@ const BREATH: Duration = Duration::from_secs(15);
            ("key" = Option<String>, Query, description = "As for the journal")),
     responses((status = 200, content_type = "text/event-stream",
         description = "Events `entry` (an entry of the journal) and `lost` ({\"lost\": n}, entries that were not read in time)", body = String)))]
-pub(super) fn watch(desk: &Desk<'_>, query: &str) -> Result<Flow, Refusal> {
-    let query = journal::parse(query, desk.core.world.wall())?;
-    let Some(mut watcher) = desk.core.world.feed.watch() else {
+pub(super) fn watch(request: &AdminRequest<'_>, query: &str) -> Result<ResponseFuture, Refusal> {
+    let query = journal::parse(query, request.core.state.wall())?;
+    let Some(mut watcher) = request.core.state.feed.watch() else {
         return Err(Refusal::feed_full());
     };
-    let head = stream_head(desk.story, &Disclosure::default());
-    Ok(Flow::of(move |tap| async move {
-        tap.head(head);
+    let head = stream_head(request.context, &Disclosure::default());
+    Ok(ResponseFuture::of(move |sender| async move {
+        sender.head(head);
         // The first byte tells the reader that it misses nothing from here on.
-        tap.send(Bytes::from_static(COMMENT)).await;
+        sender.send(Bytes::from_static(COMMENT)).await;
         loop {
-            let piece = match timeout(BREATH, watcher.next()).await {
+            let piece = match timeout(KEEP_ALIVE, watcher.next()).await {
                 Err(_) => Bytes::from_static(COMMENT),
-                Ok(News::End) => return,
-                Ok(News::Lost(count)) => frame("lost", &json!({"lost": count})),
-                Ok(News::Entry(entry)) if query.matches(&entry) => frame("entry", &entry.tidied()),
-                Ok(News::Entry(_)) => continue,
+                Ok(FeedEvent::End) => return,
+                Ok(FeedEvent::Lost(count)) => frame("lost", &json!({"lost": count})),
+                Ok(FeedEvent::Entry(entry)) if query.matches(&entry) => frame("entry", &entry.tidied()),
+                Ok(FeedEvent::Entry(_)) => continue,
             };
-            tap.send(piece).await;
+            sender.send(piece).await;
         }
     }))
 }

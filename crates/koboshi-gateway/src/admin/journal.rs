@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::wait::parse_duration;
-use koboshi_store::{Entry, Query, What};
+use koboshi_store::{Entry, EntryKind, Query};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Desk;
+use super::AdminRequest;
 use crate::reply::refusal::Refusal;
 use crate::shared::retention::retention;
 
@@ -59,10 +59,10 @@ pub(super) struct EntryView {
            ("limit" = Option<u32>, Query, description = "At most so many, the newest; 100 unless told, 10000 at most")),
     responses((status = 200, description = "Entries, newest last", body = Journal),
               (status = 503, description = "The store cannot be read now")))]
-pub(super) async fn read(desk: &Desk<'_>, query: &str) -> Result<Journal, Refusal> {
-    let world = &desk.core.world;
-    let query = parse(query, world.wall())?;
-    let entries = desk.ask_store(move |ledger, store| {
+pub(super) async fn read(request: &AdminRequest<'_>, query: &str) -> Result<Journal, Refusal> {
+    let state = &request.core.state;
+    let query = parse(query, state.wall())?;
+    let entries = request.ask_store(move |ledger, store| {
         // A store that is away says so in its own answer.
         let _ = ledger.flush(PATIENCE);
         store.query(&query)
@@ -96,10 +96,10 @@ pub(super) struct Pruned {
 #[utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
     responses((status = 200, description = "How many were forgotten", body = Pruned),
               (status = 503, description = "The store cannot be written now")))]
-pub(super) async fn prune(desk: &Desk<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
-    let world = &desk.core.world;
-    let (keep, now) = (retention(&desk.plan.config.store), world.wall());
-    let forgotten = desk.ask_store(move |ledger, store| {
+pub(super) async fn prune(request: &AdminRequest<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
+    let state = &request.core.state;
+    let (keep, now) = (retention(&request.plan.config.store), state.wall());
+    let forgotten = request.ask_store(move |ledger, store| {
         let _ = ledger.flush(PATIENCE);
         store.prune(&keep, now)
     });
@@ -112,8 +112,8 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         match &*name {
             "what" => {
-                let what = What::from_name(&value).ok_or_else(|| {
-                    let names: Vec<&str> = What::ALL.iter().map(|what| what.name()).collect();
+                let what = EntryKind::from_name(&value).ok_or_else(|| {
+                    let names: Vec<&str> = EntryKind::ALL.iter().map(|what| what.name()).collect();
                     Refusal::query_choice("what", &names.join(", "))
                 })?;
                 query.what = Some(what);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_question_is_read_from_its_address() {
         let query = parsed("what=fault&kind=rate_limited&key=account%3Aopen+ai&since=2h&limit=5").unwrap();
-        assert_eq!((query.what, query.kind.as_deref()), (Some(What::Fault), Some("rate_limited")));
+        assert_eq!((query.what, query.kind.as_deref()), (Some(EntryKind::Fault), Some("rate_limited")));
         assert_eq!(query.key.unwrap().to_string(), "account:open ai");
         assert_eq!(query.from.unwrap().to_string(), "2026-11-15T10:00:00Z");
         assert_eq!((query.limit, parsed("").unwrap().limit), (5, USUAL));

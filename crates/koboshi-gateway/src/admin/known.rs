@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::route::plan::Plan;
 use crate::route::target::Scopes;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// Names that are suggested.
 const MOST_NEAR: usize = 5;
@@ -64,9 +64,9 @@ impl Known {
     }
 
     /// What a running gateway knows: its config, and what clients asked for.
-    pub(crate) fn of_world(world: &World, plan: &Plan) -> Self {
+    pub(crate) fn of_state(state: &SharedState, plan: &Plan) -> Self {
         let mut known = Self::of_plan(plan);
-        known.targets.extend(world.targets.all().iter().map(|target| target.scopes.clone()));
+        known.targets.extend(state.targets.all().iter().map(|target| target.scopes.clone()));
         known.tidied()
     }
 
@@ -154,7 +154,7 @@ impl Known {
 
     /// Every key under which a cooldown has an effect.
     fn keys(&self) -> impl Iterator<Item = &ScopeKey> {
-        self.targets.iter().flat_map(Scopes::resting).chain(&self.learned)
+        self.targets.iter().flat_map(Scopes::cooldown_keys).chain(&self.learned)
     }
 
     /// Whether it is about an API key that its provider has no longer. Every API key of a provider is known, whatever its models: where none
@@ -184,14 +184,14 @@ impl Known {
     /// The keys of limits that hold for targets under these keys: a resume ends those too.
     #[must_use]
     pub fn limits_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
-        let under = |scopes: &&Scopes| scopes.resting().any(|key| keys.contains(key));
+        let under = |scopes: &&Scopes| scopes.cooldown_keys().any(|key| keys.contains(key));
         self.targets.iter().filter(under).filter_map(|scopes| scopes.limits.clone()).collect()
     }
 
     /// The keys of the targets under these keys: what is known against one target alone ends with a resume, too.
     #[must_use]
     pub fn targets_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
-        let under = |scopes: &&Scopes| scopes.resting().any(|key| keys.contains(key));
+        let under = |scopes: &&Scopes| scopes.cooldown_keys().any(|key| keys.contains(key));
         self.targets.iter().filter(under).filter_map(|scopes| scopes.target.clone()).collect()
     }
 
@@ -201,7 +201,7 @@ impl Known {
         let is_target = |scopes: &&Scopes| scopes.target.as_ref().is_some_and(|target| keys.contains(target));
         let targets = self.targets.iter().filter(is_target);
         let mut all: Vec<ScopeKey> =
-            targets.flat_map(|scopes| scopes.resting().chain(&scopes.limits).cloned()).collect();
+            targets.flat_map(|scopes| scopes.cooldown_keys().chain(&scopes.limits).cloned()).collect();
         all.extend(keys.iter().cloned());
         all.sort();
         all.dedup();

@@ -31,52 +31,52 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::admin::paths::{Lookup, Operation};
-use crate::http::body::Unread;
+use crate::http::body::BodyError;
 use crate::http::exchange::Request;
-use crate::http::flow::Flow;
+use crate::http::response_future::ResponseFuture;
+use crate::reply::immediate::{immediate_bytes, immediate_error};
 use crate::reply::refusal::Refusal;
-use crate::reply::say::{say, say_bytes};
 use crate::request::body::{is_json, read_body};
 use crate::route::plan::Plan;
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::locality::is_operator;
-use crate::shared::story::Story;
 
 /// No order of an operator is longer.
-const LONGEST_ORDER: usize = 64 * 1024;
+const MAX_ORDER_BYTES: usize = 64 * 1024;
 
 /// So long an operator waits for the store: longer than a server that is away takes to say so.
-const LONGEST_CALL: Duration = Duration::from_secs(5);
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Compiled once: it holds no state.
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
 /// One request of an operator.
-struct Desk<'d> {
-    core: &'d Core,
+struct AdminRequest<'d> {
+    core: &'d CoreState,
     plan: &'d Plan,
-    story: &'d Story,
+    context: &'d RequestContext,
     peer: SocketAddr,
 }
 
 /// Serves a request of an operator.
 pub(crate) async fn handle(
-    core: &Core,
+    core: &CoreState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     peer: SocketAddr,
     request: &Request,
-) -> Flow {
-    let desk = Desk { core, plan, story, peer };
+) -> ResponseFuture {
+    let admin = AdminRequest { core, plan, context, peer };
     let answered = if is_operator(plan, peer, &request.head.fields) {
-        answer(&desk, request).await
+        answer(&admin, request).await
     } else {
         Err(Refusal::admin(plan.config.admin.sha256.is_some(), plan.keys.are_needed()))
     };
-    answered.unwrap_or_else(|refusal| say(refusal.told(&core.world, plan, story)))
+    answered.unwrap_or_else(|refusal| immediate_error(refusal.reply(&core.state, plan, context)))
 }
 
-async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
+async fn answer(admin: &AdminRequest<'_>, request: &Request) -> Result<ResponseFuture, Refusal> {
     let head = &request.head;
     let path = head.path().trim_end_matches('/');
     let operation = match paths::find(path, &head.method) {
@@ -85,51 +85,51 @@ async fn answer(desk: &Desk<'_>, request: &Request) -> Result<Flow, Refusal> {
         Lookup::UnknownPath => return Err(Refusal::admin_path(head.method.as_str(), head.path())),
     };
     match operation {
-        Operation::Targets => desk.say(&targets::list(desk)),
+        Operation::Targets => admin.reply_json(&targets::list(admin)),
         Operation::ChangeBreakers => {
-            let order = desk.order(request).await?;
-            desk.say(&change::breakers(desk, &order)?)
+            let order = admin.order(request).await?;
+            admin.reply_json(&change::breakers(admin, &order)?)
         }
         Operation::ChangeCooldowns => {
-            let order = desk.order(request).await?;
-            desk.say(&change::cooldowns(desk, &order)?)
+            let order = admin.order(request).await?;
+            admin.reply_json(&change::cooldowns(admin, &order)?)
         }
-        Operation::Status => desk.say(&status::read(desk).await?),
-        Operation::Keys => desk.say(&status::keys(desk)),
-        Operation::Journal => desk.say(&journal::read(desk, head.query()).await?),
+        Operation::Status => admin.reply_json(&status::read(admin).await?),
+        Operation::Keys => admin.reply_json(&status::keys(admin)),
+        Operation::Journal => admin.reply_json(&journal::read(admin, head.query()).await?),
         Operation::PruneJournal => {
-            let order = desk.order(request).await?;
-            desk.say(&journal::prune(desk, &order).await?)
+            let order = admin.order(request).await?;
+            admin.reply_json(&journal::prune(admin, &order).await?)
         }
-        Operation::Feed => feed::watch(desk, head.query()),
-        Operation::Config => desk.say(&config(desk.plan)),
-        Operation::OpenApi => desk.say(&openapi::document()),
+        Operation::Feed => feed::watch(admin, head.query()),
+        Operation::Config => admin.reply_json(&config(admin.plan)),
+        Operation::OpenApi => admin.reply_json(&openapi::document()),
     }
 }
 
 /// What is said where the store did not answer in time.
 fn no_answer(store: &dyn Store) -> String {
-    format!("{} did not answer within {} s", store.place(), LONGEST_CALL.as_secs())
+    format!("{} did not answer within {} s", store.place(), STORE_TIMEOUT.as_secs())
 }
 
-impl Desk<'_> {
+impl AdminRequest<'_> {
     /// Asks the store, beside the way of requests.
     async fn ask_store<R: Send + 'static>(
         &self,
         call: impl FnOnce(&Ledger, &dyn Store) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, Refusal> {
-        let world = &self.core.world;
-        let (ledger, store) = (Arc::clone(&world.ledger), Arc::clone(&world.store));
-        match world.admin_calls.ask(LONGEST_CALL, move || call(&ledger, &*store)).await {
+        let state = &self.core.state;
+        let (ledger, store) = (Arc::clone(&state.ledger), Arc::clone(&state.store));
+        match state.admin_calls.ask(STORE_TIMEOUT, move || call(&ledger, &*store)).await {
             Some(answered) => answered.map_err(|error| Refusal::store(&error.to_string())),
-            None => Err(Refusal::store(&no_answer(&*world.store))),
+            None => Err(Refusal::store(&no_answer(&*state.store))),
         }
     }
 
     /// Answers with JSON.
-    fn say(&self, what: &impl Serialize) -> Result<Flow, Refusal> {
+    fn reply_json(&self, what: &impl Serialize) -> Result<ResponseFuture, Refusal> {
         let body = serde_json::to_vec(what).map_err(|_| Refusal::internal())?;
-        Ok(say_bytes(self.story, 200, body.into()))
+        Ok(immediate_bytes(self.context, 200, body.into()))
     }
 
     /// The order in a request's body.
@@ -137,13 +137,12 @@ impl Desk<'_> {
         if !is_json(&request.head.fields) {
             return Err(Refusal::content_type());
         }
-        let mut share = self.core.world.memory.share();
-        let body: Bytes =
-            read_body(self.core, self.plan, request, LONGEST_ORDER, &mut share).await.map_err(|unread| {
-                match unread {
-                    Unread::Large => Refusal::order_large(LONGEST_ORDER),
-                    unread => Refusal::unread(unread, LONGEST_ORDER),
-                }
+        let mut share = self.core.state.memory.share();
+        let body: Bytes = read_body(self.core, self.plan, request, MAX_ORDER_BYTES, &mut share)
+            .await
+            .map_err(|body_error| match body_error {
+                BodyError::Large => Refusal::order_large(MAX_ORDER_BYTES),
+                body_error => Refusal::body_error(body_error, MAX_ORDER_BYTES),
             })?;
         serde_json::from_slice(&body).map_err(|error| Refusal::order(&error, &body))
     }

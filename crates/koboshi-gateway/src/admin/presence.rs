@@ -16,20 +16,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::known::Known;
 use crate::route::plan::Plan;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// How often a gateway looks whether it knows other targets.
-const LOOK: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(250);
 /// A gateway reports after so many looks at the latest.
-const LOOKS_A_REPORT: u32 = 40;
+const TICKS_PER_REPORT: u32 = 40;
 /// One that has not reported for this long is not running, or cannot reach the store.
-const SILENT: Duration = Duration::from_secs(30);
+const MAX_SILENCE: Duration = Duration::from_secs(30);
 /// A start waits no longer for its first report.
-const FIRST: Duration = Duration::from_millis(500);
+const FIRST_REPORT: Duration = Duration::from_millis(500);
 /// A gateway that is gone is remembered for so long.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Gateways that are listed.
-const MOST_GATEWAYS: usize = 200;
+const MAX_GATEWAYS: usize = 200;
 
 const LIST: &str = "gateways";
 
@@ -54,7 +54,7 @@ impl Presence {
     /// Whether it runs, as far as its reports say.
     #[must_use]
     pub fn is_running(&self, now: Timestamp) -> bool {
-        !self.stopped && now.duration_since(self.at).unsigned_abs() < SILENT
+        !self.stopped && now.duration_since(self.at).unsigned_abs() < MAX_SILENCE
     }
 }
 
@@ -129,7 +129,7 @@ fn read<T: DeserializeOwned>(store: &dyn Store, id: &str, now: Timestamp) -> Res
 
 fn write(store: &dyn Store, id: &str, what: &impl Serialize, now: Timestamp) -> Result<(), StoreError> {
     let body = serde_json::to_vec(what).unwrap_or_default();
-    store.session_put(id, &body, KEPT, now)
+    store.session_put(id, &body, RETENTION, now)
 }
 
 /// Reports for as long as it is there.
@@ -141,24 +141,24 @@ pub(crate) struct Reports {
 
 impl Reports {
     /// Begins to report. Waits a moment for the first report, so that whoever was told that the gateway listens finds it in the store.
-    pub(crate) fn start(world: &Arc<World>, address: String) -> std::io::Result<Self> {
+    pub(crate) fn start(state: &Arc<SharedState>, address: String) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(1);
         let (first, reported) = sync_channel::<()>(1);
         let (end, ended) = sync_channel::<()>(1);
-        let mut reporter = Reporter::new(Arc::clone(world), address);
+        let mut reporter = Reporter::new(Arc::clone(state), address);
         std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
-            reporter.look();
+            reporter.tick();
             // Nobody waits any more if the start was given up.
             let _ = first.try_send(());
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK) {
-                reporter.look();
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+                reporter.tick();
             }
             reporter.end();
             // What it holds goes first: whoever waited may want the store for themselves.
             drop(reporter);
             let _ = end.try_send(());
         })?;
-        let _ = reported.recv_timeout(FIRST);
+        let _ = reported.recv_timeout(FIRST_REPORT);
         Ok(Self { stop: Some(stop), ended: Mutex::new(ended) })
     }
 
@@ -176,62 +176,62 @@ impl Reports {
 }
 
 struct Reporter {
-    world: Arc<World>,
+    state: Arc<SharedState>,
     presence: Presence,
     known: Known,
     /// What was looked at when `known` was made.
-    seen: Option<(Arc<Plan>, u64, usize)>,
-    looks: u32,
+    checked: Option<(Arc<Plan>, u64, usize)>,
+    ticks: u32,
 }
 
 impl Reporter {
-    fn new(world: Arc<World>, address: String) -> Self {
-        let now = world.wall();
+    fn new(state: Arc<SharedState>, address: String) -> Self {
+        let now = state.wall();
         let presence = Presence {
-            node: world.ledger.node().to_string(),
+            node: state.ledger.node().to_string(),
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: now,
             at: now,
             stopped: false,
         };
-        Self { world, presence, known: Known::default(), seen: None, looks: 0 }
+        Self { state, presence, known: Known::default(), checked: None, ticks: 0 }
     }
 
-    fn look(&mut self) {
+    fn tick(&mut self) {
         // A store that is away is told of elsewhere; the next look tries again.
-        if self.is_other() && self.tell_known().is_err() {
-            self.seen = None;
+        if self.is_other() && self.write_known().is_err() {
+            self.checked = None;
         }
-        if self.looks == 0 && self.report().is_err() {
+        if self.ticks == 0 && self.report().is_err() {
             return;
         }
-        self.looks = (self.looks + 1) % LOOKS_A_REPORT;
+        self.ticks = (self.ticks + 1) % TICKS_PER_REPORT;
     }
 
     /// Whether there may be other targets than at the last look.
     fn is_other(&mut self) -> bool {
-        let targets = &self.world.targets;
-        let now = (self.world.plan(), targets.generation(), targets.count());
-        let same = |seen: &(Arc<Plan>, u64, usize)| {
-            Arc::ptr_eq(&seen.0, &now.0) && (seen.1, seen.2) == (now.1, now.2)
+        let targets = &self.state.targets;
+        let now = (self.state.plan(), targets.generation(), targets.count());
+        let same = |checked: &(Arc<Plan>, u64, usize)| {
+            Arc::ptr_eq(&checked.0, &now.0) && (checked.1, checked.2) == (now.1, now.2)
         };
-        let other = !self.seen.as_ref().is_some_and(same);
-        self.seen = Some(now);
+        let other = !self.checked.as_ref().is_some_and(same);
+        self.checked = Some(now);
         other
     }
 
-    fn tell_known(&mut self) -> Result<(), StoreError> {
-        let known = Known::of_world(&self.world, &self.world.plan());
+    fn write_known(&mut self) -> Result<(), StoreError> {
+        let known = Known::of_state(&self.state, &self.state.plan());
         if known != self.known {
-            write(&*self.world.store, &known_by(&self.presence.node), &known, self.world.wall())?;
+            write(&*self.state.store, &known_by(&self.presence.node), &known, self.state.wall())?;
             self.known = known;
         }
         Ok(())
     }
 
     fn report(&mut self) -> Result<(), StoreError> {
-        let (store, now) = (&*self.world.store, self.world.wall());
+        let (store, now) = (&*self.state.store, self.state.wall());
         self.presence.at = now;
         let mut nodes = nodes(store, now)?;
         if !nodes.contains(&self.presence.node) {
@@ -243,7 +243,7 @@ impl Reporter {
             }
             nodes = there;
             nodes.push(self.presence.node.clone());
-            let oldest = nodes.len().saturating_sub(MOST_GATEWAYS);
+            let oldest = nodes.len().saturating_sub(MAX_GATEWAYS);
             write(store, LIST, &nodes.get(oldest..).unwrap_or_default(), now)?;
         }
         // A store that was emptied or replaced has lost the keys too.

@@ -14,19 +14,19 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::http::upstream::once::{Unanswered, Unconnected};
-use crate::http::upstream::{OURSELVES, Once};
+use crate::http::upstream::one_shot::{ConnectFailure, OneShotError};
+use crate::http::upstream::{OneShotClient, USER_AGENT_VALUE};
 
 /// Until a gateway has answered.
 const ANSWER: Duration = Duration::from_secs(15);
 /// No answer of a gateway is longer.
 const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 /// So much of what a gateway says against an order is shown.
-const LONGEST_SAID: usize = 500;
+const MAX_MESSAGE: usize = 500;
 
 /// A gateway that is asked over the network.
 pub struct Remote {
-    once: Once,
+    client: OneShotClient,
     address: String,
     key: Option<HeaderValue>,
     runtime: Runtime,
@@ -82,10 +82,10 @@ impl Remote {
         let bare = address.trim_end_matches('/');
         let bare = bare.strip_suffix("/v1").unwrap_or(bare).trim_end_matches('/');
         let whole = if bare.contains("://") { bare.to_owned() } else { format!("http://{bare}") };
-        let once = Once::at(&whole, LONGEST_ANSWER).map_err(|_| {
+        let client = OneShotClient::at(&whole, LONGEST_ANSWER).map_err(|_| {
             RemoteError::Address(format!(
                 "{:?} is not the address of a gateway: write it like http://127.0.0.1:4141",
-                Redactor::new().excerpt(address, LONGEST_SAID)
+                Redactor::new().excerpt(address, MAX_MESSAGE)
             ))
         })?;
         let key = key.map(|key| {
@@ -95,7 +95,7 @@ impl Remote {
         });
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Away(whole.clone(), error.to_string()))?;
-        Ok(Self { once, address: whole, key: key.transpose()?, runtime })
+        Ok(Self { client, address: whole, key: key.transpose()?, runtime })
     }
 
     /// What to call it.
@@ -124,16 +124,16 @@ impl Remote {
         let away = |why: String| RemoteError::Away(self.address.clone(), why);
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        let whole = self.once.origin.path(path).and_then(|path| self.once.origin.absolute(&path));
+        let whole = self.client.origin.path(path).and_then(|path| self.client.origin.absolute(&path));
         *request.uri_mut() = whole.ok_or_else(|| away("its address cannot be written".to_owned()))?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, OURSELVES.clone());
+        headers.insert(USER_AGENT, USER_AGENT_VALUE.clone());
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let answered = self.runtime.block_on(async { timeout(ANSWER, self.once.send(request)).await });
+        let answered = self.runtime.block_on(async { timeout(ANSWER, self.client.send(request)).await });
         let answer = answered
             .map_err(|_| away(format!("no answer within {} s", ANSWER.as_secs())))?
             .map_err(|error| self.unanswered(&error))?;
@@ -147,9 +147,9 @@ impl Remote {
     }
 
     /// Why nobody answered, with what to do where that is known.
-    fn unanswered(&self, error: &Unanswered) -> RemoteError {
+    fn unanswered(&self, error: &OneShotError) -> RemoteError {
         let address = self.address.clone();
-        match error.downcast_ref::<Unconnected>() {
+        match error.downcast_ref::<ConnectFailure>() {
             Some(failed) if failed.is_refused() => RemoteError::Refused(address),
             Some(failed) if failed.is_plain() => {
                 let plain = address.replacen("https://", "http://", 1);
@@ -168,13 +168,13 @@ impl Remote {
     fn refused(&self, status: u16, body: &[u8], path: &str) -> RemoteError {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error");
-        let said = error.and_then(|error| error.get("message")).and_then(Value::as_str);
+        let message = error.and_then(|error| error.get("message")).and_then(Value::as_str);
         // A gateway names what is wrong in an order; where it names nothing, it has no such interface.
         let param = error.and_then(|error| error.get("param")).is_some_and(|param| !param.is_null());
-        match said {
-            Some(said) if status != 404 || param => {
-                let said = Redactor::new().excerpt(said, LONGEST_SAID);
-                RemoteError::Denied(self.address.clone(), status, said)
+        match message {
+            Some(message) if status != 404 || param => {
+                let message = Redactor::new().excerpt(message, MAX_MESSAGE);
+                RemoteError::Denied(self.address.clone(), status, message)
             }
             _ => self.unknown(path),
         }

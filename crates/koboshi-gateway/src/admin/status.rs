@@ -11,7 +11,7 @@ use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, standing}
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, REDACTOR, no_answer};
+use super::{AdminRequest, REDACTOR, no_answer};
 use crate::admin::known::Known;
 use crate::admin::presence::{self, Presence};
 use crate::reply::refusal::Refusal;
@@ -90,23 +90,24 @@ pub(super) struct GatewayView {
 /// What is in cooldown, parked, limited or open: since when, until when, why.
 #[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
-pub(super) async fn read(desk: &Desk<'_>) -> Result<Status, Refusal> {
-    let world = &desk.core.world;
-    world.keep_in_step();
-    let now = world.wall();
-    let own = Known::of_world(world, desk.plan);
-    let mut status = match desk.ask_store(move |ledger, store| Ok(look(ledger, store, &own, now))).await {
-        Ok(status) => status,
-        Err(_) => Status::from_memory(&world.ledger, &*world.store, no_answer(&*world.store), now),
-    };
-    status.rows.extend(unwritten(desk));
+pub(super) async fn read(request: &AdminRequest<'_>) -> Result<Status, Refusal> {
+    let state = &request.core.state;
+    state.keep_in_step();
+    let now = state.wall();
+    let own = Known::of_state(state, request.plan);
+    let mut status =
+        match request.ask_store(move |ledger, store| Ok(read_status(ledger, store, &own, now))).await {
+            Ok(status) => status,
+            Err(_) => Status::from_memory(&state.ledger, &*state.store, no_answer(&*state.store), now),
+        };
+    status.rows.extend(unwritten(request));
     Ok(status)
 }
 
-/// What this gateway knows and does not write down: models that clients ask for, that no route names and that their provider does not have.
-fn unwritten(desk: &Desk<'_>) -> Vec<Row> {
-    let world = &desk.core.world;
-    let (now, wall) = (world.now(), world.wall());
+/// EntryKind this gateway knows and does not write down: models that clients ask for, that no route names and that their provider does not have.
+fn unwritten(request: &AdminRequest<'_>) -> Vec<Row> {
+    let state = &request.core.state;
+    let (now, wall) = (state.now(), state.wall());
     let row = |target: Arc<Target>| {
         let left = target.absent_until(now)?.since(now);
         let detail = target.causes.absent().map(|fault| fault.detail).unwrap_or_default();
@@ -116,10 +117,10 @@ fn unwritten(desk: &Desk<'_>) -> Vec<Row> {
             ..Row::new(target.scopes.target.clone()?, RowState::Absent)
         })
     };
-    world.targets.all().into_iter().filter_map(row).take(MAX_UNWRITTEN).collect()
+    state.targets.all().into_iter().filter_map(row).take(MAX_UNWRITTEN).collect()
 }
 
-fn look(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
+fn read_status(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
     // A store that is away says so in its own answer.
     let _ = ledger.flush(PATIENCE);
     let loaded = match store.load() {
@@ -197,13 +198,13 @@ pub(super) struct KeyList {
 /// Every key that an order can be about.
 #[utoipa::path(get, path = super::paths::KEYS, tag = "targets",
     responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
-pub(super) fn keys(desk: &Desk<'_>) -> Known {
-    known(desk)
+pub(super) fn keys(request: &AdminRequest<'_>) -> Known {
+    known(request)
 }
 
 /// Every key that this gateway knows of.
-pub(super) fn known(desk: &Desk<'_>) -> Known {
-    let mut known = Known::of_world(&desk.core.world, desk.plan);
-    known.add_ledger(&desk.core.world.ledger, desk.core.world.wall());
+pub(super) fn known(request: &AdminRequest<'_>) -> Known {
+    let mut known = Known::of_state(&request.core.state, request.plan);
+    known.add_ledger(&request.core.state.ledger, request.core.state.wall());
     known
 }

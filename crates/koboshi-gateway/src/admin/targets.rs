@@ -12,12 +12,12 @@ use koboshi::time::Moment;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Desk, REDACTOR};
+use super::{AdminRequest, REDACTOR};
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// The longest text of a provider that is shown.
-const LONGEST_SAID: usize = 300;
+const MAX_DETAIL: usize = 300;
 
 /// Every target that is known.
 #[derive(Debug, Serialize, ToSchema)]
@@ -138,30 +138,30 @@ struct Elsewhere {
 /// Targets with their health, and why.
 #[utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
     responses((status = 200, description = "How every target fares", body = TargetList)))]
-pub(super) fn list(desk: &Desk<'_>) -> TargetList {
-    TargetList { targets: known(desk).iter().map(|target| view(&desk.core.world, target)).collect() }
+pub(super) fn list(request: &AdminRequest<'_>) -> TargetList {
+    TargetList { targets: known(request).iter().map(|target| view(&request.core.state, target)).collect() }
 }
 
 /// Every target that was asked or that a route names.
-pub(super) fn known(desk: &Desk<'_>) -> Vec<Arc<Target>> {
-    desk.core.world.targets.all()
+pub(super) fn known(request: &AdminRequest<'_>) -> Vec<Arc<Target>> {
+    request.core.state.targets.all()
 }
 
 /// A target as operators see it.
-pub(super) fn view(world: &World, target: &Target) -> TargetView {
-    let (now, wall) = (world.now(), world.wall());
+pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
+    let (now, wall) = (state.now(), state.wall());
     let breaker = target.breaker.snapshot(now, wall);
     let mode = breaker.mode_at(wall);
     let probes_at = breaker.until.filter(|_| mode == Mode::Open);
     let gate = target.gate.snapshot(now);
     let rests: Vec<RestView> = target
         .scopes
-        .resting()
-        .filter_map(|key| rest_view(key, world.ledger.cooldown(key)?.as_ref(), wall))
+        .cooldown_keys()
+        .filter_map(|key| rest_view(key, state.ledger.cooldown(key)?.as_ref(), wall))
         .collect();
     let (health, why) = judge(target, mode, probes_at, &rests, &gate, now);
-    let own = world.ledger.node();
-    let others = target.scopes.target.iter().flat_map(|key| world.ledger.breakers(key));
+    let own = state.ledger.node();
+    let others = target.scopes.target.iter().flat_map(|key| state.ledger.breakers(key));
     TargetView {
         target: target.name.to_string(),
         key: target.scopes.target.as_ref().map(ToString::to_string),
@@ -205,7 +205,7 @@ pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) ->
         since: rest.since,
         until,
         consecutive: rest.streak(),
-        said: REDACTOR.excerpt(&rest.detail, LONGEST_SAID),
+        said: REDACTOR.excerpt(&rest.detail, MAX_DETAIL),
     })
 }
 
@@ -218,7 +218,7 @@ fn judge(
     gate: &GateSnapshot,
     now: Moment,
 ) -> (Health, Option<String>) {
-    let told = |rest: &RestView| {
+    let text_of = |rest: &RestView| {
         let until = rest.until.map_or_else(|| "an operator resumes it".to_owned(), |until| until.to_string());
         let said = if rest.said.is_empty() { String::new() } else { format!(": {}", rest.said) };
         Some(format!("{} is in cooldown until {until} ({}){said}", rest.key, rest.reason))
@@ -228,13 +228,13 @@ fn judge(
         return (Health::ForcedOpen, Some("an operator keeps its breaker open".to_owned()));
     }
     if let Some(parked) = of_state("parked") {
-        return (Health::Parked, told(parked));
+        return (Health::Parked, text_of(parked));
     }
     if target.is_absent(now) || of_state("absent").is_some() {
         return (Health::Absent, Some("the provider says that it has no such model".to_owned()));
     }
     if let Some(cooling) = of_state("cooling") {
-        return (Health::Cooling, told(cooling));
+        return (Health::Cooling, text_of(cooling));
     }
     if mode == Mode::Open {
         let until = until.map_or_else(String::new, |until| format!(" until {until}"));

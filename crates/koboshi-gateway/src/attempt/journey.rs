@@ -18,20 +18,20 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
 use tokio::time::sleep;
 
+pub(crate) use crate::attempt::exhausted::JourneyEnd;
 use crate::attempt::learn;
 use crate::attempt::rescue;
-pub(crate) use crate::attempt::spent::Ended;
 use crate::attempt::unavailable::Unavailable;
-use crate::attempt::{Limits, Sent, Shape};
-use crate::http::upstream::trouble::is_own_lack;
-use crate::http::upstream::{Answered, Body};
+use crate::attempt::{BegunAttempt, Limits, Shape};
+use crate::http::upstream::connection_fault::is_local_shortage;
+use crate::http::upstream::{Body, UpstreamAnswer};
 use crate::observe::transition;
 use crate::route::credential::Credential;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::core::Core;
-use crate::shared::stake::{Stake, Withdrawn};
-use crate::shared::story::Story;
+use crate::shared::attempt_guard::{AttemptGuard, WithdrawReason};
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use koboshi_wire::http1::Fields;
 
 /// An attempt whose answer has begun.
@@ -43,14 +43,14 @@ pub(crate) struct Open {
     pub(crate) body: Body,
     pub(crate) limits: Limits,
     attempt: Attempt<Arc<Breaker>>,
-    pub(crate) stake: Stake,
+    pub(crate) attempt_guard: AttemptGuard,
     began: Moment,
     wall: Timestamp,
 }
 
 impl Open {
     /// The first content has come.
-    pub(crate) fn saw_content(&self) {
+    pub(crate) fn observe_first_content(&self) {
         self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
     }
 }
@@ -72,40 +72,50 @@ pub(crate) trait ChangeRequest {
 
 /// A request on its way.
 pub(crate) struct Journey<'j> {
-    pub(crate) core: &'j Core,
+    pub(crate) core: &'j CoreState,
     pub(crate) plan: &'j Plan,
-    pub(crate) story: &'j Story,
+    pub(crate) context: &'j RequestContext,
     pub(super) targets: &'j [Arc<Target>],
     pub(super) call: Call<'j, Arc<Breaker>>,
     /// The targets that were passed over: their places, and why.
-    pub(super) passed: Vec<(usize, Unavailable)>,
+    pub(super) skipped: Vec<(usize, Unavailable)>,
     /// Targets in whose dialect the request cannot be said.
-    pub(super) untold: Vec<usize>,
+    pub(super) unwritable: Vec<usize>,
     /// What can change the request so that a target takes it.
     changes: Option<&'j dyn ChangeRequest>,
     /// What fails is held against its target.
-    pub(super) blames: bool,
+    pub(super) counts_against_health: bool,
 }
 
 impl<'j> Journey<'j> {
     pub(crate) fn new(
-        core: &'j Core,
+        core: &'j CoreState,
         plan: &'j Plan,
-        story: &'j Story,
+        context: &'j RequestContext,
         targets: &'j [Arc<Target>],
         breakers: &'j [Arc<Breaker>],
-        lesser: bool,
+        can_degrade: bool,
     ) -> Self {
-        let call = Call::new(breakers, &core.world.share, &plan.config.remedy, core.world.seed());
-        let call = call.until(story.deadline);
-        let call = if lesser { call.or_lesser() } else { call };
-        let (passed, untold) = (Vec::new(), Vec::new());
-        Self { core, plan, story, targets, call, passed, untold, changes: None, blames: true }
+        let call = Call::new(breakers, &core.state.share, &plan.config.remedy, core.state.seed());
+        let call = call.until(context.deadline);
+        let call = if can_degrade { call.or_lesser() } else { call };
+        let (skipped, unwritable) = (Vec::new(), Vec::new());
+        Self {
+            core,
+            plan,
+            context,
+            targets,
+            call,
+            skipped,
+            unwritable,
+            changes: None,
+            counts_against_health: true,
+        }
     }
 
     /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
-    pub(crate) fn without_blame(mut self) -> Self {
-        self.blames = false;
+    pub(crate) fn without_health(mut self) -> Self {
+        self.counts_against_health = false;
         self
     }
 
@@ -129,7 +139,7 @@ impl<'j> Journey<'j> {
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
-    ) -> impl Future<Output = Result<Box<Open>, Ended>> {
+    ) -> impl Future<Output = Result<Box<Open>, JourneyEnd>> {
         self.open_resuming(shape, make, false)
     }
 
@@ -139,10 +149,10 @@ impl<'j> Journey<'j> {
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
         resuming: bool,
-    ) -> Result<Box<Open>, Ended> {
+    ) -> Result<Box<Open>, JourneyEnd> {
         loop {
-            let now = self.core.world.now();
-            self.bar_the_resting(now);
+            let now = self.core.state.now();
+            self.bar_unavailable(now);
             let candidate = match self.call.choose(now) {
                 Choice::Target(candidate) => candidate,
                 Choice::Pause(pause) => {
@@ -154,10 +164,10 @@ impl<'j> Journey<'j> {
             let place = candidate.target();
             let Some(target) = self.targets.get(place).cloned() else { return Err(self.ended(End::Nothing)) };
             let Some(body) = make(&target) else {
-                if self.story.attempts.get() > 0 {
+                if self.context.attempts.get() > 0 {
                     self.note_unbuilt(&target);
                 }
-                self.untold.push(place);
+                self.unwritable.push(place);
                 self.call.bar(place);
                 continue;
             };
@@ -167,17 +177,26 @@ impl<'j> Journey<'j> {
                 continue;
             };
             // Last of all, so that no probe is held up by a wait at the gate. Refused only where another request was faster.
-            let Ok(attempt) = self.call.admit(candidate, self.core.world.now()) else { continue };
-            let mut stake = Stake::new(reservation, &target, &self.story.trace);
-            match self.send(&target, shape, &body, &mut stake).await {
+            let Ok(attempt) = self.call.admit(candidate, self.core.state.now()) else { continue };
+            let mut attempt_guard = AttemptGuard::new(reservation, &target, &self.context.trace);
+            match self.send(&target, shape, &body, &mut attempt_guard).await {
                 Ok(sent) => {
-                    let Sent { answer, limits, began, wall, token: issued } = sent;
-                    let Answered { status, head, body } = answer;
-                    stake.seen(status.is_success());
-                    let open =
-                        Box::new(Open { target, place, head, body, limits, attempt, stake, began, wall });
+                    let BegunAttempt { answer, limits, began, wall, token: issued } = sent;
+                    let UpstreamAnswer { status, head, body } = answer;
+                    attempt_guard.answer_began(status.is_success());
+                    let open = Box::new(Open {
+                        target,
+                        place,
+                        head,
+                        body,
+                        limits,
+                        attempt,
+                        attempt_guard,
+                        began,
+                        wall,
+                    });
                     if status.is_success() {
-                        learn::from_headers(&self.core.world, &open.target, &open.head);
+                        learn::from_headers(&self.core.state, &open.target, &open.head);
                         return Ok(open);
                     }
                     let (open, mut fault) = Box::pin(self.refusal(open, status.as_u16())).await;
@@ -186,11 +205,11 @@ impl<'j> Journey<'j> {
                     }
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
                         open.target.refused_prefill();
-                        self.withdraw(open, Withdrawn::Prefill, Some(&fault));
+                        self.withdraw(open, WithdrawReason::Prefill, Some(&fault));
                         continue;
                     }
                     if self.changes.is_some_and(|changes| changes.mend(&open.target, &fault)) {
-                        self.withdraw(open, Withdrawn::History, Some(&fault));
+                        self.withdraw(open, WithdrawReason::History, Some(&fault));
                         continue;
                     }
                     let target = Arc::clone(&open.target);
@@ -198,7 +217,7 @@ impl<'j> Journey<'j> {
                     self.trim(&target, remedy);
                 }
                 Err((fault, wall)) => {
-                    stake.failed(self.core.world.now());
+                    attempt_guard.fail(self.core.state.now());
                     self.note(&target, place, attempt, fault, wall);
                 }
             }
@@ -208,9 +227,9 @@ impl<'j> Journey<'j> {
     /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
     /// can.
     pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
-        let Open { target, place, attempt, stake, wall, began, .. } = *open;
-        stake.failed(self.core.world.now());
-        target.meters.duration.observe(self.core.world.now().since(began).as_secs_f64());
+        let Open { target, place, attempt, attempt_guard, wall, began, .. } = *open;
+        attempt_guard.fail(self.core.state.now());
+        target.meters.duration.observe(self.core.state.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
     }
 
@@ -227,18 +246,18 @@ impl<'j> Journey<'j> {
 
     /// The attempt was answered to its end.
     pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
-        let now = self.core.world.now();
-        open.stake.served(usage, now);
+        let now = self.core.state.now();
+        open.attempt_guard.finish_whole(usage, now);
         let Open { target, place, attempt, began, wall, .. } = *open;
         self.credit(&target, place, attempt, began, wall, now);
     }
 
     /// The same, where what it cost may still come.
-    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, Stake) {
-        let Open { target, place, attempt, mut stake, began, wall, body, .. } = *open;
-        stake.is_whole();
-        self.credit(&target, place, attempt, began, wall, self.core.world.now());
-        (body, stake)
+    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, AttemptGuard) {
+        let Open { target, place, attempt, mut attempt_guard, began, wall, body, .. } = *open;
+        attempt_guard.mark_whole();
+        self.credit(&target, place, attempt, began, wall, self.core.state.now());
+        (body, attempt_guard)
     }
 
     /// An answer came to its end: that speaks for its target.
@@ -253,29 +272,29 @@ impl<'j> Journey<'j> {
     ) {
         attempt.succeeded(now);
         target.meters.duration.observe(now.since(began).as_secs_f64());
-        learn::from_success(&self.core.world, target, wall);
+        learn::from_success(&self.core.state, target, wall);
         let failed = self.call.failures();
-        if self.blames && (place > 0 || !failed.is_empty()) {
-            rescue::note(&self.core.world, self.story, self.targets, place, failed);
+        if self.counts_against_health && (place > 0 || !failed.is_empty()) {
+            rescue::note(&self.core.state, self.context, self.targets, place, failed);
         }
     }
 
     /// The attempt is given up without a word against the target: what we asked for was our own idea.
-    pub(crate) fn withdraw(&self, open: Box<Open>, why: Withdrawn, fault: Option<&Fault>) {
-        if why == Withdrawn::Differs {
-            rescue::note_differs(&self.core.world, self.story, &open.target);
+    pub(crate) fn withdraw(&self, open: Box<Open>, why: WithdrawReason, fault: Option<&Fault>) {
+        if why == WithdrawReason::Differs {
+            rescue::note_differs(&self.core.state, self.context, &open.target);
         }
-        open.stake.withdrawn(why, fault, self.core.world.now());
+        open.attempt_guard.withdraw(why, fault, self.core.state.now());
     }
 
     /// Whether another target is asked where a content filter ends an answer.
     pub(crate) fn goes_around_filters(&self) -> bool {
-        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.world.now())
+        self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.state.now())
     }
 
     /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
     pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
-        learn::tell_fault(&self.core.world, self.plan, target, fault, Remedy::Stop, self.story);
+        learn::report_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, self.context);
     }
 
     /// The kind of the last fault on the way.
@@ -285,9 +304,9 @@ impl<'j> Journey<'j> {
 
     /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
     pub(super) fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
-        let is_deadline = fault.kind == Kind::Timeout && now >= self.story.deadline;
+        let is_deadline = fault.kind == Kind::Timeout && now >= self.context.deadline;
         if is_deadline {
-            fault.sub = Some(self.story.deadline_sub());
+            fault.sub = Some(self.context.deadline_sub());
         }
         is_deadline
     }
@@ -295,19 +314,19 @@ impl<'j> Journey<'j> {
     /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
     fn note_unbuilt(&self, target: &Target) {
         let text = format!("{}: the changed request cannot be built for it", target.name);
-        learn::own_fault(&self.core.world, self.plan, Kind::ContextBuildFailed, &text, &self.story.id);
+        learn::own_fault(&self.core.state, self.plan, Kind::ContextBuildFailed, &text, &self.context.id);
     }
 
-    fn bar_the_resting(&mut self, now: Moment) {
+    fn bar_unavailable(&mut self, now: Moment) {
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
             // A wait that is being waited out is the remedy's business.
             if current == Some(place) || self.call.is_barred(place) {
                 continue;
             }
-            if let Some(unavailable) = Unavailable::of(&self.core.world, target, now) {
+            if let Some(unavailable) = Unavailable::of(&self.core.state, target, now) {
                 self.call.bar(place);
-                self.passed.push((place, unavailable));
+                self.skipped.push((place, unavailable));
             }
         }
     }
@@ -320,14 +339,14 @@ impl<'j> Journey<'j> {
         cost: Cost,
         now: Moment,
     ) -> Option<Reservation<Arc<Gate>>> {
-        let world = &self.core.world;
+        let state = &self.core.state;
         let held = match target.gate.reserve_owned(cost, now) {
             Ok(reservation) => return Some(reservation),
             Err(held) => held,
         };
-        self.passed.push((place, Unavailable::held(world, held, now)));
-        let patience = self.plan.config.remedy.request.patience.min(self.story.deadline.since(now));
-        Box::pin(crate::attempt::queue::wait(world, target, &self.story.tenant, cost, patience)).await
+        self.skipped.push((place, Unavailable::held(state, held, now)));
+        let patience = self.plan.config.remedy.request.patience.min(self.context.deadline.since(now));
+        Box::pin(crate::attempt::queue::wait(state, target, &self.context.tenant, cost, patience)).await
     }
 
     fn note(
@@ -339,14 +358,17 @@ impl<'j> Journey<'j> {
         wall: Timestamp,
     ) -> Remedy {
         // The journal tells of the fault first, then of what it did to the breaker.
-        let _after = transition::hold();
-        let world = &self.core.world;
-        let now = world.now();
+        let _after = transition::hold_reports();
+        let state = &self.core.state;
+        let now = state.now();
         let mut fault = fault;
         // A client that could not wait proves nothing against a target, and neither does one that rests.
         let impatient = self.name_deadline(&mut fault, now);
-        let told = fault.clone();
-        if impatient || !self.blames || learn::rests(world, self.plan, target, &fault) {
+        let original = fault.clone();
+        if impatient
+            || !self.counts_against_health
+            || learn::is_covered_by_cooldown(state, self.plan, target, &fault)
+        {
             fault.advice.health = false;
         }
         // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
@@ -356,21 +378,21 @@ impl<'j> Journey<'j> {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);
-        if is_own_lack(&told) {
-            learn::own_lack(world, self.plan, &told, remedy, &self.story.id);
-        } else if self.blames {
-            learn::from_fault(world, self.plan, target, &told, remedy, self.story, wall);
+        if is_local_shortage(&original) {
+            learn::local_shortage(state, self.plan, &original, remedy, &self.context.id);
+        } else if self.counts_against_health {
+            learn::from_fault(state, self.plan, target, &original, remedy, self.context, wall);
         } else {
-            learn::tell_fault(world, self.plan, target, &told, remedy, self.story);
+            learn::report_fault(state, self.plan, target, &original, remedy, self.context);
         }
         if let Some(changes) = refused.filter(|_| remedy == Remedy::Elsewhere) {
             changes.note_refused_translation(target);
         }
-        self.story.trace.failed(target, wall, &told, remedy);
+        self.context.trace.failed(target, wall, &original, remedy);
         // Its rest is longer than this request may wait: nobody needs to look again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);
-            if matches!(told.scope, Scope::Provider | Scope::Network) {
+            if matches!(original.scope, Scope::Provider | Scope::Network) {
                 self.defer_siblings(target);
             }
         }

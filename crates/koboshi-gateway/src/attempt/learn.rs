@@ -12,7 +12,7 @@ use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use memchr::memmem;
 use serde_json::json;
 
@@ -21,8 +21,8 @@ use crate::observe::log::Level;
 use crate::observe::names::remedy_name;
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 use koboshi_wire::http1::Fields;
 
 /// A rate limit that does not say how long it lasts keeps others away for so long.
@@ -34,55 +34,61 @@ const MAX_DOWN: Duration = Duration::from_secs(300);
 
 /// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
 /// open after the rest.
-pub(crate) fn rests(world: &World, plan: &Plan, target: &Target, fault: &Fault) -> bool {
-    let begins =
-        plan.config.cooldown.enabled && states_a_rest(fault) && target.scopes.of_scope(fault.scope).is_some();
-    begins || Unavailable::cooling(world, target).is_some()
+pub(crate) fn is_covered_by_cooldown(
+    state: &SharedState,
+    plan: &Plan,
+    target: &Target,
+    fault: &Fault,
+) -> bool {
+    let begins = plan.config.cooldown.enabled
+        && states_cooldown(fault)
+        && target.scopes.of_scope(fault.scope).is_some();
+    begins || Unavailable::cooling(state, target).is_some()
 }
 
 /// The headers of an answer say how much is left.
-pub(crate) fn from_headers(world: &World, target: &Target, headers: &Fields) {
+pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Fields) {
     // Most answers say nothing of limits, and reading a clock face costs more than this look.
-    if headers.pairs_of(speaks_of_limits).next().is_none() || !target.may_learn(world.now()) {
+    if headers.pairs_of(is_limit_header).next().is_none() || !target.may_learn(state.now()) {
         return;
     }
-    let zoned = world.zoned();
-    let now = world.now();
-    for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &world.zones }) {
+    let zoned = state.zoned();
+    let now = state.now();
+    for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &state.zones }) {
         target.gate.learn(limit, allowance, now);
     }
 }
 
 /// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
-fn speaks_of_limits(name: &[u8]) -> bool {
+fn is_limit_header(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'x' | b'a' | b'r')) && memmem::find(name, b"ratelimit").is_some()
 }
 
 /// An attempt failed like this, and this is done about it.
 pub(crate) fn from_fault(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    story: &Story,
+    context: &RequestContext,
     started: Timestamp,
 ) {
-    tell_fault(world, plan, target, fault, remedy, story);
-    rest(world, plan, target, fault, started);
+    report_fault(state, plan, target, fault, remedy, context);
+    apply_cooldown(state, plan, target, fault, started);
 }
 
 /// The same for whoever looks on, and nothing is held against the target.
-pub(crate) fn tell_fault(
-    world: &World,
+pub(crate) fn report_fault(
+    state: &SharedState,
     plan: &Plan,
     target: &Target,
     fault: &Fault,
     remedy: Remedy,
-    story: &Story,
+    context: &RequestContext,
 ) {
-    world.meters.fault(&target.meters, fault.kind.name());
-    world.meters.remedy(remedy_name(remedy));
+    state.meters.fault(&target.meters, fault.kind.name());
+    state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
     let data = json!({
         "target": &*target.name,
@@ -94,28 +100,34 @@ pub(crate) fn tell_fault(
         "wait": fault.wait.map(|wait| wait.after.as_secs_f64()),
         "rule": &*fault.evidence.rule,
         "remedy": remedy_name(remedy),
-        "request": &*story.id,
+        "request": &*context.id,
     });
     // A timeout has no words of the other side: ours say what happened.
-    let own = fault.detail.is_empty().then(|| world.phrases.message(Lang::En, fault.kind, fault.sub));
+    let own = fault.detail.is_empty().then(|| state.phrases.message(Lang::En, fault.kind, fault.sub));
     let said = own.as_deref().unwrap_or(&fault.detail);
     let text = format!("{}: {said}", target.name);
-    world.note(What::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
-    world.log.fault(&target.name, fault, said, remedy_name(remedy), (story.method, &story.id), &code);
+    state.note(EntryKind::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
+    state.log.fault(&target.name, fault, said, remedy_name(remedy), (context.method, &context.id), &code);
 }
 
 /// A fault of the gateway's own that operators must know of; the client is told another one.
-pub(crate) fn own_fault(world: &World, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
+pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
     let code = kind.code(&plan.config.code_prefix);
     let data = json!({"code": code, "origin": kind.row().origin.name(), "request": request_id});
-    world.note(What::Fault, kind.name(), None, text.to_owned(), data);
+    state.note(EntryKind::Fault, kind.name(), None, text.to_owned(), data);
     let facts = json!({"errorType": kind.name(), "errorCode": code, "request": request_id});
-    world.log.line(Level::Warn, text, &facts);
+    state.log.line(Level::Warn, text, &facts);
 }
 
 /// This machine lacked what an attempt needs. It is told without a target: none is to blame.
-pub(crate) fn own_lack(world: &World, plan: &Plan, fault: &Fault, remedy: Remedy, request_id: &str) {
-    world.meters.remedy(remedy_name(remedy));
+pub(crate) fn local_shortage(
+    state: &SharedState,
+    plan: &Plan,
+    fault: &Fault,
+    remedy: Remedy,
+    request_id: &str,
+) {
+    state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
     let data = json!({
         "code": code,
@@ -128,12 +140,12 @@ pub(crate) fn own_lack(world: &World, plan: &Plan, fault: &Fault, remedy: Remedy
     });
     let text = format!("no connection could be opened: {}", fault.detail);
     let facts = json!({"errorType": fault.kind.name(), "errorCode": code, "request": request_id});
-    world.log.line(Level::Warn, &text, &facts);
-    world.note(What::Fault, fault.kind.name(), None, text, data);
+    state.log.line(Level::Warn, &text, &facts);
+    state.note(EntryKind::Fault, fault.kind.name(), None, text, data);
 }
 
-fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
-    let (now, wall) = (world.now(), world.wall());
+fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
+    let (now, wall) = (state.now(), state.wall());
     // What a client's own key may not do says nothing about ours.
     if target.is_borrowed {
         return;
@@ -148,7 +160,7 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             }
             // A guess of ours is for this process alone.
             if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
-                world.ledger.update_holds(key, |holds| holds.hold(limit, until));
+                state.ledger.update_holds(key, |holds| holds.hold(limit, until));
             }
         }
         // Names that clients make up are not written down: a store must not grow with them.
@@ -156,28 +168,28 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
             target.is_absent_until(now.after(ABSENT));
         }
         Kind::ModelNotFound => {
-            out_of_use(world, target, fault, wall.checked_add(ABSENT).unwrap_or(wall), wall);
+            out_of_use(state, target, fault, wall.checked_add(ABSENT).unwrap_or(wall), wall);
         }
-        _ if states_a_rest(fault) => {
+        _ if states_cooldown(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
             let failure = Failure { started: Some(started), ..Failure::of(fault) };
             let policy = &plan.config.cooldown;
             if !policy.enabled {
                 return;
             }
-            world.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, world.seed()));
-            let until = world.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
+            state.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, state.seed()));
+            let until = state.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
                 Standing::Cooling { until, .. } => Some(until),
                 _ => None,
             });
-            let said = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
-            let text = format!("{key}: in cooldown until {said}");
-            world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+            let end = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
+            let text = format!("{key}: in cooldown until {end}");
+            state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
             if let Some(wait) = fault.wait.filter(|_| plan.config.cooldown.enabled) {
                 let latest = wall.checked_add(MAX_DOWN).unwrap_or(wall);
-                out_of_use(world, target, fault, wait.until.min(latest), wall);
+                out_of_use(state, target, fault, wait.until.min(latest), wall);
             }
         }
         _ => {}
@@ -185,11 +197,11 @@ fn rest(world: &World, plan: &Plan, target: &Target, fault: &Fault, started: Tim
 }
 
 /// The provider said that this target cannot be used: not asked before then, also after a restart.
-fn out_of_use(world: &World, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
+fn out_of_use(state: &SharedState, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
     let Some(key) = target.scopes.target.as_ref().filter(|_| until > wall) else { return };
-    world.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
+    state.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
     let text = format!("{key}: in cooldown until {}", in_seconds(until));
-    world.note(What::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
+    state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
 }
 
 /// Which limit a rate limit is about, as its sentence says.
@@ -206,23 +218,29 @@ pub(crate) fn in_seconds(time: Timestamp) -> String {
 }
 
 /// Asking the same again cannot help, asking another may, and it is about more than this request: quota, credit, keys.
-fn states_a_rest(fault: &Fault) -> bool {
+fn states_cooldown(fault: &Fault) -> bool {
     let wide = !matches!(fault.scope, Scope::Request | Scope::Network);
     wide && !fault.advice.same && fault.advice.other
 }
 
 /// An attempt that began then succeeded: what was known against the target is over.
-pub(crate) fn from_success(world: &World, target: &Target, started: Timestamp) {
-    if !world.ledger.has_cooldowns() {
+pub(crate) fn from_success(state: &SharedState, target: &Target, started: Timestamp) {
+    if !state.ledger.has_cooldowns() {
         return;
     }
-    for key in target.scopes.resting() {
-        if world.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
+    for key in target.scopes.cooldown_keys() {
+        if state.ledger.cooldown(key).is_none_or(|cooldown| cooldown.standing(started) == Standing::Free) {
             continue;
         }
-        let wall = world.wall();
-        if world.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
-            world.note(What::Cooldown, "recovered", Some(key), format!("{key}: in use again"), json!({}));
+        let wall = state.wall();
+        if state.ledger.update_cooldown(key, |cooldown| cooldown.succeed(Some(started), wall)) {
+            state.note(
+                EntryKind::Cooldown,
+                "recovered",
+                Some(key),
+                format!("{key}: in use again"),
+                json!({}),
+            );
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! What is done about it is the [`Journey`]'s; here are the limits, the headers and the reading.
 
+pub(crate) mod exhausted;
 pub(crate) mod journey;
 pub(crate) mod learn;
 pub(crate) mod queue;
 pub(crate) mod rescue;
-pub(crate) mod spent;
 pub(crate) mod unavailable;
 
 use std::time::Duration;
@@ -25,15 +25,15 @@ use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::journey::{Journey, Open};
+use crate::http::upstream::connection_fault::{not_served, timed_out};
 use crate::http::upstream::interface::Interface;
-use crate::http::upstream::trouble::{not_served, timed_out};
-use crate::http::upstream::{Answered, OURSELVES, Post, Way, Writer};
+use crate::http::upstream::{Destination, ProviderRequest, USER_AGENT_VALUE, UpstreamAnswer, Writer};
 use crate::observe::names;
 use crate::route::credential::Credential;
 use crate::route::target::Target;
 use crate::route::token::Issued;
-use crate::shared::stake::Stake;
-use crate::shared::story::Story;
+use crate::shared::attempt_guard::AttemptGuard;
+use crate::shared::context::RequestContext;
 use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
@@ -69,8 +69,8 @@ pub(crate) struct Limits {
 }
 
 /// An attempt whose answer has begun.
-pub(crate) struct Sent {
-    pub(crate) answer: Answered,
+pub(crate) struct BegunAttempt {
+    pub(crate) answer: UpstreamAnswer,
     pub(crate) limits: Limits,
     pub(crate) began: Moment,
     pub(crate) wall: Timestamp,
@@ -85,51 +85,53 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: &Bytes,
-        stake: &mut Stake,
-    ) -> Result<Sent, (Box<Fault>, Timestamp)> {
-        let world = &self.core.world;
-        let began = world.now();
+        attempt_guard: &mut AttemptGuard,
+    ) -> Result<BegunAttempt, (Box<Fault>, Timestamp)> {
+        let state = &self.core.state;
+        let began = state.now();
         // The first one follows so soon that the clock on the wall need not be read again; later the machine may have slept.
-        let is_first = self.story.attempts.get() == 0;
-        let wall = if is_first { self.story.wall_at(began) } else { world.wall() };
+        let is_first = self.context.attempts.get() == 0;
+        let wall = if is_first { self.context.wall_at(began) } else { state.wall() };
         if is_first {
-            world.meters.added.observe(began.since(self.story.began).as_secs_f64());
+            state.meters.added.observe(began.since(self.context.began).as_secs_f64());
         }
         target.is_used(began);
         let start = Instant::now();
-        let left = self.story.deadline.since(began);
+        let left = self.context.deadline.since(began);
         let total = start + target.timers.total.min(left);
         let first = if shape.streams { target.timers.first } else { target.timers.whole };
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
         let (interface, path) = target.asks(shape.interface, shape.streams);
-        let way = match (&target.provider.origin, path) {
-            (Some(origin), Some(path)) => Way::Server(origin, path),
+        let destination = match (&target.provider.origin, path) {
+            (Some(origin), Some(path)) => Destination::Server(origin, path),
             (Some(_), None) => return Err((not_served(), wall)),
             (None, _) => {
                 let (stands_in, streams) = (self.plan.stands_in, shape.streams);
-                Way::Sim { model: &target.model, stands_in, interface, streams }
+                Destination::Sim { model: &target.model, stands_in, interface, streams }
             }
         };
         let token = match self.token(target, &limits, shape).await {
             Ok(token) => token,
             Err(fault) => return Err((fault, wall)),
         };
-        let post = Post {
-            way,
-            headers: &|tell| headers(target, interface, shape, token.as_deref(), self.story, tell),
+        let request = ProviderRequest {
+            destination,
+            headers: &|write_header| {
+                headers(target, interface, shape, token.as_deref(), self.context, write_header);
+            },
             body,
             connect_limit: target.timers.connect,
-            sends: &self.story.sends,
+            sends: &self.context.sends,
             on_resend: &|| {
                 target.meters.resends.inc();
-                self.story.trace.resent();
+                self.context.trace.resent();
             },
         };
-        self.story.attempt();
+        self.context.attempt();
         target.meters.attempts.inc();
-        stake.sent(wall);
-        match timeout_at(limits.first, self.core.upstream.send(&post)).await {
-            Ok(Ok(answer)) => Ok(Sent { answer, limits, began, wall, token }),
+        attempt_guard.mark_sent(wall);
+        match timeout_at(limits.first, self.core.upstream.send(&request)).await {
+            Ok(Ok(answer)) => Ok(BegunAttempt { answer, limits, began, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
             Err(_) => Err((timed_out(too_late(&limits, shape)), wall)),
         }
@@ -146,8 +148,8 @@ impl Journey<'_> {
         if let Some(ready) = token.ready() {
             return Ok(Some(ready));
         }
-        let (errand, log) = (self.core.upstream.errand(), &self.core.world.log);
-        match timeout_at(limits.first, Box::pin(token.get(errand, log))).await {
+        let (form_client, log) = (self.core.upstream.form_client(), &self.core.state.log);
+        match timeout_at(limits.first, Box::pin(token.get(form_client, log))).await {
             Ok(fetched) => fetched.map(Some),
             Err(_) => Err(timed_out(too_late(limits, shape))),
         }
@@ -170,13 +172,13 @@ impl Journey<'_> {
     ) -> Option<Box<Fault>> {
         let headers: Vec<(&str, &str)> = head.pairs().collect();
         let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
-        self.plan.classifier.answer(&answer, &self.core.world.zoned()).map(Box::new)
+        self.plan.classifier.answer(&answer, &self.core.state.zoned()).map(Box::new)
     }
 
     /// An answer says that it ended for an error: what this word means, or what a relay wrote where the text should be.
-    pub(crate) fn ended_for_error(&self, head: &Fields, said: &str, reason: &str) -> Box<Fault> {
-        let said = if is_of_error(said) { said } else { "" };
-        let body = json!({"choices": [{"message": {"content": said}, "finish_reason": reason}]});
+    pub(crate) fn ended_for_error(&self, head: &Fields, text: &str, reason: &str) -> Box<Fault> {
+        let text = if is_error_object(text) { text } else { "" };
+        let body = json!({"choices": [{"message": {"content": text}, "finish_reason": reason}]});
         let fault = self.classify(head, 200, &body.to_string(), false);
         fault.unwrap_or_else(|| Box::new(Fault::of(Kind::ResponseInvalid, "gateway.ended_for_error")))
     }
@@ -188,19 +190,19 @@ impl Journey<'_> {
     }
 
     /// What a body that is no answer says of itself.
-    pub(crate) fn said_of(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
+    pub(crate) fn fault_in(&self, open: &Open, body: &[u8]) -> Option<Box<Fault>> {
         let begin = body.get(..LONGEST_ERROR).unwrap_or(body);
         self.classify(&open.head, 200, &String::from_utf8_lossy(begin), false)
     }
 }
 
 /// Whether a text is what relays write in place of an answer: an error in JSON. Words of a model are nothing to learn from, whatever they are about.
-fn is_of_error(said: &str) -> bool {
-    let said = said.trim();
-    let named = |said: Map<String, Value>| {
-        ["error", "errors", "message", "code", "detail"].iter().any(|name| said.contains_key(*name))
+fn is_error_object(text: &str) -> bool {
+    let text = text.trim();
+    let named = |text: Map<String, Value>| {
+        ["error", "errors", "message", "code", "detail"].iter().any(|name| text.contains_key(*name))
     };
-    said.len() <= LONGEST_REASON && said.starts_with('{') && serde_json::from_str(said).is_ok_and(named)
+    text.len() <= LONGEST_REASON && text.starts_with('{') && serde_json::from_str(text).is_ok_and(named)
 }
 
 /// Which limit it is that passes first.
@@ -237,23 +239,23 @@ fn headers(
     interface: Interface,
     shape: &Shape,
     token: Option<&Issued>,
-    story: &Story,
-    tell: &mut Writer<'_>,
+    context: &RequestContext,
+    write_header: &mut Writer<'_>,
 ) {
     let json = HeaderValue::from_static("application/json");
     let events = HeaderValue::from_static("text/event-stream");
-    tell(&CONTENT_TYPE, &json);
-    tell(&ACCEPT, if shape.streams { &events } else { &json });
-    tell(&USER_AGENT, &OURSELVES);
-    target.credential.tell(interface, token, tell);
+    write_header(&CONTENT_TYPE, &json);
+    write_header(&ACCEPT, if shape.streams { &events } else { &json });
+    write_header(&USER_AGENT, &USER_AGENT_VALUE);
+    target.credential.write_header(interface, token, write_header);
     if interface.dialect().is_some_and(Dialect::has_vendor_headers) {
-        tell(&names::ANTHROPIC_VERSION, &VERSION);
+        write_header(&names::ANTHROPIC_VERSION, &VERSION);
         let login = target.provider.kind == ProviderKind::Anthropic && target.credential.is_bearer();
-        if let Some(betas) = betas(story.betas.as_ref(), interface == shape.interface, login) {
-            tell(&names::ANTHROPIC_BETA, betas);
+        if let Some(betas) = betas(context.betas.as_ref(), interface == shape.interface, login) {
+            write_header(&names::ANTHROPIC_BETA, betas);
         }
     }
-    tell(&names::REQUEST_ID, story.id.as_header());
+    write_header(&names::REQUEST_ID, context.id.as_header());
 }
 
 /// Newer parts of Anthropic's dialect: those that the client uses, if it speaks it and its body goes out as it came.

@@ -10,17 +10,17 @@ use koboshi::gate::{Cost, Entry, Gate, Reservation, Tenant, TicketState};
 use tokio::time::{Instant, sleep_until};
 
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// A place at the target's gate, if there is one in time.
 pub(crate) async fn wait(
-    world: &World,
+    state: &SharedState,
     target: &Target,
     tenant: &Tenant,
     cost: Cost,
     patience: Duration,
 ) -> Option<Reservation<Arc<Gate>>> {
-    let now = world.now();
+    let now = state.now();
     let mut ticket = match target.gate.enter_owned(tenant, cost, now.after(patience), now) {
         Entry::In(reservation) => return Some(reservation),
         Entry::Wait(ticket) => ticket,
@@ -29,7 +29,7 @@ pub(crate) async fn wait(
     let mut alarm = pin!(sleep_until(Instant::now()));
     poll_fn(|context| {
         loop {
-            let now = world.now();
+            let now = state.now();
             match ticket.poll_woken(now, context.waker()) {
                 TicketState::In(reservation) => return Poll::Ready(Some(reservation)),
                 TicketState::Expired => return Poll::Ready(None),

@@ -10,27 +10,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use koboshi::call::Failed;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use serde_json::json;
 
 use crate::route::target::Target;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 
 /// While the first target is passed over, a target is told of once in this time.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+const REPORT_EVERY: Duration = Duration::from_secs(5);
 
 /// The target at this place of the chain has answered.
-pub(crate) fn note(world: &World, story: &Story, targets: &[Arc<Target>], place: usize, failed: &[Failed]) {
+pub(crate) fn note(
+    state: &SharedState,
+    context: &RequestContext,
+    targets: &[Arc<Target>],
+    place: usize,
+    failed: &[Failed],
+) {
     let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
-    let (now, attempts) = (world.now(), story.attempts.get());
+    let (now, attempts) = (state.now(), context.attempts.get());
     let since_last = if failed.is_empty() {
-        let Some(more) = target.rescued.may_tell(now, TELL_EVERY) else { return };
+        let Some(more) = target.rescued.may_report(now, REPORT_EVERY) else { return };
         more
     } else {
         0
     };
-    let after = u64::try_from(now.since(story.began).as_millis()).unwrap_or(u64::MAX);
+    let after = u64::try_from(now.since(context.began).as_millis()).unwrap_or(u64::MAX);
     let mut text = format!("{} answered", target.name);
     if place > 0 {
         let _ = write!(text, " as the {} target", ordinal(place));
@@ -55,19 +61,19 @@ pub(crate) fn note(world: &World, story: &Story, targets: &[Arc<Target>], place:
         "attempts": attempts,
         "after_ms": after,
         "more": since_last,
-        "request": &*story.id,
+        "request": &*context.id,
     });
-    world.note(What::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
+    state.note(EntryKind::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
 }
 
 /// After a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
-pub(crate) fn note_differs(world: &World, story: &Story, target: &Target) {
+pub(crate) fn note_differs(state: &SharedState, context: &RequestContext, target: &Target) {
     let text = format!(
         "{}: its answer differs from the text that the client has; the stream ended with an error",
         target.name
     );
-    let data = json!({"target": &*target.name, "request": &*story.id});
-    world.note(What::Remedy, "differs", target.scopes.target.as_ref(), text, data);
+    let data = json!({"target": &*target.name, "request": &*context.id});
+    state.note(EntryKind::Remedy, "differs", target.scopes.target.as_ref(), text, data);
 }
 
 /// The place of a target in words.

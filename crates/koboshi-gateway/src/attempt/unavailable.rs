@@ -17,7 +17,7 @@ use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::time::Moment;
 
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// Where a fault says that it comes from when it is told again.
 const RULE: &str = "gateway.unavailable";
@@ -60,29 +60,29 @@ impl Reason {
 
 impl Unavailable {
     /// Whether a target may not be asked, by anything but its breaker.
-    pub(crate) fn of(world: &World, target: &Target, now: Moment) -> Option<Self> {
+    pub(crate) fn of(state: &SharedState, target: &Target, now: Moment) -> Option<Self> {
         // Whether a model is there after all is looked at once a minute, but nothing says that it ever will be.
         if target.is_absent(now) {
             return Some(Self { until: None, reason: Reason::Absent });
         }
         match target.gate.check(now) {
-            Err(held) => Some(Self::held(world, held, now)),
-            Ok(()) => Self::cooling(world, target),
+            Err(held) => Some(Self::held(state, held, now)),
+            Ok(()) => Self::cooling(state, target),
         }
     }
 
     /// Its gate is closed.
-    pub(crate) fn held(world: &World, held: GateDelay, now: Moment) -> Self {
-        let until = held.until.and_then(|until| world.wall().checked_add(until.since(now)).ok());
+    pub(crate) fn held(state: &SharedState, held: GateDelay, now: Moment) -> Self {
+        let until = held.until.and_then(|until| state.wall().checked_add(until.since(now)).ok());
         Self { until, reason: Reason::Limit(held.reason) }
     }
 
     /// Whether a target is in cooldown.
-    pub(crate) fn cooling(world: &World, target: &Target) -> Option<Self> {
-        if !world.ledger.has_cooldowns() {
+    pub(crate) fn cooling(state: &SharedState, target: &Target) -> Option<Self> {
+        if !state.ledger.has_cooldowns() {
             return None;
         }
-        longest(world, target, |until, key, rest| match Reason::of(key, rest) {
+        longest(state, target, |until, key, rest| match Reason::of(key, rest) {
             Reason::Absent => Self { until: None, reason: Reason::Absent },
             reason => Self { until, reason },
         })
@@ -100,7 +100,7 @@ impl Unavailable {
 
     /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
     /// is told as it was stated, so that every error names the same time.
-    pub(crate) fn told_until(&self, target: &Target) -> Option<Timestamp> {
+    pub(crate) fn stated_until(&self, target: &Target) -> Option<Timestamp> {
         let until = self.until?;
         let stated = match self.reason {
             Reason::Limit(_) => target.causes.limit_ends(),
@@ -113,40 +113,40 @@ impl Unavailable {
     }
 
     /// What is parked: no time ends that, only an operator.
-    pub(crate) fn parked(&self, world: &World, target: &Target) -> Option<ScopeKey> {
+    pub(crate) fn parked(&self, state: &SharedState, target: &Target) -> Option<ScopeKey> {
         if self.reason != Reason::Cooldown || self.until.is_some() {
             return None;
         }
-        let wall = world.wall();
+        let wall = state.wall();
         let is_parked = |key: &&ScopeKey| {
-            world
+            state
                 .ledger
                 .cooldown(key)
                 .is_some_and(|known| matches!(known.standing(wall), Standing::Parked(_)))
         };
-        target.scopes.resting().find(is_parked).cloned()
+        target.scopes.cooldown_keys().find(is_parked).cloned()
     }
 
     /// The fault that a client is told.
-    pub(crate) fn fault(self, world: &World, target: &Target) -> Box<Fault> {
+    pub(crate) fn fault(self, state: &SharedState, target: &Target) -> Box<Fault> {
         match self.reason {
             Reason::Absent => target
                 .causes
                 .absent()
-                .or_else(|| longest(world, target, |_, key, rest| behind(key, rest)))
+                .or_else(|| longest(state, target, |_, key, rest| cooldown_fault(key, rest)))
                 .unwrap_or_else(|| of(Kind::ModelNotFound, None)),
             Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
             Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Cooldown => {
-                longest(world, target, |_, key, rest| behind(key, rest)).unwrap_or_else(unknown)
+                longest(state, target, |_, key, rest| cooldown_fault(key, rest)).unwrap_or_else(unknown)
             }
             Reason::Down => self
                 .until
                 .and_then(|until| target.causes.down(until))
-                .or_else(|| longest(world, target, |_, key, rest| behind(key, rest)))
+                .or_else(|| longest(state, target, |_, key, rest| cooldown_fault(key, rest)))
                 .unwrap_or_else(unknown),
             Reason::Breaker => {
-                if target.breaker.snapshot(world.now(), world.wall()).mode == Mode::ForcedOpen {
+                if target.breaker.snapshot(state.now(), state.wall()).mode == Mode::ForcedOpen {
                     return by_operator(ScopeLevel::Target, "");
                 }
                 target.causes.failing().unwrap_or_else(unknown)
@@ -157,27 +157,27 @@ impl Unavailable {
 
 /// The cooldown that keeps a target away for longest: a parked one before all.
 fn longest<T>(
-    world: &World,
+    state: &SharedState,
     target: &Target,
-    mut seen: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
+    mut make: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
 ) -> Option<T> {
-    let wall = world.wall();
+    let wall = state.wall();
     let mut longest: Option<(Timestamp, T)> = None;
-    for key in target.scopes.resting() {
-        let Some(cooldown) = world.ledger.cooldown(key) else { continue };
+    for key in target.scopes.cooldown_keys() {
+        let Some(cooldown) = state.ledger.cooldown(key) else { continue };
         match cooldown.standing(wall) {
-            Standing::Parked(rest) => return Some(seen(None, key, rest)),
+            Standing::Parked(rest) => return Some(make(None, key, rest)),
             Standing::Cooling { rest, until } if longest.as_ref().is_none_or(|(known, _)| *known < until) => {
-                longest = Some((until, seen(Some(until), key, rest)));
+                longest = Some((until, make(Some(until), key, rest)));
             }
             _ => {}
         }
     }
-    longest.map(|(_, seen)| seen)
+    longest.map(|(_, make)| make)
 }
 
 /// The fault behind a cooldown.
-fn behind(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
+fn cooldown_fault(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
         Some(cause) => {
             let mut fault = cause.fault(RULE, &rest.detail);

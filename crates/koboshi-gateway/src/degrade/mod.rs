@@ -10,26 +10,26 @@ use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi::redact::Redactor;
 use koboshi_config::gateway::CacheMode;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::any::{Request, answer};
 use koboshi_wire::step::Usage;
 use koboshi_wire::whole::{Choice, Whole};
 use koboshi_wire::writer::Head;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::Ended;
+use crate::attempt::journey::JourneyEnd;
 use crate::attempt::learn;
-use crate::http::flow::Tap;
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
 use crate::reply;
 use crate::route::answers::{Found, Hints};
 use crate::route::plan::{Backing, Plan};
 use crate::route::target::Target;
-use crate::shared::cache::{self, Kept};
+use crate::shared::cache::{self, CachedAnswer};
 use crate::shared::chains::Chain;
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::story::Story;
 use crate::stream::machine::Stream;
 use crate::stream::run::{Run, Steer};
 use crate::stream::writer::{LazyStreamWriter, own_id};
@@ -37,10 +37,10 @@ use crate::stream::writer::{LazyStreamWriter, own_id};
 /// Characters of a client's mode or screen that are written down.
 const MAX_NAME: usize = 100;
 /// So long a request waits for the store's cache when nobody else can answer.
-const LONGEST_READ: Duration = Duration::from_millis(250);
+const CACHE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What is left for one request when the chain is spent.
-pub(crate) struct Lesser<'l> {
+pub(crate) struct DegradedAnswers<'l> {
     plan: &'l Plan,
     /// The cache's name for the request; none where nothing of it may be kept.
     key: Option<String>,
@@ -49,11 +49,11 @@ pub(crate) struct Lesser<'l> {
     prepared: Found,
 }
 
-impl<'l> Lesser<'l> {
+impl<'l> DegradedAnswers<'l> {
     pub(crate) fn of(
-        core: &Core,
+        core: &CoreState,
         plan: &'l Plan,
-        story: &Story,
+        context: &RequestContext,
         chain: &Chain,
         request: &Request<'_>,
         body: &[u8],
@@ -67,11 +67,11 @@ impl<'l> Lesser<'l> {
         Self {
             plan,
             key: may_keep
-                .then(|| cache::key(story.tenant.name(), request.dialect().name(), request.model(), body))
+                .then(|| cache::key(context.tenant.name(), request.dialect().name(), request.model(), body))
                 .flatten(),
             mode: route.cache,
-            simple: chain.simple(&core.world),
-            prepared: plan.answers.find(hints, request, story.lang),
+            simple: chain.simple(&core.state),
+            prepared: plan.answers.find(hints, request, context.lang),
         }
     }
 
@@ -81,42 +81,42 @@ impl<'l> Lesser<'l> {
     }
 
     /// An answer that is still fresh, where the cache may answer before anybody is asked.
-    pub(crate) fn fresh(&self, core: &Core) -> Option<Kept> {
+    pub(crate) fn fresh(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.as_ref().filter(|_| self.mode == CacheMode::Serve)?;
-        let fresh = core.world.cache.fresh(key, core.world.now(), self.plan.config.degrade.cache_ttl);
-        fresh.filter(|kept| self.may_give(kept))
+        let fresh = core.state.cache.fresh(key, core.state.now(), self.plan.config.degrade.cache_ttl);
+        fresh.filter(|kept| self.may_send(kept))
     }
 
     /// Whether a kept answer may be given. What was made up for a demo is not given once real providers answer.
-    fn may_give(&self, kept: &Kept) -> bool {
+    fn may_send(&self, kept: &CachedAnswer) -> bool {
         !kept.simulated || self.plan.backing() != Backing::Providers
     }
 
     /// Gives a kept answer before anybody was asked.
-    pub(crate) async fn give_kept(
+    pub(crate) async fn send_cached(
         &self,
-        core: &Core,
-        tap: &Tap,
-        kept: Kept,
-        story: &Story,
+        core: &CoreState,
+        sender: &ResponseSender,
+        kept: CachedAnswer,
+        context: &RequestContext,
         request: &Request<'_>,
         guard: Option<String>,
     ) {
         let facts = Disclosure { hit: true, guard, simulated: kept.simulated, ..Disclosure::default() };
         let mut source =
-            json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.world.now()).as_secs()});
+            json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.state.now()).as_secs()});
         mark(&mut source, kept.simulated);
-        core.world.meters.answer("cached");
-        let writer = LazyStreamWriter::new(story, request, self.plan.config.serve.keep_alive);
-        give_text(tap, story, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
+        core.state.meters.answer("cached");
+        let writer = LazyStreamWriter::new(context, request, self.plan.config.serve.keep_alive);
+        send_text(sender, context, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
     /// Gives something lesser. False if there is nothing.
-    pub(crate) async fn give(&self, run: &Run<'_>, tap: &Tap, ended: &Ended) -> bool {
-        let world = &run.core.world;
+    pub(crate) async fn send(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+        let state = &run.core.state;
         let why = reason(run, ended);
         if let Some(kept) = self.stale(run.core).await {
-            let age = kept.age(world.now()).as_secs();
+            let age = kept.age(state.now()).as_secs();
             let mut source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
             mark(&mut source, kept.simulated);
             self.note(run, "cache", ended);
@@ -124,9 +124,9 @@ impl<'l> Lesser<'l> {
                 facts.degraded = Some("cache");
                 facts.simulated = kept.simulated;
             });
-            give_text(
-                tap,
-                run.story,
+            send_text(
+                sender,
+                run.context,
                 run.request,
                 run.writer,
                 &run.facts(),
@@ -138,7 +138,7 @@ impl<'l> Lesser<'l> {
             .await;
             return true;
         }
-        if !self.simple.is_empty() && Box::pin(self.ask_simple(run, tap, ended)).await {
+        if !self.simple.is_empty() && Box::pin(self.ask_simple(run, sender, ended)).await {
             return true;
         }
         let Some(text) = self.prepared.text() else {
@@ -150,14 +150,15 @@ impl<'l> Lesser<'l> {
             facts.degraded = Some("static");
             facts.simulated = false;
         });
-        let lang = run.story.lang;
-        let told = self.plan.answers.notice(lang).map(str::to_owned);
-        let notice = told.or_else(|| world.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
+        let lang = run.context.lang;
+        let configured = self.plan.answers.notice(lang).map(str::to_owned);
+        let notice =
+            configured.or_else(|| state.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
         let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
         let status = self.plan.config.degrade.status;
-        give_text(
-            tap,
-            run.story,
+        send_text(
+            sender,
+            run.context,
             run.request,
             run.writer,
             &run.facts(),
@@ -171,7 +172,7 @@ impl<'l> Lesser<'l> {
     }
 
     /// Asks the simpler model, once.
-    async fn ask_simple(&self, run: &Run<'_>, tap: &Tap, ended: &Ended) -> bool {
+    async fn ask_simple(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
         let mut facts = run.facts();
         facts.degraded = Some("simple");
@@ -179,7 +180,7 @@ impl<'l> Lesser<'l> {
         let simple = Run {
             core: run.core,
             plan: run.plan,
-            story: run.story,
+            context: run.context,
             request: run.request,
             body: run.body,
             targets: &self.simple,
@@ -187,7 +188,7 @@ impl<'l> Lesser<'l> {
             shape: run.shape,
             commit: run.commit,
             steer: Steer::clone(&run.steer),
-            lesser: self.prepared.text().is_some(),
+            can_degrade: self.prepared.text().is_some(),
             facts: RefCell::new(facts),
             writer: run.writer,
             noted: Cell::new(false),
@@ -199,13 +200,13 @@ impl<'l> Lesser<'l> {
         };
         let mut journey = simple.journey();
         let given = if run.request.stream() {
-            Stream::new(&simple, tap).annotated(about).serve(&mut journey).await.is_ok()
+            Stream::new(&simple, sender).annotated(about).serve(&mut journey).await.is_ok()
         } else {
             match simple.answer(&mut journey).await {
                 Ok(answered) => {
                     mark(&mut about, simple.facts.borrow().simulated);
-                    tap.head(reply::head(200, "application/json", run.story, &simple.facts()));
-                    tap.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
+                    sender.head(reply::head(200, "application/json", run.context, &simple.facts()));
+                    sender.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
                     true
                 }
                 Err(_) => false,
@@ -227,30 +228,30 @@ impl<'l> Lesser<'l> {
         };
         let text =
             format!("degrade.answers_file has no text for mode {} and screen {}", named(mode), named(screen));
-        learn::own_fault(&run.core.world, run.plan, Kind::TemplateNotFound, &text, &run.story.id);
+        learn::own_fault(&run.core.state, run.plan, Kind::TemplateNotFound, &text, &run.context.id);
     }
 
-    fn note(&self, run: &Run<'_>, source: &'static str, ended: &Ended) {
-        let world = &run.core.world;
-        world.meters.degraded(source);
-        let text = format!("{}: a lesser answer was given ({source})", run.story.id);
-        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.story.id});
-        world.note(What::Remedy, "degrade", None, text, data);
+    fn note(&self, run: &Run<'_>, source: &'static str, ended: &JourneyEnd) {
+        let state = &run.core.state;
+        state.meters.degraded(source);
+        let text = format!("{}: a lesser answer was given ({source})", run.context.id);
+        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.context.id});
+        state.note(EntryKind::Remedy, "degrade", None, text, data);
     }
 
     /// A kept answer that may still serve. The store is asked only here, where nobody else can answer, and only for a moment.
-    async fn stale(&self, core: &Core) -> Option<Kept> {
+    async fn stale(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.clone()?;
         let config = &self.plan.config.degrade;
         let most = config.cache_ttl.saturating_add(config.cache_stale);
-        let fresh = core.world.cache.fresh(&key, core.world.now(), most);
-        if let Some(kept) = fresh.filter(|kept| self.may_give(kept)) {
+        let fresh = core.state.cache.fresh(&key, core.state.now(), most);
+        if let Some(kept) = fresh.filter(|kept| self.may_send(kept)) {
             return Some(kept);
         }
-        let (store, wall, now) = (Arc::clone(&core.world.store), core.world.wall(), core.world.now());
-        let asked = core.world.cache_calls.ask(LONGEST_READ, move || store.cache_get(&key, wall));
+        let (store, wall, now) = (Arc::clone(&core.state.store), core.state.wall(), core.state.now());
+        let asked = core.state.cache_calls.ask(CACHE_TIMEOUT, move || store.cache_get(&key, wall));
         let found = asked.await?.ok()??;
-        Kept::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_give(kept))
+        CachedAnswer::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_send(kept))
     }
 
     /// Keeps the text of a stream.
@@ -275,23 +276,23 @@ impl<'l> Lesser<'l> {
 
     fn keep(&self, run: &Run<'_>, text: &str, model: &str) {
         let Some(key) = self.key.clone() else { return };
-        let world = &run.core.world;
-        let kept = Kept::new(text, model, world.now()).simulated(run.facts.borrow().simulated);
-        let bytes = kept.write(world.wall());
+        let state = &run.core.state;
+        let kept = CachedAnswer::new(text, model, state.now()).simulated(run.facts.borrow().simulated);
+        let bytes = kept.write(state.wall());
         let most = run.plan.config.store.cache.most_bytes;
-        world.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
+        state.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
         let config = &run.plan.config.degrade;
         let ttl = config.cache_ttl.saturating_add(config.cache_stale);
         let (store, wall, dropped) =
-            (Arc::clone(&world.store), world.wall(), world.meters.cache_dropped.clone());
+            (Arc::clone(&state.store), state.wall(), state.meters.cache_dropped.clone());
         // Written behind the answer; a cache that could not be written is a smaller cache.
-        let queued = world.cache_calls.push(key.len() + bytes.len(), move || {
+        let queued = state.cache_calls.push(key.len() + bytes.len(), move || {
             if store.cache_put(&key, &bytes, ttl, wall).is_err() {
                 dropped.inc();
             }
         });
         if !queued {
-            world.meters.cache_dropped.inc();
+            state.meters.cache_dropped.inc();
         }
     }
 }
@@ -304,16 +305,16 @@ fn mark(note: &mut Value, simulated: bool) {
 }
 
 /// Why the answer is a lesser one.
-fn reason(run: &Run<'_>, ended: &Ended) -> Value {
+fn reason(run: &Run<'_>, ended: &JourneyEnd) -> Value {
     let kind = ended.fault.kind;
     json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()})
 }
 
 /// Sends a text as an answer of the kind that the client asked for.
 #[expect(clippy::too_many_arguments, reason = "one place where a text becomes an answer")]
-async fn give_text(
-    tap: &Tap,
-    story: &Story,
+async fn send_text(
+    sender: &ResponseSender,
+    context: &RequestContext,
     request: &Request<'_>,
     writer: &LazyStreamWriter<'_>,
     facts: &Disclosure,
@@ -324,21 +325,21 @@ async fn give_text(
 ) {
     let dialect = request.dialect();
     let head = Head {
-        id: own_id(dialect, &story.id),
+        id: own_id(dialect, &context.id),
         model: model.to_owned(),
-        created: story.wall.as_second(),
+        created: context.wall.as_second(),
         fingerprint: None,
     };
     if !request.stream() {
-        tap.head(reply::head_with(status, "application/json", story, facts));
+        sender.head(reply::head_with(status, "application/json", context, facts));
         let choice = Choice { text: Some(text.into()), finish: Some("stop".into()), ..Choice::default() };
         let whole = Whole { choices: vec![choice], usage: Some(Usage::default()), ..Whole::default() };
-        tap.send(answer::write(dialect, &head, &whole, Some(source), request.is_legacy())).await;
+        sender.send(answer::write(dialect, &head, &whole, Some(source), request.is_legacy())).await;
         return;
     }
     // A stream that was kept open has its head already, and the status in it.
-    if !tap.has_begun() {
-        tap.head(reply::stream_head_with(status, story, facts));
+    if !sender.has_head() {
+        sender.head(reply::stream_head_with(status, context, facts));
     }
     let frames = {
         let mut writer = writer.borrow_mut();
@@ -348,6 +349,6 @@ async fn give_text(
         [writer.open(source), writer.text(text), writer.finish("stop", Some(&Usage::default()))]
     };
     for frame in frames {
-        tap.send(frame).await;
+        sender.send(frame).await;
     }
 }

@@ -16,14 +16,14 @@ use bytes::Bytes;
 use koboshi_wire::http1::Heading;
 use tokio::sync::{mpsc, watch};
 
-use super::door::Door;
+use super::endpoint::Endpoint;
 use super::serve_on;
-use crate::http::flow::{Flow, Tap};
-use crate::reply::Told;
+use crate::http::response_future::{ResponseFuture, ResponseSender};
+use crate::reply::ErrorReply;
+use crate::reply::immediate::immediate_error;
 use crate::reply::refusal::Refusal;
-use crate::reply::say::say;
-use crate::request::talk::{self, Intake, Opened};
-use crate::shared::core::Core;
+use crate::request::generate::{self, Intake, OpenRequest};
+use crate::shared::core_state::CoreState;
 use crate::shared::large::{Large, Place};
 
 /// A body above this is large.
@@ -32,13 +32,13 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 /// A request for another core.
 struct Request {
     intake: Intake,
-    door: Door,
-    tell: mpsc::Sender<Said>,
+    endpoint: Endpoint,
+    parts_sender: mpsc::Sender<ResponsePart>,
     place: Place,
 }
 
 /// What is said to the client.
-enum Said {
+enum ResponsePart {
     /// A head; pieces follow.
     Head(Heading),
     Piece(Bytes),
@@ -47,57 +47,69 @@ enum Said {
 }
 
 /// What answers a request with a large body.
-pub(crate) fn serve(core: &Rc<Core>, large: &Large, intake: Intake, door: Door, open: Opened) -> Flow {
-    let told = |refusal: Refusal, intake: &Intake| refusal.told(&core.world, &intake.plan, &intake.story);
+pub(crate) fn serve(
+    core: &Rc<CoreState>,
+    large: &Large,
+    intake: Intake,
+    endpoint: Endpoint,
+    open: OpenRequest,
+) -> ResponseFuture {
+    let error_reply =
+        |refusal: Refusal, intake: &Intake| refusal.reply(&core.state, &intake.plan, &intake.context);
     let Some(place) = large.place(intake.body.len()) else {
-        return say(told(Refusal::busy(), &intake));
+        return immediate_error(error_reply(Refusal::busy(), &intake));
     };
-    let stopping = told(Refusal::stopping(), &intake);
-    let (tell, said) = mpsc::channel(1);
-    let request = Request { intake, door, tell, place };
+    let stopping = error_reply(Refusal::stopping(), &intake);
+    let (parts_sender, parts) = mpsc::channel(1);
+    let request = Request { intake, endpoint, parts_sender, place };
     large.give(Box::new(move |core, end| Box::pin(work(core, request, end))));
     let core = Rc::clone(core);
-    Flow::of(move |tap| async move {
+    ResponseFuture::of(move |sender| async move {
         let _open = open;
-        pass_on(&core, said, &tap, stopping).await;
+        forward_parts(&core, parts, &sender, stopping).await;
     })
 }
 
 /// Passes on what the other core says. It is the other core that tells the client when the drain time is over, except where nothing was said yet:
 /// it may be busy with the body of somebody else.
-async fn pass_on(core: &Core, mut said: mpsc::Receiver<Said>, tap: &Tap, stopping: Told) {
-    let Some(first) = core.until_end(pin!(said.recv())).await else {
-        return talk::send_error(core, tap, stopping).await;
+async fn forward_parts(
+    core: &CoreState,
+    mut parts: mpsc::Receiver<ResponsePart>,
+    sender: &ResponseSender,
+    stopping: ErrorReply,
+) {
+    let Some(first) = core.until_end(pin!(parts.recv())).await else {
+        return generate::send_error(core, sender, stopping).await;
     };
     let mut next = first;
-    while let Some(said_now) = next {
-        match said_now {
-            Said::Head(heading) => tap.head(heading),
-            Said::Piece(piece) => tap.send(piece).await,
-            Said::Whole(heading, body) => {
-                tap.head(heading);
-                return tap.send(body).await;
+    while let Some(part) = next {
+        match part {
+            ResponsePart::Head(heading) => sender.head(heading),
+            ResponsePart::Piece(piece) => sender.send(piece).await,
+            ResponsePart::Whole(heading, body) => {
+                sender.head(heading);
+                return sender.send(body).await;
             }
         }
-        next = said.recv().await;
+        next = parts.recv().await;
     }
 }
 
 /// Serves one request until all was said or the client is gone.
-async fn work(core: Rc<Core>, job: Request, mut end: watch::Receiver<bool>) {
-    let Request { intake, door, tell, place } = job;
-    let flow = serve_on(Rc::clone(&core), intake, door, None);
-    let (mut told, mut gone) = (pin!(tell_all(flow, &tell)), pin!(tell.closed()));
+async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>) {
+    let Request { intake, endpoint, parts_sender, place } = job;
+    let future = serve_on(Rc::clone(&core), intake, endpoint, None);
+    let (mut sending, mut gone) = (pin!(send_all(future, &parts_sender)), pin!(parts_sender.closed()));
     let (mut ended, mut place) = (pin!(end.wait_for(|end| *end)), Some(place));
     poll_fn(|context| {
         // Whoever serves a request looks at this when it is woken.
-        if !core.lines.are_ending() && ended.as_mut().poll(context).is_ready() {
-            core.lines.end();
+        if !core.connections.are_ending() && ended.as_mut().poll(context).is_ready() {
+            core.connections.end();
         }
         if gone.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
-        let done = told.as_mut().poll(context);
+        let done = sending.as_mut().poll(context);
         // It was read, and is on its way: others have their turn.
         place = None;
         done
@@ -105,18 +117,18 @@ async fn work(core: Rc<Core>, job: Request, mut end: watch::Receiver<bool>) {
     .await;
 }
 
-async fn tell_all(mut flow: Flow, tell: &mpsc::Sender<Said>) {
-    let heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
-    if flow.length().is_some() {
-        let body = poll_fn(|context| flow.poll_piece(context)).await.unwrap_or_default();
-        let _ = tell.send(Said::Whole(heading, body)).await;
+async fn send_all(mut future: ResponseFuture, parts_sender: &mpsc::Sender<ResponsePart>) {
+    let heading = future.head().await.unwrap_or_else(|| Heading::of(500));
+    if future.length().is_some() {
+        let body = poll_fn(|context| future.poll_piece(context)).await.unwrap_or_default();
+        let _ = parts_sender.send(ResponsePart::Whole(heading, body)).await;
         return;
     }
-    let mut next = Some(Said::Head(heading));
-    while let Some(said) = next {
-        if tell.send(said).await.is_err() {
+    let mut next = Some(ResponsePart::Head(heading));
+    while let Some(parts) = next {
+        if parts_sender.send(parts).await.is_err() {
             return;
         }
-        next = poll_fn(|context| flow.poll_piece(context)).await.map(Said::Piece);
+        next = poll_fn(|context| future.poll_piece(context)).await.map(ResponsePart::Piece);
     }
 }

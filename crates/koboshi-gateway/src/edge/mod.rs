@@ -2,7 +2,7 @@
 //!
 //! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
 
-pub(crate) mod door;
+pub(crate) mod endpoint;
 pub(crate) mod large;
 pub(crate) mod page;
 pub(crate) mod root;
@@ -21,33 +21,33 @@ use koboshi_wire::http1::head::Head;
 use koboshi_wire::{Dialect, gemini, messages};
 use serde_json::json;
 
-use crate::edge::door::{Door, called, door, model_in, wants_list};
+use crate::edge::endpoint::{Endpoint, called, endpoint, model_in, wants_list};
 use crate::edge::large::LARGE;
 use crate::http::exchange::{Request, Response};
-use crate::http::flow::Flow;
+use crate::http::response_future::ResponseFuture;
 use crate::reply::endpoints::Vendor;
+use crate::reply::immediate::{immediate_bytes, immediate_error, immediate_json};
 use crate::reply::refusal::Refusal;
-use crate::reply::say::{say, say_bytes, say_json};
 use crate::reply::{self};
 use crate::request::body::{is_json, read_body};
 use crate::request::count;
 use crate::request::embeddings;
-use crate::request::talk::{self, Intake, Opened};
+use crate::request::generate::{self, Intake, OpenRequest};
 use crate::route::answers::Hints;
 use crate::route::auth::{Caller, borrowed_tenant};
 use crate::route::plan::{Backing, Plan};
-use crate::shared::core::Core;
+use crate::shared::context::{RequestContext, RequestId, client_deadline, language, own_id};
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::locality;
 use crate::shared::program::Program;
-use crate::shared::story::{RequestId, Story, client_deadline, language, own_id};
+use crate::shared::state::store_error;
 use crate::shared::trace::Trace;
-use crate::shared::world::store_error;
 use koboshi_wire::http1::{Fields, Heading};
 
 /// What a request comes to: nothing of the request itself is needed any more.
-pub(crate) struct Taken {
-    flow: Flow,
+pub(crate) struct PendingResponse {
+    future: ResponseFuture,
     /// The page that asks, where it may.
     page: Option<String>,
 }
@@ -55,121 +55,130 @@ pub(crate) struct Taken {
 /// Takes a request: it is read, and what answers it is there.
 ///
 /// The request is looked at where it is: what is handed on from one function to the next is copied each time.
-pub(crate) async fn take(core: &Rc<Core>, peer: SocketAddr, request: &Request) -> Taken {
-    let plan = core.world.plan();
+pub(crate) async fn accept(core: &Rc<CoreState>, peer: SocketAddr, request: &Request) -> PendingResponse {
+    let plan = core.state.plan();
     let page = page::allowed(&plan, &request.head.fields);
     let stranger = page::check(&plan, &request.head, page.is_some());
-    let flow = answer(core, plan, peer, request, stranger).await;
-    Taken { flow, page }
+    let future = answer(core, plan, peer, request, stranger).await;
+    PendingResponse { future, page }
 }
 
-impl Taken {
+impl PendingResponse {
     /// The answer, as soon as it has a head.
-    pub(crate) async fn begun(self) -> Response {
-        let Self { mut flow, page } = self;
-        let mut heading = flow.head().await.unwrap_or_else(|| Heading::of(500));
+    pub(crate) async fn response(self) -> Response {
+        let Self { mut future, page } = self;
+        let mut heading = future.head().await.unwrap_or_else(|| Heading::of(500));
         if let Some(page) = page {
             page::admit(&mut heading.lines, &page);
         }
-        Response { heading, flow }
+        Response { heading, future }
     }
 }
 
 async fn answer(
-    core: &Rc<Core>,
+    core: &Rc<CoreState>,
     plan: Arc<Plan>,
     peer: SocketAddr,
     request: &Request,
     stranger: Option<Refusal>,
-) -> Flow {
-    let door = door(&request.head.method, request.head.path(), &request.head.fields);
-    let mut story = story(core, &plan, &request.head.fields);
-    story.is_local = locality::is_local(peer, &request.head.fields);
+) -> ResponseFuture {
+    let endpoint = endpoint(&request.head.method, request.head.path(), &request.head.fields);
+    let mut context = context(core, &plan, &request.head.fields);
+    context.is_local = locality::is_local(peer, &request.head.fields);
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
-    story.dialect = match door {
+    context.dialect = match endpoint {
         // In the envelope of the client that asks.
-        Door::Nothing | Door::WrongMethod(_) => vendor().map_or(Dialect::Chat, Vendor::dialect),
-        _ => door.dialect(),
+        Endpoint::Nothing | Endpoint::WrongMethod(_) => vendor().map_or(Dialect::Chat, Vendor::dialect),
+        _ => endpoint.dialect(),
     };
-    story.list = wants_list(door, &request.head);
-    if story.dialect.has_vendor_agent() {
-        story.program = Program::of(&request.head.fields);
+    context.list = wants_list(endpoint, &request.head);
+    if context.dialect.has_vendor_agent() {
+        context.program = Program::of(&request.head.fields);
     }
-    let open = Opened::on(core);
+    let open = OpenRequest::on(core);
     let (method, path) = (request.head.method.as_str(), request.head.path());
     if let Some(stranger) = stranger {
-        return say(stranger.told(&core.world, &plan, &story));
+        return immediate_error(stranger.reply(&core.state, &plan, &context));
     }
-    match door {
-        Door::Nothing => say(Refusal::path(method, path, vendor()).told(&core.world, &plan, &story)),
-        Door::WrongMethod(allow) => {
-            say(Refusal::method(method, path, allow).told(&core.world, &plan, &story))
+    match endpoint {
+        Endpoint::Nothing => {
+            immediate_error(Refusal::path(method, path, vendor()).reply(&core.state, &plan, &context))
         }
-        Door::Root => root::answer(core, &story, &request.head.fields),
-        Door::Health => say_json(&story, 200, &json!({"status": "ok"})),
-        Door::Ready => {
+        Endpoint::WrongMethod(allow) => {
+            immediate_error(Refusal::method(method, path, allow).reply(&core.state, &plan, &context))
+        }
+        Endpoint::Root => root::answer(core, &context, &request.head.fields),
+        Endpoint::Health => immediate_json(&context, 200, &json!({"status": "ok"})),
+        Endpoint::Ready => {
             let is_trusted = locality::may_see_metrics(&plan, peer, &request.head.fields);
-            ready(core, &story, is_trusted)
+            ready(core, &context, is_trusted)
         }
-        Door::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
-            say(Refusal::metrics().told(&core.world, &plan, &story))
+        Endpoint::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
+            immediate_error(Refusal::metrics().reply(&core.state, &plan, &context))
         }
-        Door::Metrics => {
+        Endpoint::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            let heading = reply::head(200, kind, &story, &Disclosure::default());
-            Flow::at_once(heading, core.world.metrics().into())
+            let heading = reply::head(200, kind, &context, &Disclosure::default());
+            ResponseFuture::at_once(heading, core.state.metrics().into())
         }
-        Door::Admin => Box::pin(crate::admin::handle(core, &plan, &story, peer, request)).await,
-        Door::Models(_) | Door::Model(_) | Door::Talk(_) | Door::Count(_) | Door::Embeddings => {
-            match let_in(core, &plan, &mut story, door, request) {
-                Ok(Admitted { own_key, hints, named }) => {
-                    let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
-                    let mut share = core.world.memory.share();
-                    let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
-                    let Some(read) = read else {
-                        return say(Refusal::stopping().told(&core.world, &plan, &story));
-                    };
-                    match read {
-                        Ok(body) => {
-                            let intake = Intake { story, plan, body, own_key, hints, named, _memory: share };
-                            match &core.large {
-                                Some(large) if intake.body.len() > LARGE => {
-                                    large::serve(core, large, intake, door, open)
-                                }
-                                _ => serve_on(Rc::clone(core), intake, door, Some(open)),
+        Endpoint::Admin => Box::pin(crate::admin::handle(core, &plan, &context, peer, request)).await,
+        Endpoint::Models(_)
+        | Endpoint::Model(_)
+        | Endpoint::Generate(_)
+        | Endpoint::Count(_)
+        | Endpoint::Embeddings => match admit(core, &plan, &mut context, endpoint, request) {
+            Ok(Admission { own_key, hints, path_model }) => {
+                let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+                let mut share = core.state.memory.share();
+                let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
+                let Some(read) = read else {
+                    return immediate_error(Refusal::stopping().reply(&core.state, &plan, &context));
+                };
+                match read {
+                    Ok(body) => {
+                        let intake =
+                            Intake { context, plan, body, own_key, hints, path_model, _memory: share };
+                        match &core.large {
+                            Some(large) if intake.body.len() > LARGE => {
+                                large::serve(core, large, intake, endpoint, open)
                             }
+                            _ => serve_on(Rc::clone(core), intake, endpoint, Some(open)),
                         }
-                        Err(unread) => say(Refusal::unread(unread, most).told(&core.world, &plan, &story)),
                     }
+                    Err(body_error) => immediate_error(
+                        Refusal::body_error(body_error, most).reply(&core.state, &plan, &context),
+                    ),
                 }
-                Err(flow) => flow,
             }
-        }
-        Door::Preflight => Flow::at_once(page::preflight(&request.head.fields), Bytes::new()),
+            Err(future) => future,
+        },
+        Endpoint::Preflight => ResponseFuture::at_once(page::preflight(&request.head.fields), Bytes::new()),
     }
 }
 
 /// What the head of a request says about how it is served.
-struct Admitted {
+struct Admission {
     own_key: Option<HeaderValue>,
     hints: Hints,
-    named: Option<(String, bool)>,
+    path_model: Option<(String, bool)>,
 }
 
 /// Whether a request may come in, as its head says; else what it is answered at once.
-fn let_in(
-    core: &Core,
+fn admit(
+    core: &CoreState,
     plan: &Plan,
-    story: &mut Story,
-    door: Door,
+    context: &mut RequestContext,
+    endpoint: Endpoint,
     request: &Request,
-) -> Result<Admitted, Flow> {
-    let refuse = |story: &Story, refusal: Refusal| say(refusal.told(&core.world, plan, story));
+) -> Result<Admission, ResponseFuture> {
+    let refuse = |context: &RequestContext, refusal: Refusal| {
+        immediate_error(refusal.reply(&core.state, plan, context))
+    };
     let head = &request.head;
     let mut own_key = None;
     match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
         Caller::Tenant(tenant) => {
-            story.tenant = tenant;
+            context.tenant = tenant;
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
                 own_key = vendor_key(head);
             }
@@ -178,72 +187,79 @@ fn let_in(
             own_key = vendor_key(head);
             // A key that cannot stand in a header would leave the gateway's own to be used.
             if own_key.is_none() {
-                return Err(refuse(story, Refusal::key_unknown()));
+                return Err(refuse(context, Refusal::key_unknown()));
             }
         }
-        Caller::Nobody => return Err(refuse(story, Refusal::key_missing())),
-        Caller::Stranger => return Err(refuse(story, Refusal::key_unknown())),
+        Caller::Nobody => return Err(refuse(context, Refusal::key_missing())),
+        Caller::Stranger => return Err(refuse(context, Refusal::key_unknown())),
     }
     if let Some((_, tenant)) = &own_key {
-        story.tenant = tenant.clone();
+        context.tenant = tenant.clone();
     }
     let own_key = own_key.map(|(key, _)| key);
-    if let Door::Models(dialect) | Door::Model(dialect) = door {
-        let one = matches!(door, Door::Model(_)).then(|| model_in(head.path())).flatten();
-        return Err(match listed(plan, dialect, one.as_deref()) {
-            Some(body) => say_bytes(story, 200, body),
-            None => refuse(story, Refusal::model(plan, one.as_deref().unwrap_or_default())),
+    if let Endpoint::Models(dialect) | Endpoint::Model(dialect) = endpoint {
+        let one = matches!(endpoint, Endpoint::Model(_)).then(|| model_in(head.path())).flatten();
+        return Err(match model_list(plan, dialect, one.as_deref()) {
+            Some(body) => immediate_bytes(context, 200, body),
+            None => refuse(context, Refusal::model(plan, one.as_deref().unwrap_or_default())),
         });
     }
-    story.trace = core.world.trace(&head.fields, story, door.operation());
-    story.method = door.method();
+    context.trace = core.state.trace(&head.fields, context, endpoint.operation());
+    context.method = endpoint.method();
     if !is_json(&head.fields) {
-        return Err(refuse(story, Refusal::content_type()));
+        return Err(refuse(context, Refusal::content_type()));
     }
     if let Some(encoding) = content_encoding(&head.fields) {
-        return Err(refuse(story, Refusal::content_encoding(encoding)));
+        return Err(refuse(context, Refusal::content_encoding(encoding)));
     }
     if client_deadline(&head.fields).is_err() {
-        return Err(refuse(story, Refusal::deadline()));
+        return Err(refuse(context, Refusal::deadline()));
     }
-    let named = called(head.path());
-    if door.dialect().has_model_in_path() && named.is_none() {
-        return Err(refuse(story, Refusal::no_model_in_path()));
+    let path_model = called(head.path());
+    if endpoint.dialect().has_model_in_path() && path_model.is_none() {
+        return Err(refuse(context, Refusal::no_model_in_path()));
     }
-    let named = named.map(|(model, verb)| (model, verb == "streamGenerateContent"));
-    Ok(Admitted { own_key, hints: Hints::of(&head.fields), named })
+    let path_model = path_model.map(|(model, verb)| (model, verb == "streamGenerateContent"));
+    Ok(Admission { own_key, hints: Hints::of(&head.fields), path_model })
 }
 
 /// What answers a request that was let in. A large one is counted where its connection is.
-pub(crate) fn serve_on(core: Rc<Core>, intake: Intake, door: Door, open: Option<Opened>) -> Flow {
-    Flow::of(move |tap| async move {
+pub(crate) fn serve_on(
+    core: Rc<CoreState>,
+    intake: Intake,
+    endpoint: Endpoint,
+    open: Option<OpenRequest>,
+) -> ResponseFuture {
+    ResponseFuture::of(move |sender| async move {
         let _open = open;
-        let served = match door {
-            Door::Embeddings => {
-                core.until_end(Box::pin(embeddings::serve(&core, &intake, &tap)).as_mut()).await
+        let served = match endpoint {
+            Endpoint::Embeddings => {
+                core.until_end(Box::pin(embeddings::serve(&core, &intake, &sender)).as_mut()).await
             }
-            Door::Count(_) => core.until_end(Box::pin(count::serve(&core, &intake, &tap)).as_mut()).await,
+            Endpoint::Count(_) => {
+                core.until_end(Box::pin(count::serve(&core, &intake, &sender)).as_mut()).await
+            }
             _ => {
-                talk::serve(&core, &intake, &tap).await;
+                generate::serve(&core, &intake, &sender).await;
                 Some(())
             }
         };
-        if served.is_none() && !tap.has_begun() {
-            let told = Refusal::stopping().told(&core.world, &intake.plan, &intake.story);
-            Box::pin(talk::send_error(&core, &tap, told)).await;
+        if served.is_none() && !sender.has_head() {
+            let error_reply = Refusal::stopping().reply(&core.state, &intake.plan, &intake.context);
+            Box::pin(generate::send_error(&core, &sender, error_reply)).await;
         }
         // A client that goes away never comes here.
-        intake.story.trace.finish();
+        intake.context.trace.finish();
     })
 }
 
-fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
-    let world = &core.world;
-    let (began, wall) = (world.now(), world.wall());
+fn context(core: &CoreState, plan: &Plan, headers: &Fields) -> RequestContext {
+    let state = &core.state;
+    let (began, wall) = (state.now(), state.wall());
     let most = plan.config.serve.deadline;
     // One that cannot be read is refused where the request is let in.
     let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < most);
-    Story {
+    RequestContext {
         id: RequestId::of_client(headers).unwrap_or_else(own_id),
         tenant: plan.keys.local(),
         lang: language(headers, plan.config.language),
@@ -253,11 +269,11 @@ fn story(core: &Core, plan: &Plan, headers: &Fields) -> Story {
         is_clients_deadline: asked.is_some(),
         trace: Trace::default(),
         dialect: Dialect::Chat,
-        method: Door::Talk(Dialect::Chat).method(),
+        method: Endpoint::Generate(Dialect::Chat).method(),
         program: Program::default(),
         is_local: false,
         list: false,
-        betas: crate::shared::story::betas(headers),
+        betas: crate::shared::context::betas(headers),
         sends: crate::http::upstream::Sends::default(),
         attempts: std::cell::Cell::default(),
     }
@@ -270,7 +286,7 @@ fn key_in_query(head: &Head) -> Option<String> {
 }
 
 /// The models that can be asked for, or one of them, as the dialect lists them.
-fn listed(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
+fn model_list(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
     let names = plan.listed_models();
     if let Some(one) = one {
         // One that a wildcard leads to is not in the list, and can be asked for.
@@ -306,17 +322,17 @@ fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
 }
 
 /// Whether requests can be answered; who is trusted is told more, and if not why.
-fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
-    let health = core.world.ledger.health();
-    let backing = core.world.plan().backing();
+fn ready(core: &CoreState, context: &RequestContext, is_trusted: bool) -> ResponseFuture {
+    let health = core.state.ledger.health();
+    let backing = core.state.plan().backing();
     let why = match backing {
         _ if !health.loaded => Some("store"),
-        Backing::Nothing => Some(core.world.plan().lack()),
+        Backing::Nothing => Some(core.state.plan().lack()),
         _ => None,
     };
     let status = if why.is_none() { 200 } else { 503 };
     if !is_trusted {
-        return say_json(story, status, &json!({"ready": why.is_none()}));
+        return immediate_json(context, status, &json!({"ready": why.is_none()}));
     }
     let mut body = json!({
         "ready": why.is_none(),
@@ -328,10 +344,10 @@ fn ready(core: &Core, story: &Story, is_trusted: bool) -> Flow {
         store["error"] = error.into();
     }
     if let (Some(why), Some(body)) = (why, body.as_object_mut()) {
-        let text = |part: &str| core.world.phrases.text(story.lang, &format!("ready-{why}.{part}"), &[]);
+        let text = |part: &str| core.state.phrases.text(context.lang, &format!("ready-{why}.{part}"), &[]);
         body.insert("reason".to_owned(), why.replace('-', "_").into());
         body.insert("message".to_owned(), text("message").into());
         body.insert("suggestion".to_owned(), text("suggestion").into());
     }
-    say_json(story, status, &body)
+    immediate_json(context, status, &body)
 }

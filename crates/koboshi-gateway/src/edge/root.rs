@@ -8,16 +8,16 @@ use koboshi_report::phrase::Lang;
 use koboshi_wire::http1::Fields;
 use serde_json::json;
 
-use crate::http::flow::Flow;
+use crate::http::response_future::ResponseFuture;
 use crate::reply;
 use crate::reply::endpoints::{OWN, SERVED, Vendor};
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::story::Story;
 
 /// Answers in the form that the client reads.
-pub(crate) fn answer(core: &Core, story: &Story, headers: &Fields) -> Flow {
-    let say = |id: &str| core.world.phrases.text(story.lang, id, &[]).unwrap_or_default();
+pub(crate) fn answer(core: &CoreState, context: &RequestContext, headers: &Fields) -> ResponseFuture {
+    let say = |id: &str| core.state.phrases.text(context.lang, id, &[]).unwrap_or_default();
     let facts = Disclosure::default();
     if !headers.text(ACCEPT).unwrap_or_default().contains("text/html") {
         let served: Vec<_> = SERVED
@@ -31,13 +31,16 @@ pub(crate) fn answer(core: &Core, story: &Story, headers: &Fields) -> Flow {
             "served": served,
             "own": OWN,
         });
-        return Flow::at_once(reply::head(200, "application/json", story, &facts), body.to_string().into());
+        return ResponseFuture::at_once(
+            reply::head(200, "application/json", context, &facts),
+            body.to_string().into(),
+        );
     }
-    let mut heading = reply::head(200, "text/html; charset=utf-8", story, &facts);
+    let mut heading = reply::head(200, "text/html; charset=utf-8", context, &facts);
     // There is nothing to load and nothing to run.
     heading.add(CONTENT_SECURITY_POLICY, "default-src 'none'");
     heading.add(HeaderName::from_static("vary"), "accept, accept-language");
-    Flow::at_once(heading, page(story.lang, &say))
+    ResponseFuture::at_once(heading, page(context.lang, &say))
 }
 
 /// The page. Everything in it is ours: nothing of the request is repeated.

@@ -11,8 +11,8 @@ use tokio::io::AsyncReadExt;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::http::line::Line;
-use crate::http::memory::Share;
+use crate::http::client::Connection;
+use crate::http::memory::MemoryShare;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::RequestBody;
 
@@ -21,7 +21,7 @@ const STEP: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     Large,
     Slow,
     Broken,
@@ -30,55 +30,61 @@ pub(crate) enum Unread {
 }
 
 /// How large a body may be: by itself, and together with all others.
-pub(crate) struct Room<'r> {
+pub(crate) struct BodyLimits<'r> {
     pub(crate) max_bytes: usize,
     pub(crate) memory: u64,
-    pub(crate) share: &'r mut Share,
+    pub(crate) share: &'r mut MemoryShare,
 }
 
-impl Room<'_> {
-    fn fits(&mut self, bytes: usize) -> Result<(), Unread> {
-        if self.share.fit(bytes, self.memory) { Ok(()) } else { Err(Unread::NoMemory) }
+impl BodyLimits<'_> {
+    fn fits(&mut self, bytes: usize) -> Result<(), BodyError> {
+        if self.share.fit(bytes, self.memory) { Ok(()) } else { Err(BodyError::NoMemory) }
     }
 }
 
 /// The body of the request that came on this line last, if it is there in time and not larger than that. A body that is not read to its end
 /// spoils the line for another request.
-pub(crate) async fn read(line: &Line, mut room: Room<'_>, time: Duration) -> Result<Bytes, Unread> {
-    let coming = line.coming();
-    line.spoil();
-    let whole = match coming {
+pub(crate) async fn read(
+    connection: &Connection,
+    mut limits: BodyLimits<'_>,
+    time: Duration,
+) -> Result<Bytes, BodyError> {
+    let remaining_body = connection.remaining_body();
+    connection.abandon_body();
+    let whole = match remaining_body {
         RequestBody::Nothing => Bytes::new(),
-        RequestBody::Abandoned => return Err(Unread::Broken),
+        RequestBody::Abandoned => return Err(BodyError::Broken),
         RequestBody::Length(length) => {
             let length = usize::try_from(length)
                 .ok()
-                .filter(|length| *length <= room.max_bytes)
-                .ok_or(Unread::Large)?;
+                .filter(|length| *length <= limits.max_bytes)
+                .ok_or(BodyError::Large)?;
             // Before it is read: what is announced may all come.
-            room.fits(length)?;
-            match line.take(length) {
+            limits.fits(length)?;
+            match connection.take(length) {
                 Some(whole) => whole,
-                None => Box::pin(in_time(line, time, of_length(line, length))).await?,
+                None => Box::pin(read_in_time(connection, time, read_length(connection, length))).await?,
             }
         }
-        RequestBody::Chunked => Box::pin(in_time(line, time, in_chunks(line, &mut room))).await?,
+        RequestBody::Chunked => {
+            Box::pin(read_in_time(connection, time, read_chunked(connection, &mut limits))).await?
+        }
     };
-    line.has_read_body();
+    connection.body_was_read();
     Ok(whole)
 }
 
-async fn in_time(
-    line: &Line,
+async fn read_in_time(
+    connection: &Connection,
     time: Duration,
-    body: impl Future<Output = Result<Bytes, Unread>>,
-) -> Result<Bytes, Unread> {
-    line.go_on();
-    timeout(time, body).await.unwrap_or(Err(Unread::Slow))
+    body: impl Future<Output = Result<Bytes, BodyError>>,
+) -> Result<Bytes, BodyError> {
+    connection.send_continue();
+    timeout(time, body).await.unwrap_or(Err(BodyError::Slow))
 }
 
-async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
-    let mut whole = line.take_all();
+async fn read_length(connection: &Connection, length: usize) -> Result<Bytes, BodyError> {
+    let mut whole = connection.take_all();
     let mut turn = STEP;
     while whole.len() < length {
         // Not more, though the room grows faster than that: a kernel that holds megabytes would give them all, and others would wait.
@@ -86,9 +92,9 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
         // What is announced may never come, so the rest gets its room only after a first part came. All at once: a buffer that grows in steps is
         // moved by the kernel again and again, and takes up to twice the room.
         whole.reserve(if whole.len() < STEP { step } else { length - whole.len() });
-        let read = poll_fn(|context| poll_read(line, &mut whole, step, context)).await;
-        if read.map_err(|_| Unread::Broken)? == 0 {
-            return Err(Unread::Broken);
+        let read = poll_fn(|context| poll_read(connection, &mut whole, step, context)).await;
+        if read.map_err(|_| BodyError::Broken)? == 0 {
+            return Err(BodyError::Broken);
         }
         if whole.len() >= turn {
             turn = whole.len() + STEP;
@@ -98,26 +104,26 @@ async fn of_length(line: &Line, length: usize) -> Result<Bytes, Unread> {
     Ok(whole.freeze())
 }
 
-async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
-    let most = room.max_bytes;
-    let (mut chunks, mut from, mut whole) = (Chunks::default(), line.take_all(), BytesMut::new());
+async fn read_chunked(connection: &Connection, limits: &mut BodyLimits<'_>) -> Result<Bytes, BodyError> {
+    let max_bytes = limits.max_bytes;
+    let (mut chunks, mut from, mut whole) = (Chunks::default(), connection.take_all(), BytesMut::new());
     loop {
         // One more than allowed, to see that it is too much.
-        let left = most.saturating_sub(whole.len()).saturating_add(1);
-        chunks.read(&mut from, &mut whole, left).map_err(|_| Unread::Broken)?;
-        if whole.len() > most {
-            return Err(Unread::Large);
+        let left = max_bytes.saturating_sub(whole.len()).saturating_add(1);
+        chunks.read(&mut from, &mut whole, left).map_err(|_| BodyError::Broken)?;
+        if whole.len() > max_bytes {
+            return Err(BodyError::Large);
         }
-        room.fits(whole.len())?;
+        limits.fits(whole.len())?;
         if chunks.is_done() {
-            line.put_back(from);
+            connection.put_back(from);
             return Ok(whole.freeze());
         }
         if from.is_empty() {
             from.reserve(16 * 1024);
-            let read = poll_fn(|context| poll_read(line, &mut from, 16 * 1024, context)).await;
-            if read.map_err(|_| Unread::Broken)? == 0 {
-                return Err(Unread::Broken);
+            let read = poll_fn(|context| poll_read(connection, &mut from, 16 * 1024, context)).await;
+            if read.map_err(|_| BodyError::Broken)? == 0 {
+                return Err(BodyError::Broken);
             }
         }
     }
@@ -125,13 +131,13 @@ async fn in_chunks(line: &Line, room: &mut Room<'_>) -> Result<Bytes, Unread> {
 
 /// Reads some bytes, at most so many.
 fn poll_read(
-    line: &Line,
+    connection: &Connection,
     into: &mut BytesMut,
-    most: usize,
+    max_bytes: usize,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<usize>> {
-    let mut into = into.limit(most);
-    let mut stream = line.stream();
+    let mut into = into.limit(max_bytes);
+    let mut stream = connection.stream();
     let read = ready!(pin!(stream.read_buf(&mut into)).poll(context));
     Poll::Ready(read)
 }

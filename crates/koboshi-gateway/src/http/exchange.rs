@@ -3,17 +3,17 @@
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 
-use crate::http::flow::Flow;
-use crate::http::line::Line;
+use crate::http::client::Connection;
+use crate::http::response_future::ResponseFuture;
 
 /// A request, and the line it came on.
 pub(crate) struct Request {
     pub(crate) head: Head,
-    pub(crate) line: Line,
+    pub(crate) connection: Connection,
 }
 
 /// An answer: its head, and what makes its body.
 pub(crate) struct Response {
     pub(crate) heading: Heading,
-    pub(crate) flow: Flow,
+    pub(crate) future: ResponseFuture,
 }

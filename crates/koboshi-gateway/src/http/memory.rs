@@ -1,6 +1,6 @@
 //! How much memory the bodies of all requests may take together.
 //!
-//! Every body that is being read or served has a [`Share`] of the budget. One that does not fit is refused before it is read, and may be sent
+//! Every body that is being read or served has a [`MemoryShare`] of the budget. One that does not fit is refused before it is read, and may be sent
 //! again a moment later: a process that runs out of memory would take everybody's streams with it. A body is counted three times, because
 //! beside it there may be its translation for another dialect and what is on its way to the provider.
 
@@ -14,25 +14,25 @@ const UNKNOWN_MACHINE: u64 = 4 << 30;
 
 /// What all requests have taken.
 #[derive(Debug, Default)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     used: AtomicU64,
 }
 
 /// What one request has taken; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
-    budget: Arc<Budget>,
+pub(crate) struct MemoryShare {
+    budget: Arc<MemoryBudget>,
     bytes: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// Nothing yet, for one request.
-    pub(crate) fn share(self: &Arc<Self>) -> Share {
-        Share { budget: Arc::clone(self), bytes: 0 }
+    pub(crate) fn share(self: &Arc<Self>) -> MemoryShare {
+        MemoryShare { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
-impl Share {
+impl MemoryShare {
     /// Makes it fit for a body of so many bytes. False if that is more than is left of the limit: then nothing changes.
     pub(crate) fn fit(&mut self, body: usize, limit: u64) -> bool {
         let wanted = COPIES.saturating_mul(body as u64);
@@ -47,7 +47,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_given_back_and_never_more_than_the_limit() {
-        let budget = Arc::new(Budget::default());
+        let budget = Arc::new(MemoryBudget::default());
         let (mut first, mut second) = (budget.share(), budget.share());
         assert!(first.fit(100, 1000) && first.fit(200, 1000), "it grows with what comes");
         assert_eq!(budget.used.load(Ordering::Relaxed), 600);

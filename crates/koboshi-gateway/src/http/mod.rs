@@ -5,8 +5,8 @@
 //! that are looked up and not put into a map, is why this is not a library's (decision 7).
 
 pub(crate) mod body;
+pub(crate) mod client;
 pub(crate) mod exchange;
-pub(crate) mod flow;
-pub(crate) mod line;
 pub(crate) mod memory;
+pub(crate) mod response_future;
 pub(crate) mod upstream;

@@ -11,32 +11,32 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
 /// Entries that a slow watcher may be behind.
-const ROOM: usize = 1024;
+const CAPACITY: usize = 1024;
 /// Watchers at the same time.
-const MOST_WATCHERS: usize = 64;
+const MAX_WATCHERS: usize = 64;
 
 /// Where entries go.
 #[derive(Clone)]
 pub(crate) struct Feed {
-    told: Sender<Told>,
+    channel: Sender<FeedMessage>,
     closed: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
-enum Told {
+enum FeedMessage {
     Entry(Arc<Entry>),
     End,
 }
 
 /// Somebody who watches.
 pub(crate) struct Watcher {
-    told: Receiver<Told>,
+    channel: Receiver<FeedMessage>,
     closed: Arc<AtomicBool>,
 }
 
 /// What a watcher hears.
 #[derive(Debug, PartialEq)]
-pub(crate) enum News {
+pub(crate) enum FeedEvent {
     Entry(Arc<Entry>),
     /// So many entries were lost, because they were not read in time.
     Lost(u64),
@@ -46,40 +46,40 @@ pub(crate) enum News {
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self { told: Sender::new(ROOM), closed: Arc::default() }
+        Self { channel: Sender::new(CAPACITY), closed: Arc::default() }
     }
 
     /// Tells whoever watches.
-    pub(crate) fn tell(&self, entry: &Entry) {
-        if self.told.receiver_count() > 0 {
+    pub(crate) fn publish(&self, entry: &Entry) {
+        if self.channel.receiver_count() > 0 {
             // The last watcher may have gone this moment.
-            let _ = self.told.send(Told::Entry(Arc::new(entry.clone())));
+            let _ = self.channel.send(FeedMessage::Entry(Arc::new(entry.clone())));
         }
     }
 
     /// Begins to watch; none if too many do.
     pub(crate) fn watch(&self) -> Option<Watcher> {
-        (self.told.receiver_count() < MOST_WATCHERS)
-            .then(|| Watcher { told: self.told.subscribe(), closed: Arc::clone(&self.closed) })
+        (self.channel.receiver_count() < MAX_WATCHERS)
+            .then(|| Watcher { channel: self.channel.subscribe(), closed: Arc::clone(&self.closed) })
     }
 
     /// Ends every watch: a stream without an end would hold the gateway open.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        let _ = self.told.send(Told::End);
+        let _ = self.channel.send(FeedMessage::End);
     }
 }
 
 impl Watcher {
     /// The next thing that happens.
-    pub(crate) async fn next(&mut self) -> News {
+    pub(crate) async fn next(&mut self) -> FeedEvent {
         if self.closed.load(Ordering::Acquire) {
-            return News::End;
+            return FeedEvent::End;
         }
-        match self.told.recv().await {
-            Ok(Told::Entry(entry)) => News::Entry(entry),
-            Ok(Told::End) | Err(RecvError::Closed) => News::End,
-            Err(RecvError::Lagged(count)) => News::Lost(count),
+        match self.channel.recv().await {
+            Ok(FeedMessage::Entry(entry)) => FeedEvent::Entry(entry),
+            Ok(FeedMessage::End) | Err(RecvError::Closed) => FeedEvent::End,
+            Err(RecvError::Lagged(count)) => FeedEvent::Lost(count),
         }
     }
 }
@@ -88,15 +88,20 @@ impl Watcher {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use koboshi_store::What;
+    use koboshi_store::EntryKind;
 
     fn entry(number: usize) -> Entry {
-        Entry::new(Timestamp::UNIX_EPOCH, &"test".parse().unwrap(), What::Fault, format!("entry {number}"))
+        Entry::new(
+            Timestamp::UNIX_EPOCH,
+            &"test".parse().unwrap(),
+            EntryKind::Fault,
+            format!("entry {number}"),
+        )
     }
 
-    fn text(news: News) -> String {
+    fn text(news: FeedEvent) -> String {
         match news {
-            News::Entry(entry) => entry.text.clone(),
+            FeedEvent::Entry(entry) => entry.text.clone(),
             other => format!("{other:?}"),
         }
     }
@@ -105,10 +110,10 @@ mod tests {
     async fn a_slow_watcher_is_told_how_much_it_lost() {
         let feed = Feed::new();
         let mut watcher = feed.watch().unwrap();
-        for number in 0..ROOM + 7 {
-            feed.tell(&entry(number));
+        for number in 0..CAPACITY + 7 {
+            feed.publish(&entry(number));
         }
-        assert_eq!(watcher.next().await, News::Lost(7));
+        assert_eq!(watcher.next().await, FeedEvent::Lost(7));
         assert_eq!(text(watcher.next().await), "entry 7", "the oldest that is left");
     }
 
@@ -116,17 +121,17 @@ mod tests {
     async fn every_watch_ends_with_the_gateway() {
         let feed = Feed::new();
         let mut behind = feed.watch().unwrap();
-        feed.tell(&entry(1));
+        feed.publish(&entry(1));
         feed.close();
-        assert_eq!(behind.next().await, News::End);
-        assert_eq!(feed.watch().unwrap().next().await, News::End);
+        assert_eq!(behind.next().await, FeedEvent::End);
+        assert_eq!(feed.watch().unwrap().next().await, FeedEvent::End);
     }
 
     #[test]
     fn watchers_are_bounded() {
         let feed = Feed::new();
-        let watchers: Vec<_> = (0..MOST_WATCHERS).filter_map(|_| feed.watch()).collect();
-        assert_eq!(watchers.len(), MOST_WATCHERS);
+        let watchers: Vec<_> = (0..MAX_WATCHERS).filter_map(|_| feed.watch()).collect();
+        assert_eq!(watchers.len(), MAX_WATCHERS);
         assert!(feed.watch().is_none());
         drop(watchers);
         assert!(feed.watch().is_some());

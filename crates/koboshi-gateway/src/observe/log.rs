@@ -16,7 +16,7 @@ use koboshi_store::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 /// Lines that may wait.
-const ROOM: usize = 4096;
+const CAPACITY: usize = 4096;
 
 /// How grave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,7 @@ pub(crate) struct Log {
 impl Log {
     /// A log that writes to `out`.
     pub(crate) fn to(mut out: impl Write + Send + 'static, format: LogFormat, least: Level) -> Self {
-        let (queue, lines) = sync_channel::<Queued>(ROOM);
+        let (queue, lines) = sync_channel::<Queued>(CAPACITY);
         let dropped = Arc::new(AtomicU64::new(0));
         let writer = std::thread::Builder::new().name("koboshi-log".to_owned()).spawn(move || {
             for queued in lines {
@@ -86,13 +86,13 @@ impl Log {
     }
 
     /// Whether lines of this level are written.
-    pub(crate) fn tells(&self, level: Level) -> bool {
+    pub(crate) fn is_enabled(&self, level: Level) -> bool {
         self.queue.is_some() && level <= self.least
     }
 
     /// Writes a line: a sentence, and the facts beside it.
     pub(crate) fn line(&self, level: Level, message: &str, facts: &Value) {
-        if !self.tells(level) {
+        if !self.is_enabled(level) {
             return;
         }
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
@@ -118,12 +118,12 @@ impl Log {
         &self,
         target: &str,
         fault: &Fault,
-        said: &str,
+        text: &str,
         remedy: &str,
         (method, request): (&str, &str),
         code: &str,
     ) {
-        if !self.tells(Level::Warn) {
+        if !self.is_enabled(Level::Warn) {
             return;
         }
         let facts = json!({
@@ -136,7 +136,7 @@ impl Log {
             "remedy": remedy,
             "request": request,
         });
-        self.line(Level::Warn, said, &facts);
+        self.line(Level::Warn, text, &facts);
     }
 
     fn render(&self, level: Level, message: &str, facts: &Value) -> String {

@@ -136,15 +136,18 @@ mod tests {
     use http::Method;
 
     use super::*;
-    use crate::edge::door::{Door, door};
+    use crate::edge::endpoint::{Endpoint, endpoint};
 
     #[test]
     fn every_endpoint_that_is_told_is_served() {
         let own = OWN.iter().map(|path| ("GET", *path));
         for (method, path) in SERVED.iter().map(|(_, method, path)| (*method, *path)).chain(own) {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let found = door(&method, path, &Fields::default());
-            assert!(!matches!(found, Door::Nothing | Door::WrongMethod(_)), "{method} {path}: {found:?}");
+            let found = endpoint(&method, path, &Fields::default());
+            assert!(
+                !matches!(found, Endpoint::Nothing | Endpoint::WrongMethod(_)),
+                "{method} {path}: {found:?}"
+            );
         }
     }
 

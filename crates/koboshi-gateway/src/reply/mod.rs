@@ -7,8 +7,8 @@
 //! them are short. A longer one is told in the sentence and in the `koboshi` object, and the error is final.
 
 pub(crate) mod endpoints;
+pub(crate) mod immediate;
 pub(crate) mod refusal;
-pub(crate) mod say;
 pub(crate) mod sentence;
 pub(crate) mod simulated;
 
@@ -26,16 +26,16 @@ use koboshi_wire::failure::Failure;
 use koboshi_wire::http1::Heading;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::{Ended, Journey};
+use crate::attempt::journey::{Journey, JourneyEnd};
 use crate::observe::names;
 use crate::reply::refusal::Refusal;
 use crate::reply::sentence::{joined, sentences};
 use crate::route::plan::Plan;
 use crate::route::target::Target;
+use crate::shared::context::RequestContext;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::program::{Program, Reply, Situation};
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// The longest wait after which a library is told to retry: two of these are the most that its defaults make of it.
 const MAX_LIBRARY_WAIT: Duration = Duration::from_secs(5);
@@ -50,19 +50,19 @@ impl Disclosure {
 }
 
 /// The head of an answer.
-pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
-    story.trace.answers(status, facts);
+pub(crate) fn head(status: u16, content: &str, context: &RequestContext, facts: &Disclosure) -> Heading {
+    context.trace.answers(status, facts);
     let mut heading = Heading::of(status);
     heading.add(CONTENT_TYPE, content);
-    heading.add(&names::REQUEST_ID, &*story.id);
-    if story.dialect.has_vendor_headers() {
-        heading.add(&names::ANTHROPIC_REQUEST_ID, &*story.id);
+    heading.add(&names::REQUEST_ID, &*context.id);
+    if context.dialect.has_vendor_headers() {
+        heading.add(&names::ANTHROPIC_REQUEST_ID, &*context.id);
     }
     heading.lines.extend(&facts.limits);
-    let attempts = story.attempts.get();
+    let attempts = context.attempts.get();
     count(&mut heading, &names::ATTEMPTS, attempts);
-    if story.sends.count() != attempts {
-        count(&mut heading, &names::SENDS, story.sends.count());
+    if context.sends.count() != attempts {
+        count(&mut heading, &names::SENDS, context.sends.count());
     }
     let mut text = |name: &HeaderName, value: Option<&str>| {
         if let Some(value) = value {
@@ -89,8 +89,8 @@ pub(crate) fn head(status: u16, content: &str, story: &Story, facts: &Disclosure
 }
 
 /// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
-pub(crate) fn head_with(status: u16, content: &str, story: &Story, facts: &Disclosure) -> Heading {
-    let mut heading = head(status, content, story, facts);
+pub(crate) fn head_with(status: u16, content: &str, context: &RequestContext, facts: &Disclosure) -> Heading {
+    let mut heading = head(status, content, context, facts);
     if status >= 400 {
         heading.add(&names::SHOULD_RETRY, "false");
     }
@@ -107,14 +107,14 @@ fn count(heading: &mut Heading, name: &HeaderName, count: u32) {
 }
 
 /// The head of a stream.
-pub(crate) fn stream_head(story: &Story, facts: &Disclosure) -> Heading {
-    stream_head_with(200, story, facts)
+pub(crate) fn stream_head(context: &RequestContext, facts: &Disclosure) -> Heading {
+    stream_head_with(200, context, facts)
 }
 
 /// The head of a stream of a prepared answer.
-pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -> Heading {
-    let content = if story.list { "application/json" } else { "text/event-stream" };
-    let mut heading = head_with(status, content, story, facts);
+pub(crate) fn stream_head_with(status: u16, context: &RequestContext, facts: &Disclosure) -> Heading {
+    let content = if context.list { "application/json" } else { "text/event-stream" };
+    let mut heading = head_with(status, content, context, facts);
     heading.add(CACHE_CONTROL, "no-cache");
     // Proxies that buffer would hold the keep-alives back too.
     heading.add(&names::BUFFERING, "no");
@@ -122,7 +122,7 @@ pub(crate) fn stream_head_with(status: u16, story: &Story, facts: &Disclosure) -
 }
 
 /// An error, ready to be sent as a body or inside a stream.
-pub(crate) struct Told {
+pub(crate) struct ErrorReply {
     pub(crate) status: u16,
     pub(crate) heading: Heading,
     dialect: Dialect,
@@ -138,7 +138,7 @@ pub(crate) struct Told {
     koboshi: Value,
 }
 
-impl Told {
+impl ErrorReply {
     /// What went wrong, for whoever writes it down.
     pub(crate) fn failure(&self) -> Failure<'_> {
         Failure {
@@ -162,19 +162,19 @@ impl Told {
 }
 
 /// What is to be told when a journey brought no answer.
-pub(crate) fn tell(
-    world: &World,
+pub(crate) fn failure_reply(
+    state: &SharedState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     targets: &[std::sync::Arc<Target>],
-    ended: &Ended,
+    ended: &JourneyEnd,
     facts: &Disclosure,
-) -> Told {
+) -> ErrorReply {
     let trail: Vec<Value> = ended.failed.iter().map(|failed| tried(plan, targets, failed)).collect();
     let own_credential = !targets.iter().any(|target| target.is_borrowed);
     let fault = &*ended.fault;
     let status = status_of(fault, own_credential);
-    let wall = world.wall();
+    let wall = state.wall();
     let passing = |until: Option<Timestamp>| until.filter(|_| fault.advice.later).map(|until| (until, wall));
     let until = passing(ended.until);
     let chain = ended.chain.as_deref();
@@ -183,47 +183,45 @@ pub(crate) fn tell(
         .flat_map(|chain| &chain.all)
         .filter_map(|(place, kind)| Some((&*targets.get(*place)?.name, *kind)))
         .collect();
-    let said = sentences(world, plan, story, fault, status, until).after_all(world, story, &all).and_resume(
-        world,
-        story,
-        ended.parked.as_ref(),
-    );
+    let texts = sentences(state, plan, context, fault, status, until)
+        .after_all(state, context, &all)
+        .and_resume(state, context, ended.parked.as_ref());
     let until = until.or(passing(chain.and_then(|chain| chain.next_probe)));
     let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
     let words = Words {
-        sentence: &said.whole,
-        message: &said.message,
-        suggestion: &said.suggestion,
-        detail: said.detail.as_deref(),
+        sentence: &texts.whole,
+        message: &texts.message,
+        suggestion: &texts.suggestion,
+        detail: texts.detail.as_deref(),
         param: lack.map(|lack| lack.at.as_str()),
-        user: said.user.as_deref(),
+        user: texts.user.as_deref(),
     };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
     let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
-    write(plan, story, &outcome, &words, &facts)
+    write(plan, context, &outcome, &words, &facts)
 }
 
 /// The error of a request that the gateway refused by itself.
 pub(crate) fn refusal(
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     refusal: &Refusal,
     message: &str,
     suggestion: &str,
-) -> Told {
+) -> ErrorReply {
     let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
-    let until = retry_after.and_then(|after| Some((story.wall.checked_add(after).ok()?, story.wall)));
+    let until = retry_after.and_then(|after| Some((context.wall.checked_add(after).ok()?, context.wall)));
     let mut fault = Fault::of(kind, "gateway.edge");
     if refusal.is_of_setup() {
         (fault.origin, fault.scope) = (Origin::Koboshi, Scope::Request);
     }
-    let sentence = joined(story.lang, [message, suggestion]);
+    let sentence = joined(context.lang, [message, suggestion]);
     let words =
         Words { sentence: &sentence, message, suggestion, detail: None, param: param.as_deref(), user: None };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
     let outcome = Outcome { fault: &fault, status, until, untried: true, trail: &[] };
-    write(plan, story, &outcome, &words, &facts)
+    write(plan, context, &outcome, &words, &facts)
 }
 
 struct Words<'a> {
@@ -249,7 +247,13 @@ struct Outcome<'a> {
     trail: &'a [Value],
 }
 
-fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, facts: &Disclosure) -> Told {
+fn write(
+    plan: &Plan,
+    context: &RequestContext,
+    outcome: &Outcome<'_>,
+    words: &Words<'_>,
+    facts: &Disclosure,
+) -> ErrorReply {
     let Outcome { fault, status, until, untried, trail } = *outcome;
     let wait = until.map(|(until, now)| Duration::try_from(until.duration_since(now)).unwrap_or_default());
     let seconds = wait.map(|wait| wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)));
@@ -265,8 +269,8 @@ fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, f
         "retryable": fault.advice.later,
         "retryAfterSeconds": seconds,
         "attempts": trail,
-        "requestId": &*story.id,
-        "lang": if story.lang == Lang::Ja { "ja" } else { "en" },
+        "requestId": &*context.id,
+        "lang": if context.lang == Lang::Ja { "ja" } else { "en" },
     });
     if let Some(koboshi) = koboshi.as_object_mut().filter(|_| fault.origin != fault.kind.row().origin) {
         koboshi.insert("origin".to_owned(), json!(fault.origin.name()));
@@ -274,28 +278,31 @@ fn write(plan: &Plan, story: &Story, outcome: &Outcome<'_>, words: &Words<'_>, f
     if let Some(koboshi) = koboshi.as_object_mut().filter(|_| !facts.lacks.is_empty()) {
         koboshi.insert("lacks".to_owned(), json!(&facts.lacks));
     }
-    let max_wait = if story.program == Program::Other { MAX_LIBRARY_WAIT } else { MAX_PROGRAM_WAIT };
+    let max_wait = if context.program == Program::Other { MAX_LIBRARY_WAIT } else { MAX_PROGRAM_WAIT };
     let again = untried && wait.is_some_and(|wait| wait <= max_wait);
     let situation = Situation { kind: fault.kind, passes: fault.advice.later, again, untried };
     let short = wait.is_some_and(|wait| wait <= MAX_LIBRARY_WAIT);
-    let usual =
-        Reply { status, header: seconds.filter(|_| short || story.program != Program::Other), body: seconds };
-    let reply = story.program.reply(story.dialect, usual, situation);
-    let mut heading = head(reply.status, "application/json", story, facts);
+    let usual = Reply {
+        status,
+        header: seconds.filter(|_| short || context.program != Program::Other),
+        body: seconds,
+    };
+    let reply = context.program.reply(context.dialect, usual, situation);
+    let mut heading = head(reply.status, "application/json", context, facts);
     // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
     heading.add(&names::SHOULD_RETRY, if again { "true" } else { "false" });
     if let Some(seconds) = reply.header {
         heading.add(RETRY_AFTER, seconds.to_string());
     }
-    Told {
+    ErrorReply {
         status: reply.status,
         heading,
-        dialect: story.dialect,
+        dialect: context.dialect,
         kind: fault.kind,
         code: fault.kind.name().to_owned(),
         message: words.sentence.trim().to_owned(),
         param: words.param.map(str::to_owned),
-        request: story.id.to_string(),
+        request: context.id.to_string(),
         retry_after: reply.body,
         resets_at: until.map(|(until, _)| until.as_second()),
         is_final: !again,
@@ -340,7 +347,7 @@ mod tests {
             ("x-ratelimit-remaining-requests", "5"),
             ("anthropic-ratelimit-tokens-limit", "100"),
         ]));
-        let said = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
-        assert_eq!(facts.limits.as_bytes(), said.as_bytes());
+        let lines = "x-ratelimit-remaining-requests: 5\r\nanthropic-ratelimit-tokens-limit: 100\r\n";
+        assert_eq!(facts.limits.as_bytes(), lines.as_bytes());
     }
 }

@@ -14,12 +14,12 @@ use koboshi::redact::Redactor;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_wire::{IntakeError, MAX_DEPTH};
 
-use crate::http::body::Unread;
+use crate::http::body::BodyError;
 use crate::reply::endpoints::{self, Vendor};
-use crate::reply::{self, Told};
+use crate::reply::{self, ErrorReply};
 use crate::route::plan::Plan;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 
 /// The longest piece of a request that is repeated.
 const MAX_SHOWN: usize = 120;
@@ -186,14 +186,14 @@ impl Refusal {
     }
 
     /// The body could not be read; it may have so many bytes.
-    pub(crate) fn unread(unread: Unread, max_bytes: usize) -> Self {
-        match unread {
-            Unread::Large => {
+    pub(crate) fn body_error(body_error: BodyError, max_bytes: usize) -> Self {
+        match body_error {
+            BodyError::Large => {
                 Self::of(Kind::MessageTooLarge, 413, "body-large").with("limit", size(max_bytes))
             }
-            Unread::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
-            Unread::Broken => Self::bad("body-broken"),
-            Unread::NoMemory => {
+            BodyError::Slow => Self::of(Kind::Timeout, 408, "body-slow"),
+            BodyError::Broken => Self::bad("body-broken"),
+            BodyError::NoMemory => {
                 Self { retry_after: Some(A_MOMENT), ..Self::of(Kind::Overloaded, 503, "memory") }
             }
         }
@@ -323,13 +323,13 @@ impl Refusal {
     }
 
     /// Its error for this client.
-    pub(crate) fn told(&self, world: &World, plan: &Plan, story: &Story) -> Told {
-        let (message, suggestion) = self.texts(&world.phrases, story.lang);
-        let mut told = reply::refusal(plan, story, self, &message, &suggestion);
+    pub(crate) fn reply(&self, state: &SharedState, plan: &Plan, context: &RequestContext) -> ErrorReply {
+        let (message, suggestion) = self.texts(&state.phrases, context.lang);
+        let mut reply = reply::refusal(plan, context, self, &message, &suggestion);
         if let Some(allow) = self.allow {
-            told.heading.add(ALLOW, allow);
+            reply.heading.add(ALLOW, allow);
         }
-        told
+        reply
     }
 
     /// The message and the suggestion.
@@ -412,9 +412,9 @@ mod tests {
             Refusal::of(Kind::ModelNotFound, 404, "model").with("model", "gpt"),
             Refusal::of(Kind::ModelNotFound, 404, "no-provider").with("model", "gpt"),
             Refusal::of(Kind::ModelNotFound, 404, "only-simulated").with("model", "gpt"),
-            Refusal::unread(Unread::Large, 1024),
-            Refusal::unread(Unread::Slow, 1024),
-            Refusal::unread(Unread::Broken, 1024),
+            Refusal::body_error(BodyError::Large, 1024),
+            Refusal::body_error(BodyError::Slow, 1024),
+            Refusal::body_error(BodyError::Broken, 1024),
             Refusal::bad("body").with("why", "X"),
             Refusal::order_large(1024),
             order("{\"target\""),

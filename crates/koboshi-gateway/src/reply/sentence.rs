@@ -11,8 +11,8 @@ use koboshi_report::phrase::Lang;
 use koboshi_report::when::{asks_again, try_again};
 
 use crate::route::plan::Plan;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 
 /// What an error says to a person.
 pub(crate) struct Sentences {
@@ -33,7 +33,12 @@ const MAX_NAMED: usize = 8;
 
 impl Sentences {
     /// With the targets of the chain and their faults, where all of several failed.
-    pub(crate) fn after_all(mut self, world: &World, story: &Story, all: &[(&str, Kind)]) -> Self {
+    pub(crate) fn after_all(
+        mut self,
+        state: &SharedState,
+        context: &RequestContext,
+        all: &[(&str, Kind)],
+    ) -> Self {
         // The same model with two keys has one name.
         let mut named: Vec<&(&str, Kind)> = Vec::new();
         for one in all {
@@ -51,21 +56,26 @@ impl Sentences {
         }
         let (count, targets) = (named.len().to_string(), list.join(", "));
         let args = [("count", count.as_str()), ("targets", targets.as_str())];
-        let said = world.phrases.text(story.lang, "all-failed", &args).unwrap_or_default();
-        self.message = joined(story.lang, [self.message.as_str(), &said]);
-        self.whole = joined(story.lang, [self.whole.as_str(), &said]);
+        let said = state.phrases.text(context.lang, "all-failed", &args).unwrap_or_default();
+        self.message = joined(context.lang, [self.message.as_str(), &said]);
+        self.whole = joined(context.lang, [self.whole.as_str(), &said]);
         self
     }
 
     /// With what an operator does last, where something is parked: fixing the cause alone does not bring it back.
-    pub(crate) fn and_resume(mut self, world: &World, story: &Story, parked: Option<&ScopeKey>) -> Self {
+    pub(crate) fn and_resume(
+        mut self,
+        state: &SharedState,
+        context: &RequestContext,
+        parked: Option<&ScopeKey>,
+    ) -> Self {
         // A rejected key is replaced, and the new one is used at once: there is nothing to resume.
         let Some(key) = parked.filter(|key| key.level() != ScopeLevel::Key) else { return self };
         let command = format!("koboshi resume {}", quoted(&key.to_string()));
         let said =
-            world.phrases.text(story.lang, "parked-resume", &[("command", &command)]).unwrap_or_default();
-        self.suggestion = joined(story.lang, [self.suggestion.as_str(), &said]);
-        self.whole = joined(story.lang, [self.whole.as_str(), &said]);
+            state.phrases.text(context.lang, "parked-resume", &[("command", &command)]).unwrap_or_default();
+        self.suggestion = joined(context.lang, [self.suggestion.as_str(), &said]);
+        self.whole = joined(context.lang, [self.whole.as_str(), &said]);
         self
     }
 }
@@ -78,14 +88,14 @@ fn quoted(name: &str) -> String {
 
 /// The sentences for a fault that goes out with this status. `until` is when another try may help, and what time it is now.
 pub(crate) fn sentences(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     fault: &Fault,
     status: u16,
     until: Option<(Timestamp, Timestamp)>,
 ) -> Sentences {
-    let (phrases, lang) = (&world.phrases, story.lang);
+    let (phrases, lang) = (&state.phrases, context.lang);
     let say = |id: &str, args: &[(&str, &str)]| phrases.text(lang, id, args).unwrap_or_default();
     let (message, suggestion) = match fault.kind {
         // With this status it is a key of the gateway's that was refused, and not the client's.
@@ -100,15 +110,15 @@ pub(crate) fn sentences(
         }
         _ => (phrases.message(lang, fault.kind, fault.sub), phrases.suggestion(lang, fault.kind, fault.sub)),
     };
-    let detail = detail(plan, story, fault);
+    let detail = detail(plan, context, fault);
     let when = until
         .filter(|(until, now)| !is_only_a_hint(fault, *until, *now))
-        .map(|(until, now)| try_again(phrases, lang, until, now, world.zone_of(story)))
+        .map(|(until, now)| try_again(phrases, lang, until, now, state.zone_of(context)))
         .filter(|when| !when.is_empty());
     // The quota goes on then, but that is when the next request can find out.
     let next = until
         .filter(|(until, now)| is_only_a_hint(fault, *until, *now))
-        .map(|(until, now)| asks_again(phrases, lang, until, now, world.zone_of(story)));
+        .map(|(until, now)| asks_again(phrases, lang, until, now, state.zone_of(context)));
     let passes = passes_by_itself(fault);
     // "In a few minutes" beside a time would contradict it.
     let suggestion = match (&when, &passes) {
@@ -174,14 +184,14 @@ fn passes_by_itself(fault: &Fault) -> Passes {
 
 /// What the other side said, where the client may know it: a provider's words about a request that the client can mend, or an operator's
 /// reason.
-fn detail<'a>(plan: &Plan, story: &Story, fault: &'a Fault) -> Option<&'a str> {
+fn detail<'a>(plan: &Plan, context: &RequestContext, fault: &'a Fault) -> Option<&'a str> {
     let said = Some(fault.detail.trim()).filter(|said| !said.is_empty())?;
     if fault.sub == Some(Sub::Operator) {
         return Some(said);
     }
     let allowed = match plan.config.errors.detail {
         ErrorDetail::Always => true,
-        ErrorDetail::Loopback => story.is_local,
+        ErrorDetail::Loopback => context.is_local,
         _ => false,
     };
     (allowed && is_mended_by_client(fault.kind)).then_some(said)

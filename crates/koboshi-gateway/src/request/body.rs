@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use koboshi_wire::http1::Fields;
 
-use crate::http::body::{self, Room, Unread};
+use crate::http::body::{self, BodyError, BodyLimits};
 use crate::http::exchange::Request;
-use crate::http::memory::Share;
+use crate::http::memory::MemoryShare;
 use crate::route::plan::Plan;
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 
 /// Whether the body is said to be JSON.
 pub(crate) fn is_json(headers: &Fields) -> bool {
@@ -22,12 +22,13 @@ pub(crate) fn is_json(headers: &Fields) -> bool {
 
 /// The body of a request, if it is there in time and not larger than that.
 pub(crate) async fn read_body(
-    core: &Core,
+    core: &CoreState,
     plan: &Plan,
     request: &Request,
     max_bytes: usize,
-    share: &mut Share,
-) -> Result<Bytes, Unread> {
-    let memory = plan.config.serve.memory.unwrap_or(core.world.default_memory);
-    body::read(&request.line, Room { max_bytes, memory, share }, plan.config.serve.body_time).await
+    share: &mut MemoryShare,
+) -> Result<Bytes, BodyError> {
+    let memory = plan.config.serve.memory.unwrap_or(core.state.default_memory);
+    body::read(&request.connection, BodyLimits { max_bytes, memory, share }, plan.config.serve.body_time)
+        .await
 }

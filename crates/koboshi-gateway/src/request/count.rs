@@ -12,37 +12,38 @@ use serde_json::Value;
 
 use crate::attempt::Shape;
 use crate::attempt::journey::Journey;
-use crate::http::flow::Tap;
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
-use crate::request::talk::{Intake, send_error};
+use crate::request::generate::{Intake, send_error};
 use crate::route::target::Target;
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
 use crate::stream::unary::read_whole;
 
 /// Serves one request.
-pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
-    let model = intake.named.as_ref().map_or_else(String::new, |(model, _)| model.clone());
-    let estimated = match estimate(intake.story.dialect, &model, &intake.body) {
+pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
+    let model = intake.path_model.as_ref().map_or_else(String::new, |(model, _)| model.clone());
+    let estimated = match estimate(intake.context.dialect, &model, &intake.body) {
         Ok(estimated) => estimated,
         Err(error) => {
-            let told = Refusal::body(&error, &intake.body).told(&core.world, &intake.plan, &intake.story);
-            return send_error(core, tap, told).await;
+            let error_reply =
+                Refusal::body(&error, &intake.body).reply(&core.state, &intake.plan, &intake.context);
+            return send_error(core, sender, error_reply).await;
         }
     };
     let mut facts = Disclosure::default();
     let counted = match Box::pin(asked(core, intake, &model, &mut facts)).await {
         Ok(counted) => counted.unwrap_or(estimated),
         Err(refusal) => {
-            let told = refusal.told(&core.world, &intake.plan, &intake.story);
-            return send_error(core, tap, told).await;
+            let error_reply = refusal.reply(&core.state, &intake.plan, &intake.context);
+            return send_error(core, sender, error_reply).await;
         }
     };
-    tap.head(reply::head(200, "application/json", &intake.story, &facts));
-    tap.send(simulated::marked(intake.story.dialect, counted, &facts)).await;
+    sender.head(reply::head(200, "application/json", &intake.context, &facts));
+    sender.send(simulated::marked(intake.context.dialect, counted, &facts)).await;
 }
 
 /// The estimate, as the dialect tells it.
@@ -62,23 +63,23 @@ fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeE
 /// The count of the first target in the chain, if it speaks the client's dialect and answers. Without any provider nothing is answered, not
 /// even by an estimate.
 async fn asked(
-    core: &Core,
+    core: &CoreState,
     intake: &Intake,
     model: &str,
     facts: &mut Disclosure,
 ) -> Result<Option<Bytes>, Refusal> {
-    let Intake { story, plan, body, own_key, .. } = intake;
-    let dialect = story.dialect;
+    let Intake { context, plan, body, own_key, .. } = intake;
+    let dialect = context.dialect;
     let request = (!dialect.has_model_in_path()).then(|| Request::parse(dialect, body, None).ok()).flatten();
     let wanted = request.as_ref().map_or(model, |request| request.model());
-    let chain = match core.chains.of(&core.world, plan, wanted) {
+    let chain = match core.chains.of(&core.state, plan, wanted) {
         Some(chain) => chain,
         None if plan.lacks_provider() => return Err(Refusal::model(plan, wanted)),
         None => return Ok(None),
     };
     let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(&core.world, plan, own_key),
-        None => chain.targets(&core.world),
+        Some(own_key) => chain.borrowed(&core.state, plan, own_key),
+        None => chain.targets(&core.state),
     };
     targets.truncate(1);
     let native = |target: &Arc<Target>| target.speaks(dialect) == dialect;
@@ -87,7 +88,7 @@ async fn asked(
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
-    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false).without_blame();
+    let mut journey = Journey::new(core, plan, context, &targets, &breakers, false).without_health();
     let mut once = true;
     let mut make = |target: &Target| {
         if !std::mem::replace(&mut once, false) {

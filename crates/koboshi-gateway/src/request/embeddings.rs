@@ -8,48 +8,49 @@ use koboshi_wire::Dialect;
 use koboshi_wire::chat::embeddings;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{Ended, Journey};
-use crate::http::flow::Tap;
+use crate::attempt::journey::{Journey, JourneyEnd};
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
-use crate::request::talk::{Intake, send_error};
-use crate::shared::core::Core;
+use crate::request::generate::{Intake, send_error};
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
 use crate::stream::unary::read_whole;
 
 /// Serves one request.
-pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
-    let Intake { story, plan, body, own_key, .. } = intake;
-    let world = &core.world;
+pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
+    let Intake { context, plan, body, own_key, .. } = intake;
+    let state = &core.state;
     let model = match embeddings::model(body) {
         Ok(model) => model,
         Err(error) => {
-            let told = Refusal::body(&error, body).told(world, plan, story);
-            return send_error(core, tap, told).await;
+            let error_reply = Refusal::body(&error, body).reply(state, plan, context);
+            return send_error(core, sender, error_reply).await;
         }
     };
-    story.trace.asks_for(&model);
-    let Some(chain) = core.chains.of(world, plan, &model) else {
-        let told = Refusal::model(plan, &model).told(world, plan, story);
-        return send_error(core, tap, told).await;
+    context.trace.asks_for(&model);
+    let Some(chain) = core.chains.of(state, plan, &model) else {
+        let error_reply = Refusal::model(plan, &model).reply(state, plan, context);
+        return send_error(core, sender, error_reply).await;
     };
     let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(world, plan, own_key),
-        None => chain.targets(world),
+        Some(own_key) => chain.borrowed(state, plan, own_key),
+        None => chain.targets(state),
     };
     targets.retain(|target| target.embeds());
     if targets.is_empty() {
         let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
         fault.sub = Some(Sub::Capability);
-        let ended = Ended::unasked(fault);
-        let told = reply::tell(world, plan, story, &targets, &ended, &Disclosure::default());
-        return send_error(core, tap, told).await;
+        let ended = JourneyEnd::unasked(fault);
+        let error_reply =
+            reply::failure_reply(state, plan, context, &targets, &ended, &Disclosure::default());
+        return send_error(core, sender, error_reply).await;
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
     let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
-    let mut journey = Journey::new(core, plan, story, &targets, &breakers, false);
+    let mut journey = Journey::new(core, plan, context, &targets, &breakers, false);
     let mut facts = Disclosure::default();
     let ended = loop {
         let opened =
@@ -63,9 +64,9 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         let fault = match read_whole(&mut open).await {
             Ok(answer) if is_object(&answer) => {
                 journey.succeeded(open, None);
-                world.meters.whole.inc();
-                tap.head(reply::head(200, "application/json", story, &facts));
-                return tap.send(simulated::marked(Dialect::Chat, answer, &facts)).await;
+                state.meters.whole.inc();
+                sender.head(reply::head(200, "application/json", context, &facts));
+                return sender.send(simulated::marked(Dialect::Chat, answer, &facts)).await;
             }
             Ok(answer) => {
                 let text = String::from_utf8_lossy(&answer);
@@ -76,11 +77,11 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         };
         match journey.after(open, fault.clone()) {
             Remedy::Again { .. } | Remedy::Wait { .. } | Remedy::Elsewhere => {}
-            _ => break journey.give_up_unheard(fault),
+            _ => break journey.give_up_before_content(fault),
         }
     };
-    let told = reply::tell(world, plan, story, &targets, &ended, &facts);
-    send_error(core, tap, told).await;
+    let error_reply = reply::failure_reply(state, plan, context, &targets, &ended, &facts);
+    send_error(core, sender, error_reply).await;
 }
 
 /// Whether it is one whole JSON object with data in it.

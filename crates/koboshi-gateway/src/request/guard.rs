@@ -8,47 +8,47 @@
 use koboshi::guard::{Effect, Finding, Forbids, Judgement, Rule, Verdict, ends};
 use koboshi_config::gateway::GuardMode;
 use koboshi_report::guard::note;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::any::Request;
 use koboshi_wire::form::{GuardCall, Tool};
 use serde_json::json;
 
 use crate::route::plan::Plan;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::context::RequestContext;
+use crate::shared::state::SharedState;
 use crate::stream::forbidden::ForbiddenCalls;
 use crate::stream::run::Steer;
 
 /// What the guard makes of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardDecision {
     pub(crate) steer: Steer,
     /// For the header: what it did or would have done.
-    pub(crate) said: Option<String>,
+    pub(crate) header: Option<String>,
 }
 
 /// Judges the turn of a request.
 pub(crate) fn judge(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     mode: GuardMode,
     request: &Request<'_>,
-) -> Guarded {
+) -> GuardDecision {
     if mode == GuardMode::Off {
-        return Guarded::default();
+        return GuardDecision::default();
     }
     let calls = request.calls();
     // One call is no repetition.
     if calls.len() < 2 {
-        return Guarded::default();
+        return GuardDecision::default();
     }
-    let Some(guard) = &plan.guard else { return Guarded::default() };
+    let Some(guard) = &plan.guard else { return GuardDecision::default() };
     let borrowed: Vec<_> = calls.iter().map(GuardCall::call).collect();
-    let now = world.zoned();
+    let now = state.zoned();
     let judgement = guard.judge_in_with(&plan.digests, request.turn(), &borrowed, &plan.classifier, &now);
     let Some((finding, is_binding)) = gravest(&judgement, plan.config.guard.enforce_depth) else {
-        return Guarded::default();
+        return GuardDecision::default();
     };
     let mode = if is_binding { mode } else { GuardMode::Observe };
     let mut finding = finding.clone();
@@ -56,7 +56,7 @@ pub(crate) fn judge(
     finding.stops &= mode == GuardMode::Stop;
     let closes = finding.stops && finding.forbids() == Some(Forbids::Turn);
     let ways_out = if closes { ways_out(plan, request) } else { Vec::new() };
-    act(world, story, mode, &finding, &judgement, &calls, &ways_out)
+    act(state, context, mode, &finding, &judgement, &calls, &ways_out)
 }
 
 /// The request's tools by which an agent asks for help or ends its work.
@@ -81,18 +81,18 @@ fn gravest(judgement: &Judgement, enforce_depth: bool) -> Option<(&Finding, bool
 }
 
 fn act(
-    world: &World,
-    story: &Story,
+    state: &SharedState,
+    context: &RequestContext,
     mode: GuardMode,
     finding: &Finding,
     judgement: &Judgement,
     calls: &[GuardCall<'_>],
     ways_out: &[String],
-) -> Guarded {
+) -> GuardDecision {
     let observed = mode == GuardMode::Observe;
     let stops = finding.verdict == Verdict::Stop && mode != GuardMode::Note;
     let what = if stops { "stop" } else { "note" };
-    world.meters.guard(match (observed, stops) {
+    state.meters.guard(match (observed, stops) {
         (true, true) => "would_stop",
         (true, false) => "would_note",
         (false, true) => "stop",
@@ -100,10 +100,10 @@ fn act(
     });
     // A long turn is no event: coding agents have them all day.
     if finding.rule != Rule::Depth || !observed {
-        tell(world, story, finding, what, observed);
+        report(state, context, finding, what, observed);
     }
     let forbids = finding.forbids().filter(|_| stops);
-    let said = format!(
+    let header = format!(
         "{what}; rule={}; count={}{}{}",
         finding.rule.name(),
         finding.count,
@@ -111,25 +111,25 @@ fn act(
         if observed { "; observed" } else { "" }
     );
     if observed {
-        return Guarded { said: Some(said), ..Guarded::default() };
+        return GuardDecision { header: Some(header), ..GuardDecision::default() };
     }
     let ways_out: Vec<&str> = ways_out.iter().map(String::as_str).collect();
-    let note = note(&world.phrases, story.lang, finding, judgement.reach, &ways_out);
+    let note = note(&state.phrases, context.lang, finding, judgement.reach, &ways_out);
     let forbidden = if stops { ForbiddenCalls::of(finding, calls, &ways_out).map(Box::new) } else { None };
     let close = stops && forbidden.is_none();
-    Guarded { steer: Steer { note: Some(note), close, forbidden }, said: Some(said) }
+    GuardDecision { steer: Steer { note: Some(note), close, forbidden }, header: Some(header) }
 }
 
-fn tell(world: &World, story: &Story, finding: &Finding, what: &str, observed: bool) {
+fn report(state: &SharedState, context: &RequestContext, finding: &Finding, what: &str, observed: bool) {
     let tools: Vec<&str> = finding.tools.iter().take(5).map(AsRef::as_ref).collect();
-    let text = format!("{}: {} came {} times", story.id, finding.rule.name(), finding.count);
+    let text = format!("{}: {} came {} times", context.id, finding.rule.name(), finding.count);
     let data = json!({
         "rule": finding.rule.name(),
         "tools": tools,
         "count": finding.count,
         "category": finding.category.as_deref(),
         "observed": observed,
-        "request": &*story.id,
+        "request": &*context.id,
     });
-    world.note(What::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
+    state.note(EntryKind::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
 }

@@ -3,5 +3,5 @@
 pub(crate) mod body;
 pub(crate) mod count;
 pub(crate) mod embeddings;
+pub(crate) mod generate;
 pub(crate) mod guard;
-pub(crate) mod talk;

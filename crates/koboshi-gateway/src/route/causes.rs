@@ -8,11 +8,11 @@ use koboshi::fault::{Fault, Kind};
 /// The last fault of each sort that keeps a target from being asked. Written when an attempt fails, read when a request ends without an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
-    kept: Mutex<Kept>,
+    last: Mutex<LastFaults>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Kept {
+struct LastFaults {
     absent: Option<Arc<Fault>>,
     limited: Option<Arc<Fault>>,
     failing: Option<Arc<Fault>>,
@@ -21,11 +21,11 @@ struct Kept {
 impl Causes {
     /// Keeps a fault for those who come later. What the request itself caused says nothing to others.
     pub(crate) fn keep(&self, fault: &Fault) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match fault.kind {
-            Kind::ModelNotFound => &mut kept.absent,
-            Kind::RateLimited => &mut kept.limited,
-            _ if fault.advice.health => &mut kept.failing,
+            Kind::ModelNotFound => &mut last.absent,
+            Kind::RateLimited => &mut last.limited,
+            _ if fault.advice.health => &mut last.failing,
             _ => return,
         };
         *place = Some(Arc::new(fault.clone()));
@@ -33,34 +33,34 @@ impl Causes {
 
     /// What another target of the same name knows, after a reload made a new one.
     pub(crate) fn taken_over(&self) -> Self {
-        Self { kept: Mutex::new(self.kept()) }
+        Self { last: Mutex::new(self.last()) }
     }
 
-    fn kept(&self) -> Kept {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn last(&self) -> LastFaults {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn absent(&self) -> Option<Box<Fault>> {
-        self.kept().absent.map(again)
+        self.last().absent.map(again)
     }
 
     pub(crate) fn limited(&self) -> Option<Box<Fault>> {
-        self.kept().limited.map(again)
+        self.last().limited.map(again)
     }
 
     /// When the limit ends that was stated last.
     pub(crate) fn limit_ends(&self) -> Option<Timestamp> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
     }
 
     pub(crate) fn failing(&self) -> Option<Box<Fault>> {
-        self.kept().failing.map(again)
+        self.last().failing.map(again)
     }
 
     /// The fault that stated that it is down until then, or for longer.
     pub(crate) fn down(&self, until: Timestamp) -> Option<Box<Fault>> {
         let states = |fault: &Arc<Fault>| fault.until().is_some_and(|stated| stated >= until);
-        self.kept().failing.filter(states).map(again)
+        self.last().failing.filter(states).map(again)
     }
 }
 

@@ -75,13 +75,18 @@ impl Credential {
     }
 
     /// The header for a request.
-    pub(crate) fn tell(&self, interface: Interface, issued: Option<&Issued>, tell: &mut Writer<'_>) {
+    pub(crate) fn write_header(
+        &self,
+        interface: Interface,
+        issued: Option<&Issued>,
+        write_header: &mut Writer<'_>,
+    ) {
         match (self, interface, issued) {
             (Self::Key(Key { bearer: Some(bearer), .. }), Interface::Embeddings, _) => {
-                tell(&AUTHORIZATION, bearer);
+                write_header(&AUTHORIZATION, bearer);
             }
-            (Self::Key(key), ..) => tell(key.header, &key.value),
-            (Self::Token(_), _, Some(issued)) => tell(&AUTHORIZATION, issued.bearer()),
+            (Self::Key(key), ..) => write_header(key.header, &key.value),
+            (Self::Token(_), _, Some(issued)) => write_header(&AUTHORIZATION, issued.bearer()),
             (Self::None | Self::Token(_), ..) => {}
         }
     }
@@ -114,16 +119,16 @@ mod tests {
     use super::*;
     use koboshi_wire::Dialect;
 
-    fn told(credential: &Credential, interface: Interface) -> Option<(String, String)> {
+    fn header_of(credential: &Credential, interface: Interface) -> Option<(String, String)> {
         let mut found = None;
-        credential.tell(interface, None, &mut |name, value| {
+        credential.write_header(interface, None, &mut |name, value| {
             assert!(value.is_sensitive(), "{name}");
             found = Some((name.to_string(), value.to_str().unwrap().to_owned()));
         });
         found
     }
 
-    const TALK: Interface = Interface::Talk(Dialect::Chat);
+    const GENERATE: Interface = Interface::Generate(Dialect::Chat);
 
     #[test]
     fn every_kind_has_its_header() {
@@ -136,26 +141,31 @@ mod tests {
             (ProviderKind::Gemini, "x-goog-api-key", "k"),
         ] {
             let credential = Credential::key(kind, "k").unwrap();
-            assert_eq!(told(&credential, TALK), Some((header.to_owned(), value.to_owned())), "{kind:?}");
+            assert_eq!(
+                header_of(&credential, GENERATE),
+                Some((header.to_owned(), value.to_owned())),
+                "{kind:?}"
+            );
             assert!(!format!("{credential:?}").contains('k'));
         }
         assert!(Credential::key(ProviderKind::Openai, "").is_none());
         assert!(Credential::key(ProviderKind::Openai, "a\nb").is_none());
-        assert_eq!(told(&Credential::None, TALK), None);
+        assert_eq!(header_of(&Credential::None, GENERATE), None);
     }
 
     #[test]
     fn geminis_copy_of_openai_wants_a_bearer() {
         let gemini = Credential::key(ProviderKind::Gemini, "k").unwrap();
-        assert_eq!(told(&gemini, Interface::Embeddings).unwrap().1, "Bearer k");
+        assert_eq!(header_of(&gemini, Interface::Embeddings).unwrap().1, "Bearer k");
         let azure = Credential::key(ProviderKind::Azure, "k").unwrap();
-        assert_eq!(told(&azure, Interface::Embeddings).unwrap().0, "api-key");
+        assert_eq!(header_of(&azure, Interface::Embeddings).unwrap().0, "api-key");
     }
 
     #[test]
     fn a_clients_token_stays_a_bearer() {
-        let header =
-            |kind, key: &str| told(&Credential::borrowed(kind, &bearer(key).unwrap()), TALK).unwrap();
+        let header = |kind, key: &str| {
+            header_of(&Credential::borrowed(kind, &bearer(key).unwrap()), GENERATE).unwrap()
+        };
         assert_eq!(header(ProviderKind::Anthropic, "sk-ant-api03-x").0, "x-api-key");
         for (kind, token) in [
             (ProviderKind::Anthropic, "sk-ant-oat01-x"),

@@ -51,7 +51,8 @@ impl Provider {
         if config.kind == ProviderKind::Sim {
             let account = config.account.as_deref().unwrap_or(name);
             let sim = Self::built_in(name, account);
-            let dialects = if config.dialects.is_empty() { sim.dialects } else { told(&config.dialects) };
+            let dialects =
+                if config.dialects.is_empty() { sim.dialects } else { dialects_of(&config.dialects) };
             return Ok(Self { timeouts: config.timeouts, dialects, ..sim });
         }
         let account = match &config.credentials_file {
@@ -73,8 +74,8 @@ impl Provider {
             None => origin,
         };
         let dialects = match config.dialects.as_slice() {
-            [] => spoken(config.kind, &origin),
-            words => told(words),
+            [] => default_dialects(config.kind, &origin),
+            words => dialects_of(words),
         };
         let source =
             account.map(Source::Account).or(Command::new(&config.token_command).map(Source::Command));
@@ -189,7 +190,7 @@ fn usual(name: &str, config: &ProviderConfig) -> Option<String> {
 }
 
 /// What a kind speaks if the config does not say.
-fn spoken(kind: ProviderKind, origin: &Origin) -> Vec<Dialect> {
+fn default_dialects(kind: ProviderKind, origin: &Origin) -> Vec<Dialect> {
     match kind {
         ProviderKind::Azure => vec![Dialect::Chat, Dialect::Responses],
         ProviderKind::Anthropic => vec![Dialect::Messages],
@@ -200,7 +201,7 @@ fn spoken(kind: ProviderKind, origin: &Origin) -> Vec<Dialect> {
     }
 }
 
-fn told(dialects: &[ProviderDialect]) -> Vec<Dialect> {
+fn dialects_of(dialects: &[ProviderDialect]) -> Vec<Dialect> {
     let by_name =
         |one: &ProviderDialect| Dialect::ALL.into_iter().find(|dialect| dialect.name() == one.name());
     dialects.iter().filter_map(by_name).collect()
@@ -295,25 +296,29 @@ mod tests {
     #[test]
     fn a_client_is_spoken_for_in_its_own_dialect_where_that_can_be() {
         use Dialect::{Chat, Gemini, Messages, Responses};
-        let spoken = |provider: &Provider, model: &str| {
+        let default_dialects = |provider: &Provider, model: &str| {
             let facts = Models::builtin().unwrap().facts("", model);
             Dialect::ALL.map(|client| provider.speaks(client, provider.speaks_best(&facts)))
         };
         let both = of("o", ProviderKind::Openai, |_| {});
-        assert_eq!(spoken(&both, "gpt-4o"), [Chat, Responses, Chat, Chat]);
+        assert_eq!(default_dialects(&both, "gpt-4o"), [Chat, Responses, Chat, Chat]);
         for model in ["gpt-5.4", "gpt-5.6-terra", "gpt-5.1-codex", "o3-pro"] {
-            assert_eq!(spoken(&both, model), [Chat, Responses, Responses, Responses], "{model}");
+            assert_eq!(default_dialects(&both, model), [Chat, Responses, Responses, Responses], "{model}");
         }
         let claude = of("a", ProviderKind::Anthropic, |_| {});
-        assert_eq!(spoken(&claude, "gpt-5.4"), [Messages; 4]);
+        assert_eq!(default_dialects(&claude, "gpt-5.4"), [Messages; 4]);
         let sim = of("s", ProviderKind::Sim, |_| {});
-        assert_eq!(spoken(&sim, "ok"), Dialect::ALL);
+        assert_eq!(default_dialects(&sim, "ok"), Dialect::ALL);
         let only = of("o", ProviderKind::Openai, |config| config.dialects = vec![ProviderDialect::Chat]);
-        assert_eq!(spoken(&only, "gpt-5.4"), [Chat; 4], "the config knows better");
+        assert_eq!(default_dialects(&only, "gpt-5.4"), [Chat; 4], "the config knows better");
         let turned = of("o", ProviderKind::Openai, |config| {
             config.dialects = vec![ProviderDialect::Gemini, ProviderDialect::Chat];
         });
-        assert_eq!(spoken(&turned, "m"), [Chat, Gemini, Gemini, Gemini], "the first one is the best");
+        assert_eq!(
+            default_dialects(&turned, "m"),
+            [Chat, Gemini, Gemini, Gemini],
+            "the first one is the best"
+        );
     }
 
     #[test]
@@ -347,12 +352,12 @@ mod tests {
         };
         assert!(error(ProviderKind::Azure, |_| {}).contains("providers.x.base_url"));
         assert!(error(ProviderKind::Vertex, |_| {}).contains("providers.x.project"));
-        let said = error(ProviderKind::Vertex, |config| config.project = Some("p".to_owned()));
-        assert!(said.contains("providers.x.credentials_file"), "{said}");
-        let said = error(ProviderKind::Vertex, |config| config.credentials_file = Some("/no/file".into()));
-        assert!(said.contains("providers.x.credentials_file: /no/file"), "{said}");
-        let said = error(ProviderKind::Openai, |config| config.keys = vec![Secret::new("hunter\n2")]);
-        assert!(said.contains("providers.x.keys") && !said.contains("hunter"), "{said}");
+        let message = error(ProviderKind::Vertex, |config| config.project = Some("p".to_owned()));
+        assert!(message.contains("providers.x.credentials_file"), "{message}");
+        let message = error(ProviderKind::Vertex, |config| config.credentials_file = Some("/no/file".into()));
+        assert!(message.contains("providers.x.credentials_file: /no/file"), "{message}");
+        let message = error(ProviderKind::Openai, |config| config.keys = vec![Secret::new("hunter\n2")]);
+        assert!(message.contains("providers.x.keys") && !message.contains("hunter"), "{message}");
     }
 
     #[test]
@@ -377,7 +382,7 @@ mod tests {
     #[test]
     fn paths_follow_from_kind_and_address() {
         let azure = of("z", ProviderKind::Azure, |config| config.base_url = Some("https://r.x/".to_owned()));
-        let path = azure.paths("m").path(Interface::Talk(Dialect::Chat), true).map(ToString::to_string);
+        let path = azure.paths("m").path(Interface::Generate(Dialect::Chat), true).map(ToString::to_string);
         assert_eq!(path.as_deref(), Some("/openai/v1/chat/completions"));
         assert!(of("s", ProviderKind::Sim, |_| {}).paths("ok").path(Interface::Embeddings, false).is_none());
     }

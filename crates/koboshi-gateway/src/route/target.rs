@@ -73,7 +73,7 @@ pub(crate) struct Target {
 }
 
 /// What a target keeps while the config changes: made by whoever knows what was learned before.
-pub(crate) struct Kept {
+pub(crate) struct LearnedState {
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) meters: TargetMeters,
@@ -151,7 +151,7 @@ impl Scopes {
     }
 
     /// What a target rests for, the widest first.
-    pub(crate) fn resting(&self) -> impl Iterator<Item = &ScopeKey> {
+    pub(crate) fn cooldown_keys(&self) -> impl Iterator<Item = &ScopeKey> {
         [&self.provider, &self.account, &self.key, &self.model, &self.target].into_iter().flatten()
     }
 
@@ -168,7 +168,7 @@ impl Scopes {
 
     /// Whether anything about the target is filed under this key.
     pub(crate) fn has(&self, key: &ScopeKey) -> bool {
-        self.resting().chain(&self.limits).any(|known| known == key)
+        self.cooldown_keys().chain(&self.limits).any(|known| known == key)
     }
 
     /// Where a fault of this scope is filed.
@@ -199,7 +199,7 @@ impl Target {
         model: &str,
         credential: Credential,
         scopes: Scopes,
-        kept: Kept,
+        kept: LearnedState,
         now: Moment,
     ) -> Self {
         let (shown_model, name) = Self::names(provider, model);
@@ -269,7 +269,7 @@ impl Target {
     /// The same question in its own dialect, and where it goes; none where it has no such interface, or needs no path.
     pub(crate) fn asks(&self, interface: Interface, streams: bool) -> (Interface, Option<&PathAndQuery>) {
         let spoken = match interface {
-            Interface::Talk(client) => Interface::Talk(self.speaks(client)),
+            Interface::Generate(client) => Interface::Generate(self.speaks(client)),
             Interface::Count(client) => Interface::Count(self.speaks(client)),
             Interface::Embeddings => Interface::Embeddings,
         };

@@ -30,14 +30,14 @@ impl Timers {
         of_model: Option<&Timeouts>,
     ) -> Self {
         let usual = usual(provider, kind, facts.reasoning == Some(true));
-        let told =
+        let configured =
             |pick: fn(&Timeouts) -> Option<Duration>| of_model.and_then(pick).or_else(|| pick(of_provider));
         Self {
-            connect: told(|told| told.connect).unwrap_or(usual.connect),
-            first: told(|told| told.first).unwrap_or(usual.first),
-            idle: told(|told| told.idle).unwrap_or(usual.idle),
-            whole: told(|told| told.whole).unwrap_or(usual.whole),
-            total: told(|told| told.total).unwrap_or(usual.total),
+            connect: configured(|configured| configured.connect).unwrap_or(usual.connect),
+            first: configured(|configured| configured.first).unwrap_or(usual.first),
+            idle: configured(|configured| configured.idle).unwrap_or(usual.idle),
+            whole: configured(|configured| configured.whole).unwrap_or(usual.whole),
+            total: configured(|configured| configured.total).unwrap_or(usual.total),
         }
     }
 }

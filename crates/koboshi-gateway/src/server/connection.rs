@@ -15,120 +15,122 @@ use bytes::{Buf, Bytes};
 use http::{Method, Version};
 
 use crate::edge;
+use crate::http::client::Connection;
 use crate::http::exchange::{Request, Response};
-use crate::http::flow::Flow;
-use crate::http::line::Line;
-use crate::shared::core::Core;
+use crate::http::response_future::ResponseFuture;
+use crate::shared::core_state::CoreState;
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
 
 /// So much is put together before it is sent; a larger piece is not copied.
-const ENOUGH: usize = 16 * 1024;
+const MAX_JOINED: usize = 16 * 1024;
 
 /// Serves a connection until it ends or its client is gone.
-pub(crate) async fn connection(core: Rc<Core>, line: Line, peer: SocketAddr) {
-    let mut conversation = pin!(converse(&core, &line, peer));
+pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer: SocketAddr) {
+    let mut requests = pin!(serve_requests(&core, &connection, peer));
     poll_fn(|context| {
-        line.belongs_to(context.waker());
-        if line.is_gone() {
+        connection.register_waker(context.waker());
+        if connection.is_gone() {
             return Poll::Ready(());
         }
         // How a client's connection ended is the client's business.
-        conversation.as_mut().poll(context).map(drop)
+        requests.as_mut().poll(context).map(drop)
     })
     .await;
 }
 
-async fn converse(core: &Rc<Core>, line: &Line, peer: SocketAddr) -> io::Result<()> {
+async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: SocketAddr) -> io::Result<()> {
     loop {
-        let head = match poll_fn(|context| line.poll_head(context)).await? {
+        let head = match poll_fn(|context| connection.poll_head(context)).await? {
             Ok(Some(head)) => head,
             Ok(None) => return Ok(()),
             Err(refused) => {
-                let text = out::refusal(refused.status, refused.message, &line.date());
-                let mut rest = VecDeque::from([Bytes::from(text)]);
-                poll_fn(|context| poll_rest(line, &mut rest, context)).await?;
-                return line.leave().await;
+                let text = out::refusal(refused.status, refused.message, &connection.date());
+                let mut unsent = VecDeque::from([Bytes::from(text)]);
+                poll_fn(|context| poll_unsent(connection, &mut unsent, context)).await?;
+                return connection.linger_and_close().await;
             }
         };
-        line.asked(&head);
-        let request = Request { head, line: line.clone() };
-        let taken = edge::take(core, peer, &request).await;
-        let asked = Asked::of(&request.head);
+        connection.request_began(&head);
+        let request = Request { head, connection: connection.clone() };
+        let pending = edge::accept(core, peer, &request).await;
+        let request_facts = RequestFacts::of(&request.head);
         // Its head may be large, and the answer may take long.
         drop(request);
-        let response = taken.begun().await;
-        line.answers();
-        let mut sending = Sending::of(line, response, asked);
-        poll_fn(|context| sending.poll(context)).await?;
-        if !sending.stays {
-            return line.leave().await;
+        let response = pending.response().await;
+        connection.answer_began();
+        let mut outgoing = OutgoingAnswer::of(connection, response, request_facts);
+        poll_fn(|context| outgoing.poll(context)).await?;
+        if !outgoing.keeps_alive {
+            return connection.linger_and_close().await;
         }
-        drop(sending);
-        line.finished();
+        drop(outgoing);
+        connection.answer_ended();
     }
 }
 
 /// What the answer must know of the request.
 #[derive(Clone, Copy)]
-struct Asked {
+struct RequestFacts {
     version: Version,
     /// Another request may follow.
-    stays: bool,
+    keeps_alive: bool,
     /// Only the head is wanted.
     only_head: bool,
 }
 
-impl Asked {
+impl RequestFacts {
     fn of(head: &Head) -> Self {
-        Self { version: head.version, stays: head.stays, only_head: head.method == Method::HEAD }
+        Self { version: head.version, keeps_alive: head.stays, only_head: head.method == Method::HEAD }
     }
 }
 
 /// An answer on its way out.
-struct Sending<'l> {
-    line: &'l Line,
+struct OutgoingAnswer<'l> {
+    connection: &'l Connection,
     version: Version,
     /// The head, until it was written.
     head: Option<Heading>,
     /// What makes the body, until it has ended.
-    flow: Option<Flow>,
-    going: AnswerBody,
+    future: Option<ResponseFuture>,
+    framing: AnswerBody,
     /// Another request may follow.
-    stays: bool,
+    keeps_alive: bool,
     /// What the client has not taken yet.
-    rest: VecDeque<Bytes>,
+    unsent: VecDeque<Bytes>,
 }
 
-impl<'l> Sending<'l> {
-    fn of(line: &'l Line, response: Response, asked: Asked) -> Self {
-        let Response { heading, flow } = response;
-        let going = AnswerBody::of(asked.version, heading.status, flow.length());
+impl<'l> OutgoingAnswer<'l> {
+    fn of(connection: &'l Connection, response: Response, request_facts: RequestFacts) -> Self {
+        let Response { heading, future } = response;
+        let framing = AnswerBody::of(request_facts.version, heading.status, future.length());
         Self {
-            line,
-            version: asked.version,
-            flow: Some(flow).filter(|_| !asked.only_head && going != AnswerBody::Never),
-            going,
-            stays: asked.stays && going != AnswerBody::UntilEnd && line.may_stay(),
+            connection,
+            version: request_facts.version,
+            future: Some(future).filter(|_| !request_facts.only_head && framing != AnswerBody::Never),
+            framing,
+            keeps_alive: request_facts.keeps_alive
+                && framing != AnswerBody::UntilEnd
+                && connection.may_keep_alive(),
             head: Some(heading),
-            rest: VecDeque::new(),
+            unsent: VecDeque::new(),
         }
     }
 
     /// Sends until all is out, the client takes no more, or there is nothing to send for now.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            ready!(poll_rest(self.line, &mut self.rest, context))?;
-            if self.head.is_none() && self.flow.is_none() {
+            ready!(poll_unsent(self.connection, &mut self.unsent, context))?;
+            if self.head.is_none() && self.future.is_none() {
                 return Poll::Ready(Ok(()));
             }
-            let mut text = self.line.take_room();
+            let mut text = self.connection.take_write_buffer();
             let (large, waits) = self.gather(&mut text, context);
             let written = self.write(&text, large, context);
-            self.line.give_room(text);
+            self.connection.return_write_buffer(text);
             written?;
-            if waits && self.rest.is_empty() {
+            if waits && self.unsent.is_empty() {
                 return Poll::Pending;
             }
         }
@@ -137,24 +139,24 @@ impl<'l> Sending<'l> {
     /// Puts together what there is. A large piece stays apart, and is the last. The flag says that more will come later.
     fn gather(&mut self, text: &mut Vec<u8>, context: &mut Context<'_>) -> (Option<Bytes>, bool) {
         if let Some(heading) = self.head.take() {
-            out::head(text, self.version, &heading, self.going, self.stays, &self.line.date());
+            out::head(text, self.version, &heading, self.framing, self.keeps_alive, &self.connection.date());
         }
-        while text.len() < ENOUGH {
-            let Some(flow) = &mut self.flow else { return (None, false) };
-            match flow.poll_piece(context) {
+        while text.len() < MAX_JOINED {
+            let Some(future) = &mut self.future else { return (None, false) };
+            match future.poll_piece(context) {
                 Poll::Pending => return (None, true),
                 Poll::Ready(None) => {
-                    self.flow = None;
-                    if self.going == AnswerBody::Chunked {
+                    self.future = None;
+                    if self.framing == AnswerBody::Chunked {
                         text.extend_from_slice(LAST_CHUNK);
                     }
                 }
                 Poll::Ready(Some(piece)) => {
-                    let is_chunk = self.going == AnswerBody::Chunked;
+                    let is_chunk = self.framing == AnswerBody::Chunked;
                     if is_chunk {
                         out::chunk(text, piece.len());
                     }
-                    if piece.len() > ENOUGH {
+                    if piece.len() > MAX_JOINED {
                         return (Some(piece), false);
                     }
                     text.extend_from_slice(&piece);
@@ -170,18 +172,20 @@ impl<'l> Sending<'l> {
     /// Sends this; what the client does not take at once is kept.
     fn write(&mut self, text: &[u8], large: Option<Bytes>, context: &mut Context<'_>) -> io::Result<()> {
         let large = large.unwrap_or_default();
-        let end = if self.going == AnswerBody::Chunked && !large.is_empty() { CHUNK_END } else { b"" };
+        let end = if self.framing == AnswerBody::Chunked && !large.is_empty() { CHUNK_END } else { b"" };
         let pieces = [IoSlice::new(text), IoSlice::new(&large), IoSlice::new(end)];
-        let mut sent =
-            match self.line.poll_write(context, if large.is_empty() { &pieces[..1] } else { &pieces }) {
-                Poll::Pending => 0,
-                Poll::Ready(sent) => sent?,
-            };
+        let mut sent = match self
+            .connection
+            .poll_write(context, if large.is_empty() { &pieces[..1] } else { &pieces })
+        {
+            Poll::Pending => 0,
+            Poll::Ready(sent) => sent?,
+        };
         let mut keep = |length: usize, make: &dyn Fn(usize) -> Bytes| {
             let passed = sent.min(length);
             sent -= passed;
             if passed < length {
-                self.rest.push_back(make(passed));
+                self.unsent.push_back(make(passed));
             }
         };
         keep(text.len(), &|from| Bytes::copy_from_slice(text.get(from..).unwrap_or_default()));
@@ -192,12 +196,16 @@ impl<'l> Sending<'l> {
 }
 
 /// Sends what was kept.
-fn poll_rest(line: &Line, rest: &mut VecDeque<Bytes>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-    while let Some(piece) = rest.front_mut() {
-        let sent = ready!(line.poll_write(context, &[IoSlice::new(piece)]))?;
+fn poll_unsent(
+    connection: &Connection,
+    unsent: &mut VecDeque<Bytes>,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while let Some(piece) = unsent.front_mut() {
+        let sent = ready!(connection.poll_write(context, &[IoSlice::new(piece)]))?;
         piece.advance(sent.min(piece.len()));
         if piece.is_empty() {
-            rest.pop_front();
+            unsent.pop_front();
         }
     }
     Poll::Ready(Ok(()))

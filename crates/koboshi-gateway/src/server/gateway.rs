@@ -27,7 +27,7 @@ use crate::route::classifier::{self, PlanClassifier};
 use crate::route::plan::{Backing, Plan, PlanError};
 use crate::server::{Cores, listen_for};
 use crate::shared::retention::retention;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// How long a stop waits for its last line to be written.
 const LONGEST_LAST_WORD: Duration = Duration::from_secs(1);
@@ -155,7 +155,7 @@ impl From<AnswersError> for StartError {
 /// A gateway that serves.
 pub struct Gateway {
     address: SocketAddr,
-    world: Arc<World>,
+    state: Arc<SharedState>,
     lookup: Lookup,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -194,7 +194,7 @@ impl Gateway {
         {
             return Err(StartError::Store(damage));
         }
-        let world = Arc::new(World::new(
+        let state = Arc::new(SharedState::new(
             plan,
             Arc::new(ledger),
             setup.store,
@@ -204,18 +204,18 @@ impl Gateway {
             setup.zone,
             setup.seed,
         ));
-        world.tell_of_store();
-        world.know_fixed_targets();
-        world.trace_to().map_err(StartError::Plan)?;
+        state.log_store_health();
+        state.know_fixed_targets();
+        state.trace_to().map_err(StartError::Plan)?;
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
         let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
         socket.set_nonblocking(true).map_err(|error| StartError::Listen(listen, error))?;
         let (stop, stopped) = watch::channel(false);
-        let serving = Arc::clone(&world);
+        let serving = Arc::clone(&state);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
-        let cores = Cores::start(&world, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
-        let reports = Reports::start(&world, address.to_string()).map_err(StartError::Threads)?;
+        let cores = Cores::start(&state, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
+        let reports = Reports::start(&state, address.to_string()).map_err(StartError::Threads)?;
         let thread = std::thread::Builder::new()
             .name("koboshi-accept".to_owned())
             .spawn(move || {
@@ -224,8 +224,8 @@ impl Gateway {
                 cores.join();
             })
             .map_err(StartError::Threads)?;
-        classifier::prepare(&world.plan().classifier);
-        Ok(Self { address, world, lookup: setup.lookup, stop, thread: Some(thread), reports })
+        classifier::prepare(&state.plan().classifier);
+        Ok(Self { address, state, lookup: setup.lookup, stop, thread: Some(thread), reports })
     }
 
     /// Where it listens.
@@ -237,20 +237,20 @@ impl Gateway {
     /// What answers requests.
     #[must_use]
     pub fn backing(&self) -> Backing {
-        self.world.plan().backing()
+        self.state.plan().backing()
     }
 
     /// Whether the simulated provider makes up tool calls only where a model's name asks for them: so where no config names it, because a
     /// real agent may be asking.
     #[must_use]
     pub fn makes_up_no_calls(&self) -> bool {
-        self.world.plan().stands_in
+        self.state.plan().stands_in
     }
 
     /// The names of the providers.
     #[must_use]
     pub fn providers(&self) -> Vec<String> {
-        self.world.plan().providers().map(|provider| provider.name.to_string()).collect()
+        self.state.plan().providers().map(|provider| provider.name.to_string()).collect()
     }
 
     /// Takes a new config for the requests that come from now on.
@@ -260,31 +260,31 @@ impl Gateway {
     pub fn reload(&self, config: Config) -> Result<(), StartError> {
         let mut config = config;
         // The socket is open already; another address needs a new start.
-        config.serve.listen = self.world.plan().config.serve.listen;
+        config.serve.listen = self.state.plan().config.serve.listen;
         if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
             return Err(StartError::Open(config.serve.listen));
         }
-        let before = self.world.plan();
+        let before = self.state.plan();
         if before.keys.are_needed() && config.keys.is_empty() {
             return Err(StartError::KeysLost);
         }
-        let plan = plan(config, &self.world.zones, &*self.lookup, before.demo, Some(&before))?;
-        self.world.adopt(plan);
-        if let Err(error) = self.world.trace_to() {
-            self.world.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
+        let plan = plan(config, &self.state.zones, &*self.lookup, before.demo, Some(&before))?;
+        self.state.adopt(plan);
+        if let Err(error) = self.state.trace_to() {
+            self.state.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
         }
-        self.world.log.line(Level::Info, "the new config holds", &json!({}));
+        self.state.log.line(Level::Info, "the new config holds", &json!({}));
         Ok(())
     }
 
     /// Says in the log that something is wrong.
     pub fn note(&self, message: &str) {
-        self.world.log.line(Level::Warn, message, &json!({}));
+        self.state.log.line(Level::Warn, message, &json!({}));
     }
 
     /// Says in the log what happens, with the facts beside it.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
-        self.world.log.line(Level::Info, message, facts);
+        self.state.log.line(Level::Info, message, facts);
     }
 
     /// Stops listening, lets streams end, and returns when all is done or the drain time is over.
@@ -294,21 +294,21 @@ impl Gateway {
 
     fn end(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        let (world, began) = (&self.world, self.world.now());
-        world.feed.close();
-        let open = world.meters.open.get();
+        let (state, began) = (&self.state, self.state.now());
+        state.feed.close();
+        let open = state.meters.open.get();
         let requests = if open == 1 { "1 request".to_owned() } else { format!("{open} requests") };
-        let at_most = world.plan().config.serve.drain.as_secs_f64();
+        let at_most = state.plan().config.serve.drain.as_secs_f64();
         let facts = json!({"requests": open, "at_most_seconds": at_most});
-        world.log.line(Level::Info, &format!("stopping: draining {requests}"), &facts);
+        state.log.line(Level::Info, &format!("stopping: draining {requests}"), &facts);
         // Nobody listens any more if the thread is gone.
         let _ = self.stop.send(true);
         let _ = thread.join();
-        world.end_traces();
-        write_last(world, &mut self.reports);
-        let took = world.now().since(began).as_secs_f64();
-        world.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
-        world.log.flush(LONGEST_LAST_WORD);
+        state.end_traces();
+        write_last(state, &mut self.reports);
+        let took = state.now().since(began).as_secs_f64();
+        state.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        state.log.flush(LONGEST_LAST_WORD);
     }
 }
 
@@ -319,15 +319,15 @@ impl Drop for Gateway {
 }
 
 /// Writes what waits for the store. Each has a thread of its own, so they write at the same time; a store that hangs is not waited for.
-fn write_last(world: &World, reports: &mut Reports) {
-    let until = world.now().after(LONGEST_LAST_WRITE);
-    let left = || until.since(world.now());
+fn write_last(state: &SharedState, reports: &mut Reports) {
+    let until = state.now().after(LONGEST_LAST_WRITE);
+    let left = || until.since(state.now());
     reports.close();
-    world.cache_calls.close();
-    world.admin_calls.close();
-    let health = world.ledger.finish(left());
+    state.cache_calls.close();
+    state.admin_calls.close();
+    let health = state.ledger.finish(left());
     reports.finish(left());
-    let answers = world.cache_calls.finish(left());
+    let answers = state.cache_calls.finish(left());
     let (records, entries) = (health.pending, health.journal_waiting);
     if records + entries + answers > 0 {
         let facts = json!({
@@ -337,7 +337,7 @@ fn write_last(world: &World, reports: &mut Reports) {
             "journal_entries": entries,
             "cached_answers": answers,
         });
-        world.log.line(Level::Warn, "the store did not take everything before the stop", &facts);
+        state.log.line(Level::Warn, "the store did not take everything before the stop", &facts);
     }
 }
 

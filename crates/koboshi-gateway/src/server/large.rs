@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Worker;
-use crate::http::line::LOOK;
-use crate::shared::core::Core;
+use crate::http::client::TICK;
+use crate::shared::core_state::CoreState;
 use crate::shared::large::{Job, Large};
 
 /// How much lower the priority of these cores is.
@@ -36,12 +36,16 @@ pub(super) fn start(
 }
 
 /// One core for large requests: serves what it is given until the gateway has stopped.
-async fn take_turns(core: Rc<Core>, given: &mut mpsc::UnboundedReceiver<Job>, end: &watch::Receiver<bool>) {
+async fn take_turns(
+    core: Rc<CoreState>,
+    given: &mut mpsc::UnboundedReceiver<Job>,
+    end: &watch::Receiver<bool>,
+) {
     // It fails only where the system has no priorities.
     let _ = rustix::process::setpriority_process(None, NICE);
     let mut gone = end.clone();
     let mut over = pin!(async move { while gone.changed().await.is_ok() {} });
-    let mut looks = interval(LOOK);
+    let mut looks = interval(TICK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

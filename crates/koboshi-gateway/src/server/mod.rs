@@ -4,7 +4,7 @@
 //! evenly loaded also with a few connections.
 //!
 //! When told to stop, the listener closes first and streams end in their own time. What is left after the drain time is told so, in the
-//! client's dialect ([`Cores::end`]), and has [`LAST_WORDS`] to take it. Then everything is dropped, and nothing is waited for: a thread
+//! client's dialect ([`Cores::end`]), and has [`ERROR_TIME`] to take it. Then everything is dropped, and nothing is waited for: a thread
 //! that looks up a name or waits for a disk may take minutes.
 //!
 //! A core that panics is started again ([`Worker`]): its connections are lost, but a process that accepts connections and serves none would
@@ -32,29 +32,29 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
-use crate::http::line::LOOK;
+use crate::http::client::TICK;
 use crate::http::upstream::{Upstream, sim};
 use crate::observe::log::{Level, Log};
 use crate::server::connection::connection;
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 use crate::shared::large::Large;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// How often shared knowledge is brought in step.
 const STEP: Duration = Duration::from_millis(250);
 
 /// How long clients have to take the error that ends their requests.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const ERROR_TIME: Duration = Duration::from_secs(1);
 /// A core that panics again and again is not started more often than this.
 const RESTART: Duration = Duration::from_millis(500);
 /// How often it is logged that connections cannot be accepted.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
-type Dealt = mpsc::UnboundedReceiver<(StdStream, SocketAddr)>;
+type ConnectionQueue = mpsc::UnboundedReceiver<(StdStream, SocketAddr)>;
 
 /// The threads that serve.
 pub(crate) struct Cores {
-    deals: Vec<mpsc::UnboundedSender<(StdStream, SocketAddr)>>,
+    senders: Vec<mpsc::UnboundedSender<(StdStream, SocketAddr)>>,
     threads: Vec<JoinHandle<()>>,
     open: Arc<AtomicUsize>,
     end: watch::Sender<bool>,
@@ -63,32 +63,32 @@ pub(crate) struct Cores {
 impl Cores {
     /// Starts a thread per core.
     pub(crate) fn start(
-        world: &Arc<World>,
+        state: &Arc<SharedState>,
         count: usize,
         tls: Option<&Arc<ClientConfig>>,
         stop: &watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let open = Arc::new(AtomicUsize::new(0));
         let proxies = Arc::new(Matcher::from_env());
-        let stage = Arc::new(sim::Stage::new());
+        let sim = Arc::new(sim::SimProvider::new());
         let (end, ended) = watch::channel(false);
         let worker = |large: Option<&Arc<Large>>| Worker {
-            world: Arc::clone(world),
+            state: Arc::clone(state),
             tls: tls.cloned(),
             proxies: Arc::clone(&proxies),
-            stage: Arc::clone(&stage),
+            sim: Arc::clone(&sim),
             large: large.cloned(),
         };
         let count = count.max(1);
         let large = large::start(count.div_ceil(2), &ended, || worker(None))?;
-        let mut cores = Self { deals: Vec::new(), threads: Vec::new(), open, end };
+        let mut cores = Self { senders: Vec::new(), threads: Vec::new(), open, end };
         for number in 0..count {
-            let (deal, mut dealt) = mpsc::unbounded_channel();
+            let (sender, mut queue) = mpsc::unbounded_channel();
             let (stop, end, open) = (stop.clone(), ended.clone(), Arc::clone(&cores.open));
             let thread = worker(Some(&large)).spawn(format!("koboshi-{number}"), async move |core| {
-                take_turns(core, &mut dealt, stop.clone(), end.clone(), &open).await;
+                serve_connections(core, &mut queue, stop.clone(), end.clone(), &open).await;
             })?;
-            cores.deals.push(deal);
+            cores.senders.push(sender);
             cores.threads.push(thread);
         }
         Ok(cores)
@@ -101,7 +101,7 @@ impl Cores {
 
     /// Waits for all of them to end.
     pub(crate) fn join(self) {
-        drop(self.deals);
+        drop(self.senders);
         for thread in self.threads {
             // A thread that panicked has told so itself.
             let _ = thread.join();
@@ -111,10 +111,10 @@ impl Cores {
 
 /// What a core's thread needs to serve, and to begin again after a panic.
 pub(crate) struct Worker {
-    world: Arc<World>,
+    state: Arc<SharedState>,
     tls: Option<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
-    stage: Arc<sim::Stage>,
+    sim: Arc<sim::SimProvider>,
     /// Where large requests go; none for a core that serves these.
     large: Option<Arc<Large>>,
 }
@@ -124,33 +124,32 @@ impl Worker {
     pub(crate) fn spawn(
         self,
         name: String,
-        serve: impl AsyncFnMut(Rc<Core>) + Send + 'static,
+        serve: impl AsyncFnMut(Rc<CoreState>) + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
-        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (started_sender, started) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             match self.runtime() {
                 Ok(runtime) => {
-                    let _ = tell.send(Ok(()));
+                    let _ = started_sender.send(Ok(()));
                     self.serve(runtime, serve);
                 }
                 // Nobody listens only if the start was given up.
-                Err(error) => drop(tell.send(Err(error))),
+                Err(error) => drop(started_sender.send(Err(error))),
             }
         })?;
-        told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended before it began")))?;
+        started.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended before it began")))?;
         Ok(thread)
     }
 
-    fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<Core>)) {
+    fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<CoreState>)) {
         let (mut spare, mut used) = (Some(first), None);
         // A runtime is left behind, not dropped: whoever looks up a name or reads a disk for it is not waited for.
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
-        despite_panics(&self.world.log, "a worker thread failed and is started again", || {
+        despite_panics(&self.state.log, "a worker thread failed and is started again", || {
             leave(&mut used);
             let Some(runtime) = spare.take().or_else(|| self.runtime().ok()) else { return false };
-            let upstream =
-                Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.stage));
-            let core = Core::new(Arc::clone(&self.world), upstream, self.large.clone());
+            let upstream = Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.sim));
+            let core = CoreState::new(Arc::clone(&self.state), upstream, self.large.clone());
             used.insert(runtime).block_on(serve(core));
             true
         });
@@ -172,16 +171,16 @@ impl Worker {
 /// Accepts connections and keeps shared knowledge in step until told to stop.
 pub(crate) fn listen_for(
     runtime: &Runtime,
-    world: &Arc<World>,
+    state: &Arc<SharedState>,
     socket: &StdListener,
     cores: &Cores,
     stop: &watch::Receiver<bool>,
 ) {
-    despite_panics(&world.log, "the thread that accepts connections failed and goes on", || {
+    despite_panics(&state.log, "the thread that accepts connections failed and goes on", || {
         runtime.block_on(async {
             let Ok(listener) = socket.try_clone().and_then(TcpListener::from_std) else { return false };
-            let step = keep_in_step(Arc::clone(world), stop.clone());
-            tokio::join!(accept(Arc::clone(world), listener, cores, stop.clone()), step);
+            let step = keep_in_step(Arc::clone(state), stop.clone());
+            tokio::join!(accept(Arc::clone(state), listener, cores, stop.clone()), step);
             true
         })
     });
@@ -194,10 +193,10 @@ fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
             Ok(true) => return,
             Ok(false) => {}
             Err(panic) => {
-                let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
-                let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+                let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
+                let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
                 let name = std::thread::current().name().unwrap_or_default().to_owned();
-                log.line(Level::Error, text, &json!({"thread": name, "panic": said}));
+                log.line(Level::Error, text, &json!({"thread": name, "panic": message}));
             }
         }
         pause();
@@ -210,11 +209,16 @@ fn pause() {
 }
 
 /// Accepts connections until told to stop, then waits until the last one is done or the drain time is over.
-async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut stop: watch::Receiver<bool>) {
+async fn accept(
+    state: Arc<SharedState>,
+    listener: TcpListener,
+    cores: &Cores,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut turn = 0_usize;
-    let mut complaints = Complaints::default();
+    let mut errors = AcceptErrors::default();
     loop {
-        let most = max_connections(&world);
+        let most = max_connections(&state);
         let accepted = tokio::select! {
             accepted = next(&listener, &cores.open, most) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
@@ -222,7 +226,7 @@ async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut sto
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                complaints.about(&world, &error);
+                errors.about(&state, &error);
                 // Out of files: wait for one to be closed, do not spin.
                 sleep(Duration::from_millis(20)).await;
                 continue;
@@ -230,24 +234,24 @@ async fn accept(world: Arc<World>, listener: TcpListener, cores: &Cores, mut sto
         };
         let Ok(stream) = stream.into_std() else { continue };
         cores.open.fetch_add(1, Ordering::Relaxed);
-        let deal = cores.deals.get(turn % cores.deals.len().max(1));
+        let sender = cores.senders.get(turn % cores.senders.len().max(1));
         turn = turn.wrapping_add(1);
-        if deal.is_none_or(|deal| deal.send((stream, peer)).is_err()) {
+        if sender.is_none_or(|sender| sender.send((stream, peer)).is_err()) {
             cores.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
     drop(listener);
-    if is_drained(cores, world.plan().config.serve.drain).await {
+    if is_drained(cores, state.plan().config.serve.drain).await {
         return;
     }
-    let left = world.meters.open.get();
+    let left = state.meters.open.get();
     let text = format!("the drain time is over: {left} requests end with an error");
-    world.log.line(Level::Warn, &text, &json!({"requests": left}));
+    state.log.line(Level::Warn, &text, &json!({"requests": left}));
     cores.end();
-    if !is_drained(cores, LAST_WORDS).await {
-        let left = world.meters.open.get();
+    if !is_drained(cores, ERROR_TIME).await {
+        let left = state.meters.open.get();
         let text = format!("{left} clients did not take their error in time");
-        world.log.line(Level::Warn, &text, &json!({"requests": left}));
+        state.log.line(Level::Warn, &text, &json!({"requests": left}));
     }
 }
 
@@ -262,8 +266,8 @@ async fn is_drained(cores: &Cores, limit: Duration) -> bool {
 }
 
 /// Connections at the same time: each may need a second one to a provider, and some files are needed besides.
-fn max_connections(world: &World) -> usize {
-    let configured = world.plan().config.serve.connections as usize;
+fn max_connections(state: &SharedState) -> usize {
+    let configured = state.plan().config.serve.connections as usize;
     open_files().map_or(configured, |limit| configured.min((limit.saturating_sub(100) / 2).max(1)))
 }
 
@@ -275,21 +279,22 @@ pub(crate) fn open_files() -> Option<usize> {
 
 /// Says that connections cannot be accepted, once a minute.
 #[derive(Default)]
-struct Complaints {
+struct AcceptErrors {
     last: Option<Instant>,
-    untold: u64,
+    unreported: u64,
 }
 
-impl Complaints {
-    fn about(&mut self, world: &World, error: &io::Error) {
-        self.untold += 1;
+impl AcceptErrors {
+    fn about(&mut self, state: &SharedState, error: &io::Error) {
+        self.unreported += 1;
         let now = Instant::now();
-        if self.last.is_some_and(|last| now.duration_since(last) < COMPLAIN_EVERY) {
+        if self.last.is_some_and(|last| now.duration_since(last) < LOG_EVERY) {
             return;
         }
-        let facts = json!({"why": error.to_string(), "times": self.untold, "open_files_limit": open_files()});
-        world.log.line(Level::Error, "connections of clients cannot be accepted", &facts);
-        (self.last, self.untold) = (Some(now), 0);
+        let facts =
+            json!({"why": error.to_string(), "times": self.unreported, "open_files_limit": open_files()});
+        state.log.line(Level::Error, "connections of clients cannot be accepted", &facts);
+        (self.last, self.unreported) = (Some(now), 0);
     }
 }
 
@@ -306,45 +311,45 @@ async fn next(
 }
 
 /// Keeps shared knowledge in step until told to stop.
-async fn keep_in_step(world: Arc<World>, mut stop: watch::Receiver<bool>) {
+async fn keep_in_step(state: Arc<SharedState>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            () = sleep(STEP) => world.keep_in_step(),
+            () = sleep(STEP) => state.keep_in_step(),
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
 }
 
 /// One core: serves the connections that it is dealt.
-async fn take_turns(
-    core: Rc<Core>,
-    dealt: &mut Dealt,
+async fn serve_connections(
+    core: Rc<CoreState>,
+    queue: &mut ConnectionQueue,
     mut stop: watch::Receiver<bool>,
     mut end: watch::Receiver<bool>,
     open: &Arc<AtomicUsize>,
 ) {
-    let mut looks = interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            next = dealt.recv() => {
+            next = queue.recv() => {
                 let Some((stream, peer)) = next else { return };
-                let counted = Counted::new(&core.world, open);
+                let count = ConnectionCount::new(&core.state, open);
                 let Ok(stream) = TcpStream::from_std(stream) else { continue };
                 let _ = stream.set_nodelay(true);
                 // Before its task runs: whether anybody is looked at is asked right after this.
-                let line = core.lines.add(stream);
+                let client = core.connections.add(stream);
                 let core = Rc::clone(&core);
                 tokio::task::spawn_local(async move {
-                    let _counted = counted;
-                    connection(core, line, peer).await;
+                    let _counted = count;
+                    connection(core, client, peer).await;
                 });
             }
-            _ = stop.wait_for(|stop| *stop), if !core.lines.are_stopping() => core.lines.stop(),
-            _ = end.wait_for(|end| *end), if !core.lines.are_ending() => core.lines.end(),
-            _ = looks.tick(), if core.lines.are_open() => {
-                let serve = &core.world.plan().config.serve;
-                core.lines.look(serve.head_time, serve.send_time);
+            _ = stop.wait_for(|stop| *stop), if !core.connections.are_stopping() => core.connections.stop(),
+            _ = end.wait_for(|end| *end), if !core.connections.are_ending() => core.connections.end(),
+            _ = ticks.tick(), if core.connections.are_open() => {
+                let serve = &core.state.plan().config.serve;
+                core.connections.tick(serve.head_time, serve.send_time);
                 core.upstream.tidy();
             }
         }
@@ -352,21 +357,21 @@ async fn take_turns(
 }
 
 /// Counts a connection for as long as it lives.
-struct Counted {
-    world: Arc<World>,
+struct ConnectionCount {
+    state: Arc<SharedState>,
     open: Arc<AtomicUsize>,
 }
 
-impl Counted {
-    fn new(world: &Arc<World>, open: &Arc<AtomicUsize>) -> Self {
-        world.meters.connections.inc();
-        Self { world: Arc::clone(world), open: Arc::clone(open) }
+impl ConnectionCount {
+    fn new(state: &Arc<SharedState>, open: &Arc<AtomicUsize>) -> Self {
+        state.meters.connections.inc();
+        Self { state: Arc::clone(state), open: Arc::clone(open) }
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
-        self.world.meters.connections.dec();
+        self.state.meters.connections.dec();
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -15,11 +15,11 @@ use sha2::{Digest, Sha256};
 use crate::http::upstream::mark::SIMULATED;
 
 /// A text longer than this is not kept.
-const LONGEST: usize = 256 * 1024;
+const MAX_TEXT: usize = 256 * 1024;
 
 /// A kept answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct CachedAnswer {
     pub(crate) text: Arc<str>,
     pub(crate) model: Arc<str>,
     /// The simulated provider made it up.
@@ -27,7 +27,7 @@ pub(crate) struct Kept {
     at: Moment,
 }
 
-impl Kept {
+impl CachedAnswer {
     pub(crate) fn new(text: &str, model: &str, at: Moment) -> Self {
         Self { text: text.into(), model: model.into(), simulated: false, at }
     }
@@ -76,23 +76,23 @@ pub(crate) struct Cache {
 
 #[derive(Default)]
 struct Generations {
-    young: HashMap<String, Kept>,
-    old: HashMap<String, Kept>,
+    young: HashMap<String, CachedAnswer>,
+    old: HashMap<String, CachedAnswer>,
     young_bytes: usize,
 }
 
 impl Cache {
     /// The answer under this key, if it is not older than that.
-    pub(crate) fn fresh(&self, key: &str, now: Moment, most: Duration) -> Option<Kept> {
+    pub(crate) fn fresh(&self, key: &str, now: Moment, most: Duration) -> Option<CachedAnswer> {
         let kept = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.young.get(key).or_else(|| kept.old.get(key))?;
         (found.age(now) <= most).then(|| found.clone())
     }
 
     /// Keeps an answer; all of them together stay below so many bytes.
-    pub(crate) fn put(&self, key: String, answer: Kept, most_bytes: usize) {
+    pub(crate) fn put(&self, key: String, answer: CachedAnswer, most_bytes: usize) {
         let size = answer.size(&key);
-        if answer.text.len() > LONGEST || size > most_bytes / 2 {
+        if answer.text.len() > MAX_TEXT || size > most_bytes / 2 {
             return;
         }
         let mut kept = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn answers_age() {
         let cache = Cache::default();
-        cache.put("k".to_owned(), Kept::new("hello", "m", at(10)), 10_000);
+        cache.put("k".to_owned(), CachedAnswer::new("hello", "m", at(10)), 10_000);
         assert!(cache.fresh("k", at(20), Duration::from_secs(10)).is_some());
         assert!(cache.fresh("k", at(21), Duration::from_secs(10)).is_none());
     }
@@ -160,7 +160,7 @@ mod tests {
     fn memory_is_bounded() {
         let cache = Cache::default();
         for number in 0..1000 {
-            cache.put(format!("k{number}"), Kept::new(&"x".repeat(100), "m", at(0)), 10_000);
+            cache.put(format!("k{number}"), CachedAnswer::new(&"x".repeat(100), "m", at(0)), 10_000);
         }
         let kept = cache.generations.lock().unwrap();
         let bytes: usize = kept.young.iter().chain(&kept.old).map(|(key, answer)| answer.size(key)).sum();
@@ -172,13 +172,13 @@ mod tests {
     fn what_the_store_keeps_comes_back_with_its_age() {
         let wall = Timestamp::from_second(1_000_000).unwrap();
         let later = Timestamp::from_second(1_000_060).unwrap();
-        let bytes = Kept::new("こんにちは", "m", at(0)).write(wall);
-        let kept = Kept::read(&bytes, later, at(100)).unwrap();
+        let bytes = CachedAnswer::new("こんにちは", "m", at(0)).write(wall);
+        let kept = CachedAnswer::read(&bytes, later, at(100)).unwrap();
         assert_eq!((&*kept.text, kept.age(at(100)).as_secs()), ("こんにちは", 60));
         assert!(!kept.simulated);
-        let bytes = Kept::new("x", "ok", at(0)).simulated(true).write(wall);
-        assert!(Kept::read(&bytes, later, at(100)).unwrap().simulated);
-        assert_eq!(Kept::read(b"{}", later, at(100)), None);
+        let bytes = CachedAnswer::new("x", "ok", at(0)).simulated(true).write(wall);
+        assert!(CachedAnswer::read(&bytes, later, at(100)).unwrap().simulated);
+        assert_eq!(CachedAnswer::read(b"{}", later, at(100)), None);
     }
 
     #[test]

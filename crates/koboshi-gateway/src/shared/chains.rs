@@ -13,10 +13,10 @@ use koboshi::breaker::Breaker;
 
 use crate::route::plan::{Plan, Route};
 use crate::route::target::Target;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// Names that one core remembers; at more it forgets all and begins anew.
-const MOST_NAMES: usize = 500;
+const MAX_NAMES: usize = 500;
 
 /// Where a model name leads.
 pub(crate) struct Chain {
@@ -25,16 +25,16 @@ pub(crate) struct Chain {
     links: Vec<Vec<Arc<Target>>>,
     simple: Vec<Arc<Target>>,
     /// The one that every request asks, where there is no other.
-    only: Option<Rc<Asked>>,
+    only: Option<Rc<Candidates>>,
 }
 
 /// Who is asked, best first.
-pub(crate) struct Asked {
+pub(crate) struct Candidates {
     pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) breakers: Vec<Arc<Breaker>>,
 }
 
-impl Asked {
+impl Candidates {
     pub(crate) fn of(targets: Vec<Arc<Target>>) -> Rc<Self> {
         let breakers = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
         Rc::new(Self { targets, breakers })
@@ -42,65 +42,70 @@ impl Asked {
 }
 
 impl Chain {
-    fn of(world: &World, plan: &Plan, model: &str) -> Option<Self> {
+    fn of(state: &SharedState, plan: &Plan, model: &str) -> Option<Self> {
         let route = plan.route(model)?;
-        let targets = |(provider, model): &(_, String)| world.targets.of(world, plan, provider, model);
+        let targets = |(provider, model): &(_, String)| state.targets.of(state, plan, provider, model);
         let links: Vec<Vec<_>> = route.links.iter().map(targets).collect();
         let simple = route.simple.as_ref().map(targets).unwrap_or_default();
         let all = links.concat();
-        let only = (all.len() == 1).then(|| Asked::of(all));
+        let only = (all.len() == 1).then(|| Candidates::of(all));
         Some(Self { route, links, simple, only })
     }
 
     /// The only one there is, if so.
-    pub(crate) fn only(&self) -> Option<&Rc<Asked>> {
+    pub(crate) fn only(&self) -> Option<&Rc<Candidates>> {
         self.only.as_ref()
     }
 
     /// All targets, best first, the keys of one model taking turns.
-    pub(crate) fn targets(&self, world: &World) -> Vec<Arc<Target>> {
+    pub(crate) fn targets(&self, state: &SharedState) -> Vec<Arc<Target>> {
         let mut all = Vec::with_capacity(self.links.iter().map(Vec::len).sum());
         for link in &self.links {
             all.extend_from_slice(link);
-            take_turns(world, &mut all, link.len());
+            take_turns(state, &mut all, link.len());
         }
         all
     }
 
     /// Those of the simpler model.
-    pub(crate) fn simple(&self, world: &World) -> Vec<Arc<Target>> {
+    pub(crate) fn simple(&self, state: &SharedState) -> Vec<Arc<Target>> {
         let mut simple = self.simple.clone();
-        take_turns(world, &mut simple, self.simple.len());
+        take_turns(state, &mut simple, self.simple.len());
         simple
     }
 
     /// The first link with the client's own key: it goes to the vendor it was meant for, and to nobody else.
-    pub(crate) fn borrowed(&self, world: &World, plan: &Plan, own_key: &HeaderValue) -> Vec<Arc<Target>> {
+    pub(crate) fn borrowed(
+        &self,
+        state: &SharedState,
+        plan: &Plan,
+        own_key: &HeaderValue,
+    ) -> Vec<Arc<Target>> {
         let first = self.route.links.first();
         first
-            .map(|(provider, model)| world.targets.borrowed(world, plan, provider, model, own_key))
+            .map(|(provider, model)| state.targets.borrowed(state, plan, provider, model, own_key))
             .into_iter()
             .collect()
     }
 }
 
 /// Whose turn it is among the last `count` of them.
-fn take_turns(world: &World, targets: &mut [Arc<Target>], count: usize) {
+fn take_turns(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
     if count > 1
         && let Some(last) = targets.len().checked_sub(count).and_then(|from| targets.get_mut(from..))
     {
-        last.rotate_left(world.turn() % count);
+        last.rotate_left(state.turn() % count);
     }
 }
 
 /// What one core remembers.
 #[derive(Default)]
 pub(crate) struct Chains {
-    known: RefCell<Known>,
+    known: RefCell<RememberedChains>,
 }
 
 #[derive(Default)]
-struct Known {
+struct RememberedChains {
     plan: Option<Arc<Plan>>,
     generation: u64,
     by_model: HashMap<Box<str>, Rc<Chain>>,
@@ -108,18 +113,18 @@ struct Known {
 
 impl Chains {
     /// Where this model name leads; none if nobody is known for it.
-    pub(crate) fn of(&self, world: &World, plan: &Arc<Plan>, model: &str) -> Option<Rc<Chain>> {
+    pub(crate) fn of(&self, state: &SharedState, plan: &Arc<Plan>, model: &str) -> Option<Rc<Chain>> {
         let mut known = self.known.borrow_mut();
-        let generation = world.targets.generation();
+        let generation = state.targets.generation();
         let holds = known.generation == generation
             && known.plan.as_ref().is_some_and(|known| Arc::ptr_eq(known, plan));
-        if !holds || known.by_model.len() >= MOST_NAMES {
-            *known = Known { plan: Some(Arc::clone(plan)), generation, by_model: HashMap::new() };
+        if !holds || known.by_model.len() >= MAX_NAMES {
+            *known = RememberedChains { plan: Some(Arc::clone(plan)), generation, by_model: HashMap::new() };
         }
         if let Some(chain) = known.by_model.get(model) {
             return Some(Rc::clone(chain));
         }
-        let chain = Rc::new(Chain::of(world, plan, model)?);
+        let chain = Rc::new(Chain::of(state, plan, model)?);
         known.by_model.insert(model.into(), Rc::clone(&chain));
         Some(chain)
     }

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, watch};
 
-use crate::shared::core::Core;
+use crate::shared::core_state::CoreState;
 
 /// Bytes of bodies that may wait for their turn.
 const MAX_WAITING: usize = 512 * 1024 * 1024;
 
 /// What serves a request on the core that it is handed to. The receiver says when the drain time is over.
 pub(crate) type Job =
-    Box<dyn FnOnce(Rc<Core>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+    Box<dyn FnOnce(Rc<CoreState>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 /// The cores for large requests.
 pub(crate) struct Large {

@@ -1,16 +1,16 @@
 //! What a request carries, what one core has, and what all cores share.
 
+pub(crate) mod attempt_guard;
 pub(crate) mod cache;
 pub(crate) mod chains;
-pub(crate) mod core;
+pub(crate) mod context;
+pub(crate) mod core_state;
 pub(crate) mod disclosure;
 pub(crate) mod large;
 pub(crate) mod locality;
 pub(crate) mod program;
 pub(crate) mod retention;
-pub(crate) mod stake;
-pub(crate) mod story;
+pub(crate) mod state;
 pub(crate) mod targets;
 pub(crate) mod trace;
 pub(crate) mod worker;
-pub(crate) mod world;

@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_target_that_is_out_of_use_is_a_limit_to_gemini_cli_and_a_503_to_libraries() {
-        let resting = Situation { kind: Kind::Unavailable, passes: true, again: false, untried: true };
+        let cooldown_keys = Situation { kind: Kind::Unavailable, passes: true, again: false, untried: true };
         let usual = Reply { status: 503, header: None, body: Some(20) };
-        let cli = Program::Gemini.reply(Dialect::Gemini, usual, resting);
+        let cli = Program::Gemini.reply(Dialect::Gemini, usual, cooldown_keys);
         assert_eq!((cli.status, cli.body), (429, Some(GEMINI_STOPS)));
-        assert_eq!(Program::Other.reply(Dialect::Gemini, usual, resting), usual, "the true wait");
-        let again = Situation { again: true, ..resting };
+        assert_eq!(Program::Other.reply(Dialect::Gemini, usual, cooldown_keys), usual, "the true wait");
+        let again = Situation { again: true, ..cooldown_keys };
         assert_eq!(Program::Gemini.reply(Dialect::Gemini, usual, again).body, Some(20), "it may come back");
     }
 }

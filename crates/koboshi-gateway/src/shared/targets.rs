@@ -9,8 +9,8 @@ use http::HeaderValue;
 use crate::route::credential::Credential;
 use crate::route::plan::Plan;
 use crate::route::provider::{KeyUse, Provider};
-use crate::route::target::{Kept, Scopes, Target};
-use crate::shared::world::World;
+use crate::route::target::{LearnedState, Scopes, Target};
+use crate::shared::state::SharedState;
 
 /// Targets that are remembered besides those that the config names.
 const MAX_TARGETS: usize = 4096;
@@ -31,18 +31,18 @@ impl Targets {
     /// The targets of a provider's model: one per key.
     pub(crate) fn of(
         &self,
-        world: &World,
+        state: &SharedState,
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
     ) -> Vec<Arc<Target>> {
-        provider.keys.iter().map(|key| self.one(world, plan, provider, model, key)).collect()
+        provider.keys.iter().map(|key| self.one(state, plan, provider, model, key)).collect()
     }
 
     /// A target with the client's own key, which is forgotten with the request.
     pub(crate) fn borrowed(
         &self,
-        world: &World,
+        state: &SharedState,
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
@@ -50,7 +50,7 @@ impl Targets {
     ) -> Arc<Target> {
         let scopes = Scopes::borrowed(&provider.name, model);
         let credential = Credential::borrowed(provider.kind, own_key);
-        let target = make(world, plan, provider, model, credential, scopes, None);
+        let target = make(state, plan, provider, model, credential, scopes, None);
         Arc::new(target.borrowed())
     }
 
@@ -80,7 +80,7 @@ impl Targets {
 
     fn one(
         &self,
-        world: &World,
+        state: &SharedState,
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
@@ -101,7 +101,7 @@ impl Targets {
             return Arc::clone(before);
         }
         let scopes = Scopes::of_target(provider, model, key);
-        let made = make(world, plan, provider, model, key.credential.clone(), scopes, before.as_deref());
+        let made = make(state, plan, provider, model, key.credential.clone(), scopes, before.as_deref());
         let target = Arc::new(made);
         known.insert(id, Arc::clone(&target));
         if before.is_none()
@@ -130,7 +130,7 @@ fn evict(known: &mut HashMap<Id, Arc<Target>>) {
 }
 
 fn make(
-    world: &World,
+    state: &SharedState,
     plan: &Plan,
     provider: &Arc<Provider>,
     model: &str,
@@ -139,12 +139,12 @@ fn make(
     before: Option<&Target>,
 ) -> Target {
     let (shown_model, name) = Target::names(provider, model);
-    let kept = Kept {
+    let kept = LearnedState {
         breaker: before
-            .map_or_else(|| world.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker)),
-        gate: before.map_or_else(|| world.gate(plan, &scopes), |before| Arc::clone(&before.gate)),
-        meters: world.meters.target(&provider.name, &shown_model),
+            .map_or_else(|| state.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker)),
+        gate: before.map_or_else(|| state.gate(plan, &scopes), |before| Arc::clone(&before.gate)),
+        meters: state.meters.target(&provider.name, &shown_model),
         causes: before.map(|before| before.causes.taken_over()).unwrap_or_default(),
     };
-    Target::new(plan, provider, model, credential, scopes, kept, world.now())
+    Target::new(plan, provider, model, credential, scopes, kept, state.now())
 }

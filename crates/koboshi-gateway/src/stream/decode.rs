@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi_wire::Dialect;
 use koboshi_wire::chat::unstreamed;
 use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Step;
@@ -14,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::timed_out;
+use crate::http::upstream::connection_fault::timed_out;
 use crate::stream::blocks::Blocks;
 use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::machine::{IncomingAnswer, Stream};
@@ -31,7 +30,7 @@ impl Stream<'_, '_> {
         incoming: &mut IncomingAnswer<'_, '_>,
     ) -> Result<Option<Bytes>, AttemptError> {
         if self.needs_no_more(incoming.answer) {
-            let block = incoming.open.body.at_hand().await.flatten().and_then(Result::ok);
+            let block = incoming.open.body.next_if_ready().await.flatten().and_then(Result::ok);
             incoming.answer.has_trailing = block.is_none();
             return Ok(block);
         }
@@ -54,8 +53,8 @@ impl Stream<'_, '_> {
     /// for that: [`trailing`](crate::stream::trailing) does.
     fn needs_no_more(&self, answer: &Answer) -> bool {
         let request = self.run.request;
-        // Only in this dialect the cost comes apart from the end.
-        self.dialect == Dialect::Chat
+        // Only in such dialects the cost follows the end in a frame of its own.
+        self.dialect.has_optional_usage()
             && answer.has_all_choices(request.n().max(1))
             && (!request.include_usage() || answer.usage.is_some())
     }
@@ -103,12 +102,12 @@ impl Stream<'_, '_> {
             };
         }
         let body = blocks.whole();
-        if self.dialect == Dialect::Chat
+        if self.dialect.may_ignore_stream()
             && let (None, Some(frames)) = (&broken, unstreamed::frames(&body))
         {
             return Ok(frames);
         }
-        let stated = incoming.journey.said_of(incoming.open, &body);
+        let stated = incoming.journey.fault_in(incoming.open, &body);
         Err(stated.or(broken).unwrap_or_else(not_an_answer).into())
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use koboshi::args::Finish;
-use koboshi_wire::Dialect;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::step::Usage;
 
@@ -63,7 +62,7 @@ impl Stream<'_, '_> {
         self.outbox.push(end);
         self.flush().await;
         if is_resumed {
-            self.run.core.world.meters.recovery("resumed");
+            self.run.core.state.meters.recovery("resumed");
         }
         if answer.has_trailing {
             Box::pin(TrailingUsage::new(answer.framer, journey.whole(open)).receive()).await;
@@ -94,7 +93,7 @@ impl Stream<'_, '_> {
             |frame: &BufferedFrame| matches!(frame, BufferedFrame::Bytes(_, step) if !step.calls.is_empty());
         let (first, last) = (frames.iter().position(has_calls), frames.iter().rposition(has_calls));
         // In other dialects a call is spread over several frames, and the end counts the blocks.
-        let keeps_others = self.dialect == Dialect::Chat;
+        let keeps_others = self.dialect.has_standalone_frames();
         for (at, frame) in frames.into_iter().enumerate() {
             let is_written = match &frame {
                 BufferedFrame::Bytes(_, step) => {

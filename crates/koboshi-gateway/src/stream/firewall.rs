@@ -11,7 +11,7 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::reask::{Called, Lineage, Step};
 use koboshi::remedy::Remedy;
 use koboshi_report::reask::{debug_lines, for_model, for_user};
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::any::{RetriedCalls, Turn, answer};
 use koboshi_wire::chat::Correction;
 use koboshi_wire::form::{Tool, ToolInput, free_text};
@@ -23,7 +23,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{Ended, Journey, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, Open};
 use crate::observe::log::Level;
 use crate::stream::run::Run;
 use crate::stream::unary::read_whole;
@@ -146,7 +146,7 @@ pub(crate) enum CallsError {
     /// The guard forbids a call of it: the model is asked again.
     Refused,
     /// The request is over.
-    Ended(Ended),
+    JourneyEnd(JourneyEnd),
 }
 
 /// What the check of all calls of an answer says.
@@ -188,18 +188,18 @@ impl Run<'_> {
             match remedy {
                 Remedy::Reask => {}
                 Remedy::Elsewhere => return Err(CallsError::Elsewhere),
-                _ => return Err(CallsError::Ended(journey.give_up(broken_call()))),
+                _ => return Err(CallsError::JourneyEnd(journey.give_up(broken_call()))),
             }
             journey.go_on(remedy);
             self.disclose(|facts| facts.reasks += 1);
-            self.core.world.meters.tool_call("reasked");
+            self.core.state.meters.tool_call("reasked");
             let Some(call) = calls.get(at) else { return Err(CallsError::Elsewhere) };
             let corrected = [Correction { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
             let turn = Turn::Redo(RetriedCalls { broken: &corrected, tool: &call.name });
             let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
                 Ok(next) => next,
-                Err(ended) => return Err(CallsError::Ended(ended)),
+                Err(ended) => return Err(CallsError::JourneyEnd(ended)),
             };
             let replaced = read_whole(&mut next)
                 .await
@@ -208,7 +208,7 @@ impl Run<'_> {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
                     if cost != Usage::default() {
-                        next.stake.told(cost);
+                        next.attempt_guard.set_usage(cost);
                     }
                     open = next;
                     if let Some(call) = calls.get_mut(at) {
@@ -222,7 +222,7 @@ impl Run<'_> {
                         Remedy::Elsewhere | Remedy::Again { .. } | Remedy::Wait { .. } => {
                             CallsError::Elsewhere
                         }
-                        _ => CallsError::Ended(journey.give_up(fault)),
+                        _ => CallsError::JourneyEnd(journey.give_up(fault)),
                     });
                 }
             }
@@ -231,7 +231,7 @@ impl Run<'_> {
 
     /// Judges every call; mends what has one reading.
     fn check_calls(&self, calls: &mut [ToolCall]) -> CallsVerdict {
-        let world = &self.core.world;
+        let state = &self.core.state;
         for (at, call) in calls.iter_mut().enumerate() {
             if call.free_text {
                 continue;
@@ -240,26 +240,26 @@ impl Run<'_> {
             let schema = self.schema(&call.known_name());
             let verdict = check(&call.arguments, schema.as_ref(), finish, &self.plan.config.args);
             match &verdict {
-                Verdict::Valid => world.meters.tool_call("valid"),
+                Verdict::Valid => state.meters.tool_call("valid"),
                 Verdict::Repaired { changes, .. } => {
-                    world.meters.tool_call("repaired");
+                    state.meters.tool_call("repaired");
                     self.disclose(|facts| facts.repaired += 1);
                     let named: Vec<&str> = changes.iter().take(20).map(|change| change.what.name()).collect();
-                    let text = format!("{}: the arguments of {} were mended", self.story.id, call.name);
-                    world.note(
-                        What::Remedy,
+                    let text = format!("{}: the arguments of {} were mended", self.context.id, call.name);
+                    state.note(
+                        EntryKind::Remedy,
                         "repaired",
                         None,
                         text,
-                        json!({"changes": named, "request": &*self.story.id}),
+                        json!({"changes": named, "request": &*self.context.id}),
                     );
                 }
-                Verdict::Refused(_) => world.meters.tool_call("refused"),
+                Verdict::Refused(_) => state.meters.tool_call("refused"),
             }
             let called = call.clone();
             let step =
                 call.lineage.next_with(schema.as_ref(), &called.called(), &verdict, &self.plan.config.reask);
-            self.tell(&called, &verdict, &step);
+            self.log_verdict(&called, &verdict, &step);
             match &step {
                 Step::Run(json) => {
                     if *json != call.arguments {
@@ -268,7 +268,7 @@ impl Run<'_> {
                     }
                 }
                 Step::Reask(_) => {
-                    let correction = for_model(&world.phrases, self.story.lang, &step).unwrap_or_default();
+                    let correction = for_model(&state.phrases, self.context.lang, &step).unwrap_or_default();
                     return CallsVerdict::Reask(at, correction);
                 }
                 _ => return CallsVerdict::Hopeless,
@@ -278,17 +278,17 @@ impl Run<'_> {
     }
 
     /// The lines for user and debug log, where operators find them.
-    fn tell(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
-        let world = &self.core.world;
-        if world.log.tells(Level::Debug) {
+    fn log_verdict(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
+        let state = &self.core.state;
+        if state.log.is_enabled(Level::Debug) {
             for line in debug_lines(&call.called(), verdict, step) {
-                world.log.line(Level::Debug, &line, &json!({"request": &*self.story.id}));
+                state.log.line(Level::Debug, &line, &json!({"request": &*self.context.id}));
             }
         }
-        let Some(said) = for_user(&world.phrases, self.story.lang, step) else { return };
-        world.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.story.id}));
-        let data = json!({"tool": call.name, "request": &*self.story.id});
-        world.note(What::Remedy, "reask", None, said, data);
+        let Some(said) = for_user(&state.phrases, self.context.lang, step) else { return };
+        state.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.context.id}));
+        let data = json!({"tool": call.name, "request": &*self.context.id});
+        state.note(EntryKind::Remedy, "reask", None, said, data);
     }
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
@@ -299,7 +299,7 @@ impl Run<'_> {
             None => NOTHING,
         };
         // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
-        self.core.world.schemas.compile(schema).ok().map(|schema| schema.named(tool))
+        self.core.state.schemas.compile(schema).ok().map(|schema| schema.named(tool))
     }
 
     /// Whether the client's tool takes free text.
@@ -320,7 +320,7 @@ impl Run<'_> {
             let text = String::from_utf8_lossy(body);
             journey.classify(&open.head, 200, &text, false).unwrap_or_else(broken_call)
         };
-        let whole = answer::read(self.tongue(&open.target), body).map_err(|_| invalid())?;
+        let whole = answer::read(self.target_dialect(&open.target), body).map_err(|_| invalid())?;
         let choice = whole.choices.first().filter(|_| !whole.error).ok_or_else(invalid)?;
         let named = |call: &&whole::Call<'_>| call.name.as_deref() == Some(tool);
         let call =
@@ -344,7 +344,7 @@ pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> CallsError
             journey.leave(place, remedy);
             CallsError::Elsewhere
         }
-        _ => CallsError::Ended(journey.give_up(broken_call())),
+        _ => CallsError::JourneyEnd(journey.give_up(broken_call())),
     }
 }
 

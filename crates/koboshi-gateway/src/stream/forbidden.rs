@@ -6,7 +6,7 @@
 
 use koboshi::guard::{Finding, Forbids};
 use koboshi_report::guard::refusal;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::any::{RefusedCalls, Turn};
 use koboshi_wire::chat::Correction;
 use koboshi_wire::form::GuardCall;
@@ -97,21 +97,21 @@ impl Run<'_> {
         if !calls.iter().any(is_refused) {
             return false;
         }
-        let world = &self.core.world;
+        let state = &self.core.state;
         let ways_out: Vec<&str> = forbidden.ways_out.iter().map(String::as_str).collect();
-        let told = calls.iter().map(|call| {
+        let refused = calls.iter().map(|call| {
             let why = Some(forbidden.what).filter(|_| is_refused(call));
-            (call.clone(), refusal(&world.phrases, self.story.lang, &call.name, why, &ways_out))
+            (call.clone(), refusal(&state.phrases, self.context.lang, &call.name, why, &ways_out))
         });
-        *self.refused.borrow_mut() = RefusedAnswer { calls: told.collect() };
+        *self.refused.borrow_mut() = RefusedAnswer { calls: refused.collect() };
         self.refusals.set(self.refusals.get() + 1);
         self.disclose(|facts| facts.reasks += 1);
-        world.meters.guard("refused");
+        state.meters.guard("refused");
         let tools: Vec<&str> =
             calls.iter().filter(|call| is_refused(call)).take(5).map(|call| call.name.as_str()).collect();
-        let text = format!("{}: a repeated call of {} was refused", self.story.id, tools.join(", "));
-        let data = json!({"forbids": forbidden.what.name(), "tools": tools, "request": &*self.story.id});
-        world.note(What::Remedy, "guard_refused", None, text, data);
+        let text = format!("{}: a repeated call of {} was refused", self.context.id, tools.join(", "));
+        let data = json!({"forbids": forbidden.what.name(), "tools": tools, "request": &*self.context.id});
+        state.note(EntryKind::Remedy, "guard_refused", None, text, data);
         true
     }
 

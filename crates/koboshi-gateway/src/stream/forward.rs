@@ -211,13 +211,13 @@ impl Stream<'_, '_> {
 
     /// Sends what goes out next, at the pace of the client.
     pub(super) async fn flush(&mut self) {
-        let Self { tap, outbox, keep_alive, .. } = self;
+        let Self { sender, outbox, keep_alive, .. } = self;
         for frame in outbox.frames.drain(..) {
-            tap.send(frame).await;
+            sender.send(frame).await;
             keep_alive.restart();
         }
         if let Some(slice) = outbox.slice.take() {
-            tap.send(outbox.block.slice(slice)).await;
+            sender.send(outbox.block.slice(slice)).await;
             keep_alive.restart();
         }
     }

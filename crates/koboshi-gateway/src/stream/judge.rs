@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::attempt::journey::Open;
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::cut;
+use crate::http::upstream::connection_fault::cut;
 use crate::stream::decode::{MAX_FRAME, malformed};
 use crate::stream::firewall::{ToolCall, collect, is_broken_call};
 use crate::stream::forward::Buffer;
@@ -90,17 +90,15 @@ impl Stream<'_, '_> {
         data: &str,
         incoming: &mut IncomingAnswer<'_, '_>,
     ) -> Result<Judgement, AttemptError> {
-        let is_chat = self.dialect == Dialect::Chat;
-        if step.done && is_chat {
+        if step.done && self.dialect.has_done_mark() {
             incoming.answer.is_done = true;
             return Ok(FrameEvent::Nothing.into());
         }
         self.check_error(step, data, incoming)?;
-        // Some of Gemini's models say at every chunk that they have ended: only the end of the body is the end.
-        incoming.answer.is_done = step.done && self.dialect != Dialect::Gemini;
+        incoming.answer.is_done = step.done && !self.dialect.repeats_finish();
         self.learn_names(step, incoming.open);
         self.record(step, incoming)?;
-        if is_chat && step.usage.is_some() && step.choices == 0 {
+        if self.dialect.has_optional_usage() && step.usage.is_some() && step.choices == 0 {
             // The last frame of all has nothing but the usage; ours goes out instead, with what all answers cost.
             self.run.writer.borrow_mut().upstream_sends_usage();
             incoming.answer.is_done = incoming.answer.is_whole();
@@ -171,13 +169,14 @@ impl Stream<'_, '_> {
         if step.has_content() {
             if !answer.has_content {
                 answer.has_content = true;
-                open.saw_content();
+                open.observe_first_content();
             }
             let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
-            open.stake.saw(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
+            open.attempt_guard
+                .count_text(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
         }
         if let Some(usage) = step.usage {
-            open.stake.told(usage);
+            open.attempt_guard.set_usage(usage);
             answer.usage = Some(usage);
         }
         answer.has_hosted |= step.hosted;
@@ -263,7 +262,7 @@ impl Answer {
     /// A choice has ended, for this reason.
     fn end_choice(&mut self, choice: u32, reason: &str, dialect: Dialect) {
         let known = self.finishes.iter_mut().find(|(other, _)| *other == choice);
-        match known.filter(|_| dialect == Dialect::Gemini) {
+        match known.filter(|_| dialect.repeats_finish()) {
             Some((_, known)) => {
                 self.ends_often = true;
                 reason.clone_into(known);

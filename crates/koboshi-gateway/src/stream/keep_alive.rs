@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::http::flow::Tap;
+use crate::http::response_future::ResponseSender;
 use crate::reply::stream_head;
 use crate::stream::run::Run;
 
 /// Sends keep-alive frames in one stream.
 pub(crate) struct KeepAliveTimer<'t> {
-    tap: &'t Tap,
+    sender: &'t ResponseSender,
     every: Duration,
     next: Instant,
     alarm: Option<Pin<Box<Sleep>>>,
@@ -24,8 +24,8 @@ pub(crate) struct KeepAliveTimer<'t> {
 
 impl<'t> KeepAliveTimer<'t> {
     /// The first frame goes out after `first`, the others `every` so often.
-    pub(crate) fn new(tap: &'t Tap, first: Duration, every: Duration) -> Self {
-        Self { tap, every, next: Instant::now() + first, alarm: None }
+    pub(crate) fn new(sender: &'t ResponseSender, first: Duration, every: Duration) -> Self {
+        Self { sender, every, next: Instant::now() + first, alarm: None }
     }
 
     /// Something was sent: the time to the next frame begins again.
@@ -53,8 +53,8 @@ impl<'t> KeepAliveTimer<'t> {
                 if alarm.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }
-                self.tap.head(stream_head(run.story, &run.facts()));
-                self.tap.offer_made(|| run.writer.borrow_mut().keep_alive_frame());
+                self.sender.head(stream_head(run.context, &run.facts()));
+                self.sender.offer_with(|| run.writer.borrow_mut().keep_alive_frame());
                 self.restart();
             }
         })

@@ -11,12 +11,12 @@ use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Usage;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::{Ended, Journey, Open};
-use crate::http::flow::Tap;
+use crate::attempt::journey::{Journey, JourneyEnd, Open};
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
 use crate::reply::stream_head;
 use crate::route::target::Target;
-use crate::shared::stake::Withdrawn;
+use crate::shared::attempt_guard::WithdrawReason;
 use crate::stream::firewall::{CallsError, broken_call, hopeless};
 use crate::stream::forbidden::turn_after;
 use crate::stream::forward::Outbox;
@@ -30,7 +30,7 @@ use crate::stream::writer::separate_error;
 /// One stream to a client.
 pub(crate) struct Stream<'s, 'r> {
     pub(super) run: &'s Run<'r>,
-    pub(super) tap: &'s Tap,
+    pub(super) sender: &'s ResponseSender,
     pub(super) keep_alive: KeepAliveTimer<'s>,
     pub(super) phase: Phase,
     pub(super) delivered: DeliveredContent,
@@ -89,18 +89,18 @@ enum Failure {
     /// It failed with this; another attempt may be made.
     Attempt(Box<Fault>),
     /// No more attempts.
-    Request(Ended),
+    Request(JourneyEnd),
     /// It is another answer than the one that the client has begun to read. No more attempts.
-    Differs(Ended),
+    Differs(JourneyEnd),
 }
 
 impl<'s, 'r> Stream<'s, 'r> {
-    pub(crate) fn new(run: &'s Run<'r>, tap: &'s Tap) -> Self {
+    pub(crate) fn new(run: &'s Run<'r>, sender: &'s ResponseSender) -> Self {
         let serve = &run.plan.config.serve;
         Self {
             run,
-            tap,
-            keep_alive: KeepAliveTimer::new(tap, serve.hold, serve.keep_alive_every),
+            sender,
+            keep_alive: KeepAliveTimer::new(sender, serve.hold, serve.keep_alive_every),
             phase: Phase::default(),
             delivered: DeliveredContent::default(),
             outbox: Outbox::default(),
@@ -126,7 +126,7 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// Makes attempts until the client has a whole answer. Gives an error only while the client has seen no content; after that the error went
     /// out in the stream.
-    pub(crate) async fn serve(&mut self, journey: &mut Journey<'_>) -> Result<Outcome, Ended> {
+    pub(crate) async fn serve(&mut self, journey: &mut Journey<'_>) -> Result<Outcome, JourneyEnd> {
         loop {
             let Err(failure) = self.attempt(journey).await else { return Ok(Outcome::Whole) };
             let can_retry = matches!(failure, Failure::Attempt(_));
@@ -158,7 +158,7 @@ impl<'s, 'r> Stream<'s, 'r> {
             },
             Err(AttemptError::BrokenCall) => Err(self.calls_failed(hopeless(journey, open))),
             Err(AttemptError::Differs(fault)) => {
-                journey.withdraw(open, Withdrawn::Differs, None);
+                journey.withdraw(open, WithdrawReason::Differs, None);
                 Err(Failure::Differs(journey.give_up(fault)))
             }
             Err(AttemptError::Fault(fault)) => Err(self.failed(journey, open, fault)),
@@ -166,7 +166,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     /// Asks targets until one begins to answer. One that can is given the text that the client has.
-    async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+    async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<Open>, JourneyEnd> {
         let run = self.run;
         let text = &self.delivered.text;
         let refused = run.refused.take();
@@ -212,7 +212,7 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// An answer begins. Nothing of an attempt that the client has not seen counts for it.
     fn begin(&mut self, open: &Open) {
-        self.dialect = self.run.tongue(&open.target);
+        self.dialect = self.run.target_dialect(&open.target);
         let mut writer = self.run.writer.borrow_mut();
         let is_native = self.dialect == writer.dialect();
         match &mut self.phase {
@@ -227,7 +227,7 @@ impl<'s, 'r> Stream<'s, 'r> {
                     None => Resume::new(ResumeFrom::Start),
                 };
             }
-            Phase::Committed | Phase::Ended => {}
+            Phase::Committed | Phase::JourneyEnd => {}
         }
         writer.forward_signatures(is_native);
         self.forwards_bytes = is_native && writer.lets_bytes_pass();
@@ -287,7 +287,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// The answer's tool calls cannot go out: whether another attempt may be made.
     fn calls_failed(&mut self, error: CallsError) -> Failure {
         match error {
-            CallsError::Ended(ended) => Failure::Request(ended),
+            CallsError::JourneyEnd(ended) => Failure::Request(ended),
             CallsError::Elsewhere => Failure::Attempt(broken_call()),
             CallsError::Refused => {
                 self.delivered.refused_at = Some(self.delivered.text.len());
@@ -297,22 +297,29 @@ impl<'s, 'r> Stream<'s, 'r> {
     }
 
     /// Ends the stream with an error, in the client's dialect. `recovery` is the name that counts it.
-    async fn send_error(&mut self, ended: &Ended, recovery: &'static str) {
+    async fn send_error(&mut self, ended: &JourneyEnd, recovery: &'static str) {
         let run = self.run;
-        let meters = &run.core.world.meters;
+        let meters = &run.core.state.meters;
         meters.recovery(recovery);
-        let told = crate::reply::tell(&run.core.world, run.plan, run.story, run.targets, ended, &run.facts());
+        let error_reply = crate::reply::failure_reply(
+            &run.core.state,
+            run.plan,
+            run.context,
+            run.targets,
+            ended,
+            &run.facts(),
+        );
         meters.answer("broken");
-        let frame = run.writer.borrow_mut().error(&told.failure());
-        separate_error(run.story).await;
-        self.tap.send(frame).await;
+        let frame = run.writer.borrow_mut().error(&error_reply.failure());
+        separate_error(run.context).await;
+        self.sender.send(frame).await;
     }
 
     /// The client sees content from here on: the head goes out, then the annotation.
     pub(super) fn commit(&mut self, journey: &Journey<'_>) {
         let run = self.run;
         run.disclose(|facts| facts.tried(journey));
-        self.tap.head(stream_head(run.story, &run.facts.borrow()));
+        self.sender.head(stream_head(run.context, &run.facts.borrow()));
         if let Some(annotation) = self.annotation.take() {
             self.outbox.push(run.writer.borrow_mut().open(&annotation));
         }

@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     /// Content of an earlier attempt. The answer that comes now must continue it, which this compares.
     Resuming(Resume),
     /// Everything that it will get.
-    Ended,
+    JourneyEnd,
 }
 
 /// What a frame has for the client.
@@ -77,7 +77,7 @@ impl Phase {
     /// A frame of the answer was judged.
     pub(crate) fn on_frame(self, event: FrameEvent) -> (Self, FrameAction) {
         match (self, event) {
-            (Self::Ended, _) => (Self::Ended, FrameAction::Skip),
+            (Self::JourneyEnd, _) => (Self::JourneyEnd, FrameAction::Skip),
             (phase, FrameEvent::Nothing) => (phase, FrameAction::Skip),
             (phase, FrameEvent::Wait) => (phase, FrameAction::Buffer),
             (Self::Held, FrameEvent::Content) => (Self::Committed, FrameAction::Commit),
@@ -90,21 +90,21 @@ impl Phase {
         let action = match self {
             Self::Held => WholeAction::CommitAndFinish,
             Self::Committed | Self::Resuming(_) => WholeAction::Finish,
-            Self::Ended => WholeAction::Nothing,
+            Self::JourneyEnd => WholeAction::Nothing,
         };
-        (Self::Ended, action)
+        (Self::JourneyEnd, action)
     }
 
     /// The attempt has failed.
     pub(crate) fn on_failure(self, failed: AttemptFailure) -> (Self, FailureAction) {
         match self {
             Self::Held if failed.can_retry => (Self::Held, FailureAction::Retry),
-            Self::Held => (Self::Ended, FailureAction::Report),
+            Self::Held => (Self::JourneyEnd, FailureAction::Report),
             Self::Committed | Self::Resuming(_) if failed.can_retry && failed.can_resume => {
                 (Self::Resuming(Resume::new(ResumeFrom::Start)), FailureAction::Retry)
             }
-            Self::Committed | Self::Resuming(_) => (Self::Ended, FailureAction::ErrorFrame),
-            Self::Ended => (Self::Ended, FailureAction::Nothing),
+            Self::Committed | Self::Resuming(_) => (Self::JourneyEnd, FailureAction::ErrorFrame),
+            Self::JourneyEnd => (Self::JourneyEnd, FailureAction::Nothing),
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
             "held" => Phase::Held,
             "committed" => Phase::Committed,
             "resuming" => resuming(),
-            "ended" => Phase::Ended,
+            "ended" => Phase::JourneyEnd,
             other => panic!("{other} is no phase"),
         }
     }
@@ -201,7 +201,7 @@ mod tests {
             Phase::Held => "held",
             Phase::Committed => "committed",
             Phase::Resuming(_) => "resuming",
-            Phase::Ended => "ended",
+            Phase::JourneyEnd => "ended",
         }
     }
 
@@ -248,11 +248,11 @@ mod tests {
                 Phase::Held => Phase::Held,
                 Phase::Committed => Phase::Committed,
                 Phase::Resuming(_) => resuming(),
-                Phase::Ended => Phase::Ended,
+                Phase::JourneyEnd => Phase::JourneyEnd,
             };
             for event in FRAMES {
                 let (next, action) = again().on_frame(event);
-                assert!(*phase != Phase::Ended || action == FrameAction::Skip);
+                assert!(*phase != Phase::JourneyEnd || action == FrameAction::Skip);
                 follow(&next, depth - 1, commits + u32::from(action == FrameAction::Commit));
             }
             let (next, action) = again().on_whole();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use koboshi::breaker::Breaker;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_config::gateway::Commit;
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Edits, Mending, Request, Turn, WrittenRequest};
 use koboshi_wire::form::trim::trim;
@@ -17,9 +17,9 @@ use crate::attempt::Shape;
 use crate::attempt::journey::{ChangeRequest, Journey, Open};
 use crate::route::plan::Plan;
 use crate::route::target::Target;
-use crate::shared::core::Core;
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::{Disclosure, Lack};
-use crate::shared::story::Story;
 use crate::stream::forbidden::{ForbiddenCalls, RefusedAnswer};
 use crate::stream::writer::LazyStreamWriter;
 
@@ -36,9 +36,9 @@ pub(crate) struct Steer {
 
 /// One request, whoever is asked.
 pub(crate) struct Run<'r> {
-    pub(crate) core: &'r Core,
+    pub(crate) core: &'r CoreState,
     pub(crate) plan: &'r Plan,
-    pub(crate) story: &'r Story,
+    pub(crate) context: &'r RequestContext,
     pub(crate) request: &'r Request<'r>,
     pub(crate) body: &'r Bytes,
     pub(crate) targets: &'r [Arc<Target>],
@@ -47,7 +47,7 @@ pub(crate) struct Run<'r> {
     pub(crate) commit: Commit,
     pub(crate) steer: Steer,
     /// Something lesser is left to give.
-    pub(crate) lesser: bool,
+    pub(crate) can_degrade: bool,
     pub(crate) facts: RefCell<Disclosure>,
     /// Writes the frames of a stream.
     pub(crate) writer: &'r LazyStreamWriter<'r>,
@@ -72,18 +72,18 @@ const LEFT_OF_A_WINDOW: (u64, u64) = (9, 10);
 
 impl<'r> Run<'r> {
     pub(crate) fn journey(&self) -> Journey<'_> {
-        Journey::new(self.core, self.plan, self.story, self.targets, self.breakers, self.lesser)
+        Journey::new(self.core, self.plan, self.context, self.targets, self.breakers, self.can_degrade)
             .changing(self)
     }
 
     /// What this target speaks with this client.
-    pub(crate) fn tongue(&self, target: &Target) -> Dialect {
+    pub(crate) fn target_dialect(&self, target: &Target) -> Dialect {
         target.speaks(self.request.dialect())
     }
 
     /// Whether the target speaks the client's dialect.
     pub(crate) fn is_native(&self, target: &Target) -> bool {
-        self.tongue(target) == self.request.dialect()
+        self.target_dialect(target) == self.request.dialect()
     }
 
     /// The request as this target gets it; none if it cannot be said in the target's dialect.
@@ -134,19 +134,19 @@ impl<'r> Run<'r> {
         let text = match written.lacks() {
             Some(left) => format!(
                 "{}: {} cannot get this request ({} at {})",
-                self.story.id, target.name, left.rule, left.at
+                self.context.id, target.name, left.rule, left.at
             ),
-            None => format!("{}: translated for {}", self.story.id, target.name),
+            None => format!("{}: translated for {}", self.context.id, target.name),
         };
         let data = json!({
             "from": self.request.dialect().name(),
-            "to": self.tongue(target).name(),
+            "to": self.target_dialect(target).name(),
             "left": left,
             "mends": mends,
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
         let what = if refused { "untranslatable" } else { "translated" };
-        self.core.world.note(What::Remedy, what, target.scopes.target.as_ref(), text, data);
+        self.core.state.note(EntryKind::Remedy, what, target.scopes.target.as_ref(), text, data);
     }
 
     /// Tells the journal that a picture or a sound of the answer does not come along, once a request: no other dialect has a place for them.
@@ -154,21 +154,21 @@ impl<'r> Run<'r> {
         if self.lost_media.replace(true) {
             return;
         }
-        let text = format!("{}: what {} drew or spoke is left out", self.story.id, target.name);
+        let text = format!("{}: what {} drew or spoke is left out", self.context.id, target.name);
         let data = json!({
-            "from": self.tongue(target).name(),
+            "from": self.target_dialect(target).name(),
             "to": self.request.dialect().name(),
             "left": [{"rule": "drop_media_output", "at": "answer", "needed": false}],
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "translated", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(EntryKind::Remedy, "translated", target.scopes.target.as_ref(), text, data);
     }
 
     /// Who answers, for the client.
     pub(crate) fn served_by(&self, open: &Open) {
         let target = &*open.target;
-        let tongue = self.tongue(target);
-        let translated = (tongue != self.request.dialect()).then(|| tongue.name());
+        let target_dialect = self.target_dialect(target);
+        let translated = (target_dialect != self.request.dialect()).then(|| target_dialect.name());
         self.disclose(|facts| {
             facts.served_by(target);
             facts.translated = translated;
@@ -196,13 +196,19 @@ impl ChangeRequest for Run<'_> {
 
     /// Tells the journal that our words were refused, and that the request goes on elsewhere for that.
     fn note_refused_translation(&self, target: &Target) {
-        let text = format!("{}: {} refused what was translated for it", self.story.id, target.name);
+        let text = format!("{}: {} refused what was translated for it", self.context.id, target.name);
         let data = json!({
             "from": self.request.dialect().name(),
-            "to": self.tongue(target).name(),
-            "request": &*self.story.id,
+            "to": self.target_dialect(target).name(),
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "refused_translation", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(
+            EntryKind::Remedy,
+            "refused_translation",
+            target.scopes.target.as_ref(),
+            text,
+            data,
+        );
     }
 
     /// The conversation is too long for this target: makes it shorter. False if nothing can be left out.
@@ -225,7 +231,7 @@ impl ChangeRequest for Run<'_> {
         self.disclose(|facts| facts.trimmed = Some((all, trimmed.after)));
         let text = format!(
             "{}: the conversation was shortened from about {all} to {} tokens",
-            self.story.id, trimmed.after
+            self.context.id, trimmed.after
         );
         let data = json!({
             "before": all,
@@ -233,9 +239,9 @@ impl ChangeRequest for Run<'_> {
             "results": trimmed.cut_results,
             "images": trimmed.dropped_images,
             "turns": trimmed.dropped_turns,
-            "request": &*self.story.id,
+            "request": &*self.context.id,
         });
-        self.core.world.note(What::Remedy, "trim", target.scopes.target.as_ref(), text, data);
+        self.core.state.note(EntryKind::Remedy, "trim", target.scopes.target.as_ref(), text, data);
         true
     }
 

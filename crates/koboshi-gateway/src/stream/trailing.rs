@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use koboshi_store::{Clock, SystemClock};
-use koboshi_wire::chat::event as chunk;
+use koboshi_wire::chat::event;
 use koboshi_wire::sse::Framer;
 use tokio::time::{Instant, timeout_at};
 
 use crate::http::upstream::Body;
-use crate::shared::stake::Stake;
+use crate::shared::attempt_guard::AttemptGuard;
 use crate::stream::decode::AFTER_THE_END;
 
 /// How long the request itself waits, which is cheaper than a task.
@@ -22,12 +22,12 @@ pub(crate) struct TrailingUsage {
     framer: Framer,
     body: Body,
     /// Settled when this is dropped, also where nothing came.
-    stake: Stake,
+    attempt_guard: AttemptGuard,
 }
 
 impl TrailingUsage {
-    pub(crate) fn new(framer: Framer, (body, stake): (Body, Stake)) -> Self {
-        Self { framer, body, stake }
+    pub(crate) fn new(framer: Framer, (body, attempt_guard): (Body, AttemptGuard)) -> Self {
+        Self { framer, body, attempt_guard }
     }
 
     /// Receives it: for a short time here, and then in a task.
@@ -46,9 +46,9 @@ impl TrailingUsage {
         loop {
             while let Some(Ok(frame)) = self.framer.next_frame() {
                 let Ok(Some(data)) = frame.data() else { continue };
-                let Ok(step) = chunk::read(&data) else { continue };
+                let Ok(step) = event::read(&data) else { continue };
                 if let Some(usage) = step.usage {
-                    self.stake.told(usage);
+                    self.attempt_guard.set_usage(usage);
                 }
                 if step.done {
                     return drain(&mut self.body).await;
@@ -60,8 +60,8 @@ impl TrailingUsage {
     }
 
     fn settle(self) {
-        let Self { stake, body, .. } = self;
-        stake.told_all(SystemClock.moment());
+        let Self { attempt_guard, body, .. } = self;
+        attempt_guard.finish(SystemClock.moment());
         drop(body);
     }
 }

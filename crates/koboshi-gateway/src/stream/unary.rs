@@ -18,9 +18,9 @@ use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
-use crate::attempt::journey::{Ended, Journey, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, Open};
 use crate::attempt::not_an_answer;
-use crate::http::upstream::trouble::timed_out;
+use crate::http::upstream::connection_fault::timed_out;
 use crate::route::target::Target;
 use crate::stream::blocks::Blocks;
 use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_broken_call, is_made_whole};
@@ -42,9 +42,9 @@ pub(crate) struct UnaryAnswer {
 pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(LARGEST);
     let mut read = 0;
-    let Open { limits, body, stake, .. } = open;
+    let Open { limits, body, attempt_guard, .. } = open;
     loop {
-        let block = match body.at_hand().await {
+        let block = match body.next_if_ready().await {
             Some(block) => block,
             None => {
                 let (limit, sub) = next_block(limits);
@@ -58,7 +58,7 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
             return Err(timed_out(Sub::Total));
         }
         read += block.len();
-        stake.saw_part(read);
+        attempt_guard.count_partial(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -74,7 +74,7 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
 
 impl Run<'_> {
     /// Asks until a whole, right answer is there.
-    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, Ended> {
+    pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, JourneyEnd> {
         // What answers cost that were refused.
         let mut refused = Usage::default();
         loop {
@@ -95,7 +95,7 @@ impl Run<'_> {
                 }
             };
             if let Some(usage) = usage {
-                open.stake.told(usage);
+                open.attempt_guard.set_usage(usage);
             }
             if let Some(fault) = filtered {
                 journey.note_filtered(&open.target, &fault);
@@ -113,7 +113,7 @@ impl Run<'_> {
                 Ok(open) => {
                     let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
                     let said = match is_made_whole(&calls, finish) {
-                        true => answer::ended_for_calls(self.tongue(&author), &body),
+                        true => answer::ended_for_calls(self.target_dialect(&author), &body),
                         false => body,
                     };
                     let body = self.for_reader(&author, said, &calls, changed.as_ref());
@@ -122,13 +122,13 @@ impl Run<'_> {
                 }
                 Err(CallsError::Elsewhere) => {}
                 Err(CallsError::Refused) => refused = refused.plus(sum),
-                Err(CallsError::Ended(ended)) => return Err(ended),
+                Err(CallsError::JourneyEnd(ended)) => return Err(ended),
             }
         }
     }
 
     /// Asks for a whole answer; after a refused one the model reads why.
-    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, Ended> {
+    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, JourneyEnd> {
         let refused = self.refused.take();
         let calls = refused.corrected();
         let opened =
@@ -144,7 +144,7 @@ impl Run<'_> {
         journey: &mut Journey<'_>,
         open: Box<Open>,
         fault: Box<Fault>,
-    ) -> Option<Ended> {
+    ) -> Option<JourneyEnd> {
         let (target, place) = (Arc::clone(&open.target), open.place);
         match journey.after(open, fault.clone()) {
             // There is nothing to show the model: another target is asked.
@@ -153,7 +153,7 @@ impl Run<'_> {
                 None
             }
             remedy if journey.trim(&target, remedy) => None,
-            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up_unheard(fault)),
+            Remedy::Stop | Remedy::Degrade | Remedy::Trim => Some(journey.give_up_before_content(fault)),
             _ => None,
         }
     }
@@ -162,7 +162,7 @@ impl Run<'_> {
     fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<AnswerFacts, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
         let said = || journey.classify(&open.head, 200, &text(), false);
-        let read = answer::read(self.tongue(&open.target), body);
+        let read = answer::read(self.target_dialect(&open.target), body);
         let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
         if !self.is_native(&open.target) {
             // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
@@ -197,7 +197,7 @@ impl Run<'_> {
             return Err(fault.clone());
         }
         let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
-        let goes_on = self.request.dialect() == Dialect::Responses && self.is_native(&open.target);
+        let goes_on = self.request.dialect().has_stored_answers() && self.is_native(&open.target);
         let judged = || AnswerFacts {
             calls: tool_calls(&whole),
             finish: finish_of(&whole),
@@ -266,7 +266,7 @@ fn finish_of(whole: &Whole<'_>) -> Finish {
 impl Run<'_> {
     /// An answer as the client reads it: mended calls in place of the broken ones, what all attempts cost, and in its own dialect.
     fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
-        let dialect = self.tongue(target);
+        let dialect = self.target_dialect(target);
         if self.is_native(target) {
             let body = with_changes(dialect, body, calls);
             return match usage {
@@ -293,9 +293,9 @@ impl Run<'_> {
         }
         whole.usage = usage.copied().or(whole.usage);
         let head = Head {
-            id: own_id(self.request.dialect(), &self.story.id),
+            id: own_id(self.request.dialect(), &self.context.id),
             model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
-            created: self.story.wall.as_second(),
+            created: self.context.wall.as_second(),
             fingerprint: None,
         };
         answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
@@ -311,7 +311,7 @@ impl Run<'_> {
         for (number, call) in (0_usize..).zip(&mut calls) {
             // Results are told apart by these alone.
             if call.id.is_empty() || !known.insert(call.id.clone()) {
-                call.id = call_id(&self.story.id, number);
+                call.id = call_id(&self.context.id, number);
             }
             if !call.free_text
                 && self.takes_text(&call.name)

@@ -12,35 +12,35 @@ use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
 use koboshi_wire::any::{Manner, Request, Writer};
-use koboshi_wire::chat::frames as write;
+use koboshi_wire::chat::frames;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::shared::story::{RequestId, Story};
+use crate::shared::context::{RequestContext, RequestId};
 
 /// Long enough for a client on the same continent, too short for a person to notice.
 const ERROR_DELAY: Duration = Duration::from_millis(50);
 
 /// The writer of a request, created on first use: unary answers never need one.
 pub(crate) struct LazyStreamWriter<'r> {
-    story: &'r Story,
+    context: &'r RequestContext,
     request: &'r Request<'r>,
     style: KeepAlive,
     writer: RefCell<Option<Box<StreamWriter>>>,
 }
 
 impl<'r> LazyStreamWriter<'r> {
-    pub(crate) fn new(story: &'r Story, request: &'r Request<'r>, style: KeepAlive) -> Self {
-        Self { story, request, style, writer: RefCell::new(None) }
+    pub(crate) fn new(context: &'r RequestContext, request: &'r Request<'r>, style: KeepAlive) -> Self {
+        Self { context, request, style, writer: RefCell::new(None) }
     }
 
     pub(crate) fn borrow_mut(&self) -> RefMut<'_, StreamWriter> {
         RefMut::map(self.writer.borrow_mut(), |writer| {
             &mut **writer
-                .get_or_insert_with(|| Box::new(StreamWriter::new(self.story, self.request, self.style)))
+                .get_or_insert_with(|| Box::new(StreamWriter::new(self.context, self.request, self.style)))
         })
     }
 }
@@ -69,21 +69,21 @@ pub(crate) struct StreamWriter {
 }
 
 impl StreamWriter {
-    fn new(story: &Story, request: &Request<'_>, style: KeepAlive) -> Self {
+    fn new(context: &RequestContext, request: &Request<'_>, style: KeepAlive) -> Self {
         let manner = Manner {
             dialect: request.dialect(),
             forward_signatures: true,
             include_usage: request.include_usage(),
             legacy: request.is_legacy(),
             frames_only: style == KeepAlive::Frame,
-            list: story.list,
+            list: context.list,
         };
         Self {
-            names: Head { created: story.wall.as_second(), ..Head::default() },
+            names: Head { created: context.wall.as_second(), ..Head::default() },
             manner,
             style,
             writer: None,
-            request: story.id.clone(),
+            request: context.id.clone(),
             requested_model: request.model().to_owned(),
             has_passed: false,
             has_ended: false,
@@ -128,8 +128,7 @@ impl StreamWriter {
 
     /// From now on all frames are written here.
     pub(crate) fn write_all_frames(&mut self) {
-        // Frames of chat completions open nothing.
-        self.writes_all |= self.dialect() != Dialect::Chat;
+        self.writes_all |= !self.dialect().has_standalone_frames();
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -153,7 +152,7 @@ impl StreamWriter {
 
     /// A frame of the upstream goes out as it came.
     pub(crate) fn passed(&mut self, step: &Step<'_>) {
-        if self.dialect() != Dialect::Chat {
+        if !self.dialect().has_standalone_frames() {
             self.writer().passed(step);
             return;
         }
@@ -187,10 +186,10 @@ impl StreamWriter {
 
     /// What stands before content, with an annotation about the answer as a whole.
     pub(crate) fn open(&mut self, annotation: &Value) -> Bytes {
-        if self.dialect() == Dialect::Chat {
+        if self.dialect().has_standalone_frames() {
             // Frames of an upstream that follow open nothing, and those of ours not again.
             self.has_passed = true;
-            return write::role_chunk(&self.names, Some(annotation));
+            return frames::role_chunk(&self.names, Some(annotation));
         }
         self.writer().open(Some(annotation))
     }
@@ -207,11 +206,10 @@ impl StreamWriter {
 
     /// Whole calls of this choice.
     pub(crate) fn calls(&mut self, choice: u32, calls: &[WholeCall<'_>]) -> Bytes {
-        // Only chat completions have more than one.
-        if choice > 0 && self.dialect() == Dialect::Chat {
+        if choice > 0 && self.dialect().streams_several_choices() {
             return match calls {
-                [only] if self.manner.legacy => write::function_chunk(&self.names, choice, only),
-                _ => write::calls_chunk_from(&self.names, choice, 0, calls),
+                [only] if self.manner.legacy => frames::function_chunk(&self.names, choice, only),
+                _ => frames::calls_chunk_from(&self.names, choice, 0, calls),
             };
         }
         self.writer().calls(calls)
@@ -235,16 +233,17 @@ impl StreamWriter {
 
     /// Keeps a silent stream open.
     pub(crate) fn keep_alive_frame(&mut self) -> Bytes {
-        match (self.style, self.dialect()) {
-            (KeepAlive::Off, _) => Bytes::new(),
-            (KeepAlive::Frame, Dialect::Chat) => write::empty_chunk(&Head::default()),
-            (_, Dialect::Chat) => Bytes::from_static(write::COMMENT),
-            (_, dialect) => {
-                // What keeps a stream of responses open stands behind its opening. Elsewhere nothing is opened, and the names are not known yet.
-                let is_first = self.writer.is_none();
-                self.is_opened |= is_first && dialect == Dialect::Responses;
+        let is_standalone = self.dialect().has_standalone_frames();
+        match self.style {
+            KeepAlive::Off => Bytes::new(),
+            KeepAlive::Frame if is_standalone => frames::empty_chunk(&Head::default()),
+            _ if is_standalone => Bytes::from_static(frames::COMMENT),
+            _ => {
+                let (is_first, opens) = (self.writer.is_none(), self.dialect().opens_before_keep_alive());
+                self.is_opened |= is_first && opens;
                 let frame = self.writer().keep_alive();
-                if is_first && dialect != Dialect::Responses {
+                // Nothing was opened, and the names of the answer are not known yet.
+                if is_first && !opens {
                     self.writer = None;
                 }
                 frame
@@ -255,8 +254,8 @@ impl StreamWriter {
 
 /// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
 /// was sent before is given the time to be read.
-pub(crate) async fn separate_error(story: &Story) {
-    if story.dialect == Dialect::Gemini && !story.list {
+pub(crate) async fn separate_error(context: &RequestContext) {
+    if context.dialect.has_bare_stream_errors() && !context.list {
         sleep(ERROR_DELAY).await;
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use koboshi::time::Moment;
 use koboshi_store::{
-    Entry, Lease, Loaded, MemoryStore, Merged, Named, News, Query, Retention, Store, StoreError, Wake, Watch,
+    Entry, Lease, Loaded, MemoryStore, Merged, Named, Query, Retention, Store, StoreChanges, StoreError,
+    Wake, Watch,
 };
 
 /// What happens before a call, which has this name.
@@ -35,9 +36,9 @@ struct HookedWatch {
 }
 
 impl Watch for HookedWatch {
-    fn news(&mut self, now: Moment) -> Result<News, StoreError> {
-        (self.hook)("news")?;
-        self.watch.news(now)
+    fn changes(&mut self, now: Moment) -> Result<StoreChanges, StoreError> {
+        (self.hook)("changes")?;
+        self.watch.changes(now)
     }
 }
 

@@ -22,7 +22,7 @@ use koboshi_store::{Entry, MemoryStore, Query, Store};
 use koboshi_testkit::{Upstream, until};
 use serde_json::Value;
 
-pub use koboshi_testkit::talk::*;
+pub use koboshi_testkit::questions::*;
 pub use koboshi_testkit::{Answer, Client};
 
 /// Milliseconds.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use koboshi_sim::{Ask, Head, Play, play};
-use koboshi_store::{Clock, SystemClock, What};
+use koboshi_store::{Clock, EntryKind, SystemClock};
 use koboshi_testkit::until;
 
 use crate::common::*;
@@ -141,7 +141,7 @@ fn a_request_that_waits_at_the_gate_holds_no_probe_permit() {
         let waited = SystemClock.wall();
         served.join().unwrap();
         let probing = stage.journal("the probe", |entry| {
-            entry.what == What::Breaker && entry.kind.as_deref() == Some("probing")
+            entry.what == EntryKind::Breaker && entry.kind.as_deref() == Some("probing")
         });
         assert!(probing.at > waited, "{} came before {waited}", probing.at);
     });

@@ -2,7 +2,7 @@
 
 use koboshi_config::secret::Secret;
 use koboshi_sim::{Ask, Head, Play, play};
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_testkit::until;
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ fn quota_and_billing_rest_for_the_whole_account_and_the_ledger_has_it() {
         other["model"] = "other".into();
         assert_whole(&stage.ask(&other), &body);
         assert_eq!(stage.calls(), (1, 3), "{fall}: the account of another model is the same");
-        let entry = stage.journal("the rest", |entry| entry.what == What::Cooldown);
+        let entry = stage.journal("the rest", |entry| entry.what == EntryKind::Cooldown);
         assert_eq!(entry.key.unwrap().to_string(), "account:one", "{fall}");
         assert_eq!(entry.kind.as_deref(), Some("quota_exceeded"));
         assert_eq!(stage.breaker(&format!("one/{fall}")), "closed", "{fall}");
@@ -153,7 +153,7 @@ fn a_dead_key_of_the_gateway_is_not_the_clients() {
         assert!(!answer.text().contains("sk-sim"), "what the vendor said stays here: {error}");
         assert_eq!(answer.header("x-should-retry"), Some("false"));
         assert_eq!(stage.calls(), (1, 0));
-        let entry = stage.journal("the rest", |entry| entry.what == What::Cooldown);
+        let entry = stage.journal("the rest", |entry| entry.what == EntryKind::Cooldown);
         assert!(entry.key.unwrap().to_string().starts_with("key:one/"), "the key rests, not the provider");
     }
 }

@@ -1,7 +1,7 @@
 //! A request that met a dead connection is sent again unseen: once at most, only where nobody can have worked on it, and it is counted.
 
 use koboshi_sim::{Head, Play, play};
-use koboshi_store::What;
+use koboshi_store::EntryKind;
 use koboshi_testkit::until;
 
 use crate::common::*;
@@ -48,7 +48,7 @@ fn a_connection_that_ends_long_after_the_request_was_sent_is_a_fault_like_any_ot
     assert_error(&answer, 502, "connection_failed");
     assert_eq!(answer.number("x-koboshi-attempts"), Some(1));
     assert_eq!((stage.calls(), answer.header("x-koboshi-sends")), ((1, 0), None), "sent once");
-    let entry = stage.journal("the fault", |entry| entry.what == What::Fault);
+    let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.data.as_ref().unwrap()["sub"], "reset", "{entry:?}");
 }
 

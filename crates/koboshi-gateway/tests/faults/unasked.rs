@@ -39,7 +39,7 @@ fn ask(stage: &Stage) -> u64 {
 #[test]
 fn after_unasked_bytes_every_connection_to_that_provider_is_new() {
     let (stage, count) = with_idle_connections();
-    stage.one.speak_unasked(UNASKED);
+    stage.one.send_unsolicited(UNASKED);
     let used = [ask(&stage), ask(&stage), ask(&stage)];
     assert_eq!(used, [count, count + 1, count + 2], "no connection served twice");
     until("none is kept", || (stage.one.open_connections() == 0).then_some(()));
@@ -84,7 +84,7 @@ fn bytes_behind_an_answer_end_the_use_of_its_connections() {
 #[test]
 fn a_farewell_is_no_reason_to_distrust_a_provider() {
     let (stage, count) = with_idle_connections();
-    stage.one.speak_unasked(FAREWELL);
+    stage.one.send_unsolicited(FAREWELL);
     let used = [ask(&stage), ask(&stage), ask(&stage)];
     assert_eq!(used, [count; 3], "the new connection is kept");
 }

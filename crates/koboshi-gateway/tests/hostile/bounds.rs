@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
-use koboshi_store::{Entry, What};
+use koboshi_store::{Entry, EntryKind};
 use koboshi_testkit::{RawReply, RawUpstream, until};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
@@ -32,7 +32,7 @@ fn end_of_a_slow_reading(timeout: Option<Duration>, headers: &[(&str, &str)]) ->
         assert_ne!(client.stream.read(&mut [0; 16 * 1024]).unwrap(), 0);
         (upstream.left() > 0).then_some(())
     });
-    stage.journal("the fault", |entry| entry.what == What::Fault)
+    stage.journal("the fault", |entry| entry.what == EntryKind::Fault)
 }
 
 #[test]

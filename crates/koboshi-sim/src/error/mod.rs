@@ -14,7 +14,7 @@ use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::fall::Trouble;
-use crate::order::Wrong;
+use crate::order::InvalidName;
 
 /// An error instead of an answer.
 #[derive(Debug)]
@@ -51,10 +51,10 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Problem {
-    pub(crate) fn name(wrong: Wrong, model: &str) -> Self {
+    pub(crate) fn name(wrong: InvalidName, model: &str) -> Self {
         match wrong {
-            Wrong::Unknown => Self::Unknown { model: excerpt(model, 100) },
-            Wrong::Param(says) => Self::Param { says: excerpt(&says, 600) },
+            InvalidName::Unknown => Self::Unknown { model: excerpt(model, 100) },
+            InvalidName::Param(says) => Self::Param { says: excerpt(&says, 600) },
         }
     }
 
@@ -67,7 +67,7 @@ impl Problem {
     }
 
     /// In the words of a vendor.
-    pub(crate) fn told(&self, dialect: Dialect, scene: Scene<'_>) -> Failure {
+    pub(crate) fn failure(&self, dialect: Dialect, scene: Scene<'_>) -> Failure {
         match dialect {
             Dialect::Chat => openai::failure(self, false),
             Dialect::Responses => openai::failure(self, true),

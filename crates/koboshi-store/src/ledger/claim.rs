@@ -17,14 +17,14 @@ const AFTER: u32 = 3;
 
 pub(super) struct Claim {
     ttl: Duration,
-    lease: Option<Held>,
+    lease: Option<HeldLease>,
     /// When to ask the store again.
     next: Moment,
     given_up: bool,
 }
 
 #[derive(Clone)]
-struct Held {
+struct HeldLease {
     lease: Lease,
     until: Moment,
 }
@@ -94,7 +94,7 @@ impl Claims {
         if let Some(claim) = self.lock().get_mut(name) {
             // Not the claim's length: it may have changed while the store was asked.
             claim.next = asked.after(ttl.min(claim.ttl) / AFTER);
-            claim.lease = lease.map(|lease| Held { lease, until: asked.after(ttl) });
+            claim.lease = lease.map(|lease| HeldLease { lease, until: asked.after(ttl) });
         }
     }
 }

@@ -21,7 +21,7 @@ const SHARDS: usize = 63;
 
 /// All that is known about one key.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KeyState {
     pub(super) holds: Option<Arc<Holds>>,
     pub(super) cooldown: Option<Arc<Cooldown>>,
     pub(super) breakers: Vec<(Node, Arc<BreakerSnapshot>)>,
@@ -36,7 +36,7 @@ pub(super) struct TakenIn {
     pub(super) knows_more: bool,
 }
 
-type Shard = RwLock<HashMap<ScopeKey, Known>>;
+type Shard = RwLock<HashMap<ScopeKey, KeyState>>;
 
 /// Everything that is known.
 pub(super) struct WorkingCopy {
@@ -63,13 +63,13 @@ impl WorkingCopy {
     }
 
     /// Looks at what is known about a key.
-    pub(super) fn read<R>(&self, key: &ScopeKey, look: impl FnOnce(&Known) -> R) -> Option<R> {
+    pub(super) fn read<R>(&self, key: &ScopeKey, read_state: impl FnOnce(&KeyState) -> R) -> Option<R> {
         let shard = self.shard(key).read().unwrap_or_else(PoisonError::into_inner);
-        shard.get(key).map(look)
+        shard.get(key).map(read_state)
     }
 
     /// Changes what is known about a key.
-    pub(super) fn write<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut Known) -> R) -> R {
+    pub(super) fn write<R>(&self, key: &ScopeKey, change: impl FnOnce(&mut KeyState) -> R) -> R {
         let mut shard = self.shard(key).write().unwrap_or_else(PoisonError::into_inner);
         let known = match shard.get_mut(key) {
             Some(known) => known,
@@ -103,7 +103,7 @@ impl WorkingCopy {
     }
 
     /// Every slot that this node would tell a store that lost its memory: all facts, and the breakers of its own.
-    pub(super) fn to_tell(&self, own: &Node) -> Vec<Slot> {
+    pub(super) fn to_report(&self, own: &Node) -> Vec<Slot> {
         let mut slots = Vec::new();
         for shard in self.all() {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +155,7 @@ impl WorkingCopy {
     }
 }
 
-impl Known {
+impl KeyState {
     fn record(&self, kind: RecordKind, node: Option<&Node>) -> Option<Record> {
         match kind {
             RecordKind::Holds => self.holds.as_deref().cloned().map(Record::Holds),

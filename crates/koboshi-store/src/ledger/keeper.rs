@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use koboshi::time::Moment;
 
 use crate::error::StoreError;
-use crate::journal::{Entry, What};
+use crate::journal::{Entry, EntryKind};
 use crate::record::Slot;
-use crate::store::{Loaded, News, Unreadable, Wake, Watch};
+use crate::store::{Loaded, StoreChanges, Unreadable, Wake, Watch};
 use crate::times;
 
 use super::Shared;
@@ -103,12 +103,12 @@ impl Keeper {
     fn round(&mut self, closing: bool) -> Result<(), StoreError> {
         // One look at the clock: what is shown again must not be old when the store forgets.
         let due = self.prune_is_due().then(|| self.shared.clock.wall());
-        self.take_in_news()?;
+        self.take_in_changes()?;
         if let Some(now) = due {
             self.show_breakers_again(now);
         }
         self.write_changes()?;
-        self.run_errands(closing)?;
+        self.run_requests(closing)?;
         self.write_journal()?;
         match due {
             Some(now) => self.forget_what_is_old(now),
@@ -116,19 +116,19 @@ impl Keeper {
         }
     }
 
-    fn take_in_news(&mut self) -> Result<(), StoreError> {
+    fn take_in_changes(&mut self) -> Result<(), StoreError> {
         let mut watch = match self.watch.take() {
             Some(watch) => watch,
             None => self.shared.store.watch(self.wake())?,
         };
-        let news = watch.news(self.shared.clock.moment());
+        let changes = watch.changes(self.shared.clock.moment());
         self.watch = Some(watch);
-        match news? {
-            News::Quiet => {}
-            News::Changed(loaded) => self.take_in(loaded, &mut HashSet::new()),
-            News::All(loaded) => {
+        match changes? {
+            StoreChanges::Quiet => {}
+            StoreChanges::Changed(loaded) => self.take_in(loaded, &mut HashSet::new()),
+            StoreChanges::All(loaded) => {
                 let mut missing: HashSet<Slot> =
-                    self.shared.copy.to_tell(&self.shared.options.node).into_iter().collect();
+                    self.shared.copy.to_report(&self.shared.options.node).into_iter().collect();
                 self.unreadable.clear();
                 self.take_in(loaded, &mut missing);
                 self.shared.outbox.put_back(missing);
@@ -157,11 +157,11 @@ impl Keeper {
                 self.unreadable.remove(&slot.to_string());
             }
             let taken = self.shared.copy.take_in(slot, record);
-            if taken.knows_more && self.shared.may_tell(slot) {
+            if taken.knows_more && self.shared.may_report(slot) {
                 self.shared.outbox.put_back([slot.clone()]);
             }
             if taken.learned {
-                self.shared.tell_listeners(slot);
+                self.shared.notify_listeners(slot);
             }
         }
         for Unreadable { slot, why } in loaded.unreadable {
@@ -199,7 +199,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn run_errands(&mut self, closing: bool) -> Result<(), StoreError> {
+    fn run_requests(&mut self, closing: bool) -> Result<(), StoreError> {
         let shared = &self.shared;
         for errand in shared.claims.errands(shared.clock.moment(), closing) {
             let (asked, now) = (shared.clock.moment(), shared.clock.wall());
@@ -250,7 +250,7 @@ impl Keeper {
 
     /// Says something about the store in its journal, past the queue.
     fn note(&self, text: String) -> Result<(), StoreError> {
-        let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, What::Store, text);
+        let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, EntryKind::Store, text);
         self.shared.store.append(&[entry])
     }
 
@@ -258,7 +258,7 @@ impl Keeper {
     fn report(&mut self, slot: &str, what: &str) {
         if self.told_unreadable.insert(slot.to_owned()) {
             let (now, node) = (self.shared.clock.wall(), &self.shared.options.node);
-            self.shared.outbox.note(Entry::new(now, node, What::Store, format!("`{slot}` {what}")));
+            self.shared.outbox.note(Entry::new(now, node, EntryKind::Store, format!("`{slot}` {what}")));
         }
     }
 

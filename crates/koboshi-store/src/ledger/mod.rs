@@ -84,11 +84,11 @@ struct Shared {
 
 impl Shared {
     /// Whether this node speaks for a slot: facts are everyone's, breakers their node's.
-    fn may_tell(&self, slot: &Slot) -> bool {
+    fn may_report(&self, slot: &Slot) -> bool {
         slot.node().is_none_or(|node| *node == self.options.node)
     }
 
-    fn tell_listeners(&self, slot: &Slot) {
+    fn notify_listeners(&self, slot: &Slot) {
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
         for listener in listeners {
             // Somebody else's bug must not end the sharing.
@@ -181,8 +181,8 @@ impl Ledger {
     /// Waits until the store has been read, at most this long. Says whether it was; if not, the ledger works on with
     /// what it knows.
     #[must_use]
-    pub fn wait_loaded(&self, patience: Duration) -> bool {
-        self.shared.outbox.wait_loaded(patience)
+    pub fn wait_loaded(&self, timeout: Duration) -> bool {
+        self.shared.outbox.wait_loaded(timeout)
     }
 
     /// The name of this process.
@@ -288,8 +288,8 @@ impl Ledger {
 
     /// Waits until everything so far is in the store, at most this long. Says whether it is. Not for request paths.
     #[must_use]
-    pub fn flush(&self, patience: Duration) -> bool {
-        self.shared.outbox.flush(patience)
+    pub fn flush(&self, timeout: Duration) -> bool {
+        self.shared.outbox.flush(timeout)
     }
 
     /// How the ledger and its store are.

@@ -109,34 +109,29 @@ impl Outbox {
     }
 
     /// Asks for everything so far to be written and waits for it. Says whether it was.
-    pub(super) fn flush(&self, patience: Duration) -> bool {
+    pub(super) fn flush(&self, timeout: Duration) -> bool {
         let mut desk = lock(&self.desk);
         desk.asked += 1;
         let mine = desk.asked;
         desk.rung = true;
         self.bell.notify_one();
-        self.wait_for(desk, patience, |desk| desk.done >= mine)
+        self.wait_for(desk, timeout, |desk| desk.done >= mine)
     }
 
     /// Waits until the store was read for the first time. Says whether it was.
-    pub(super) fn wait_loaded(&self, patience: Duration) -> bool {
-        self.wait_for(lock(&self.desk), patience, |desk| desk.loaded)
+    pub(super) fn wait_loaded(&self, timeout: Duration) -> bool {
+        self.wait_for(lock(&self.desk), timeout, |desk| desk.loaded)
     }
 
     /// Waits until the keeper is gone. Says whether it is.
-    pub(super) fn wait_gone(&self, patience: Duration) -> bool {
-        self.wait_for(lock(&self.desk), patience, |desk| desk.gone)
+    pub(super) fn wait_gone(&self, timeout: Duration) -> bool {
+        self.wait_for(lock(&self.desk), timeout, |desk| desk.gone)
     }
 
-    fn wait_for(
-        &self,
-        desk: MutexGuard<'_, Desk>,
-        patience: Duration,
-        ready: impl Fn(&Desk) -> bool,
-    ) -> bool {
+    fn wait_for(&self, desk: MutexGuard<'_, Desk>, timeout: Duration, ready: impl Fn(&Desk) -> bool) -> bool {
         let waiting = |desk: &mut Desk| !ready(desk) && !desk.gone;
         let (desk, _) =
-            self.answer.wait_timeout_while(desk, patience, waiting).unwrap_or_else(PoisonError::into_inner);
+            self.answer.wait_timeout_while(desk, timeout, waiting).unwrap_or_else(PoisonError::into_inner);
         ready(&desk)
     }
 
@@ -237,11 +232,11 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::What;
+    use crate::journal::EntryKind;
     use jiff::Timestamp;
 
     fn entry() -> Entry {
-        Entry::new(Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), What::Fault, "x")
+        Entry::new(Timestamp::UNIX_EPOCH, &"n1".parse().unwrap(), EntryKind::Fault, "x")
     }
 
     #[test]

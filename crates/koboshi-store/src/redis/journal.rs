@@ -10,7 +10,7 @@ use redis::{Connection, RedisResult, Script};
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, tidy, tidy_query};
 
-use super::link::Link;
+use super::handle::RedisHandle;
 use super::names::Names;
 
 /// So many entries in one exchange.
@@ -35,7 +35,7 @@ impl Journal {
 
     pub(super) fn append(
         &self,
-        link: &Link,
+        handle: &RedisHandle,
         names: &Names,
         most: Option<u64>,
         entries: &[Entry],
@@ -46,24 +46,24 @@ impl Journal {
             call.key(&names.journal).arg(most.map_or_else(String::new, |most| most.to_string()));
             for entry in page.iter().map(tidy) {
                 let body = serde_json::to_string(&entry).map_err(|error| StoreError::Failed {
-                    place: link.place().to_owned(),
+                    place: handle.place().to_owned(),
                     doing,
                     why: error.to_string(),
                 })?;
                 call.arg(body);
             }
-            link.run(doing, |connection| call.invoke::<u64>(connection))?;
+            handle.run(doing, |connection| call.invoke::<u64>(connection))?;
         }
         Ok(())
     }
 }
 
-pub(super) fn query(link: &Link, names: &Names, query: &Query) -> Result<Vec<Entry>, StoreError> {
+pub(super) fn query(handle: &RedisHandle, names: &Names, query: &Query) -> Result<Vec<Entry>, StoreError> {
     let query = &tidy_query(query);
     let mut found: Vec<Entry> = Vec::new();
     let mut end = Some("+".to_owned()).filter(|_| query.limit > 0);
     while let Some(from) = end.take() {
-        let page = link.run("read the journal", |connection| back_from(connection, names, &from))?;
+        let page = handle.run("read the journal", |connection| back_from(connection, names, &from))?;
         let Some((oldest, _)) = page.last() else { break };
         let entries: Vec<Entry> = page.iter().filter_map(|(_, fields)| read(fields)).collect();
         let ahead = entries.iter().map(|entry| entry.at).max();
@@ -113,11 +113,16 @@ fn read(fields: &[String]) -> Option<Entry> {
 }
 
 /// Deletes some entries that are too old, and all that are too many. Says how many went.
-pub(super) fn prune(link: &Link, names: &Names, old: Timestamp, most: u64) -> Result<u64, StoreError> {
+pub(super) fn prune(
+    handle: &RedisHandle,
+    names: &Names,
+    old: Timestamp,
+    most: u64,
+) -> Result<u64, StoreError> {
     let doing = "forget what is old";
     let mut gone = 0;
     for _ in 0..PAGES {
-        let page: Page = link.run(doing, |connection| {
+        let page: Page = handle.run(doing, |connection| {
             redis::cmd("XRANGE")
                 .arg(&names.journal)
                 .arg("-")
@@ -132,14 +137,14 @@ pub(super) fn prune(link: &Link, names: &Names, old: Timestamp, most: u64) -> Re
         if ids.is_empty() {
             break;
         }
-        let deleted: u64 =
-            link.run(doing, |connection| redis::cmd("XDEL").arg(&names.journal).arg(&ids).query(connection))?;
+        let deleted: u64 = handle
+            .run(doing, |connection| redis::cmd("XDEL").arg(&names.journal).arg(&ids).query(connection))?;
         gone += deleted;
         if deleted == 0 {
             break;
         }
     }
-    let trimmed: u64 = link.run(doing, |connection| {
+    let trimmed: u64 = handle.run(doing, |connection| {
         redis::cmd("XTRIM")
             .arg(&names.journal)
             .arg("MAXLEN")

@@ -9,8 +9,8 @@
 //! memory pressure can forget what is stored; ledgers tell it again at their next full look. Its journal may hold an
 //! entry twice where the answer to a write was lost.
 
+mod handle;
 mod journal;
-mod link;
 mod names;
 mod records;
 mod watch;
@@ -26,8 +26,8 @@ use crate::journal::{Entry, Query, Retention};
 use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
 use crate::times;
 
+use handle::RedisHandle;
 use journal::Journal;
-use link::Link;
 use names::Names;
 use records::Records;
 use watch::RedisWatch;
@@ -62,7 +62,7 @@ impl Default for RedisPolicy {
 
 /// What the store and its watches share.
 struct Shared {
-    link: Link,
+    handle: RedisHandle,
     names: Names,
     policy: RedisPolicy,
 }
@@ -84,8 +84,11 @@ impl RedisStore {
     /// # Errors
     /// The address cannot be used; the message does not show it.
     pub fn new(url: &str, policy: RedisPolicy) -> Result<Self, StoreError> {
-        let shared =
-            Shared { link: Link::new(url, policy.limit)?, names: Names::new(&policy.prefix), policy };
+        let shared = Shared {
+            handle: RedisHandle::new(url, policy.limit)?,
+            names: Names::new(&policy.prefix),
+            policy,
+        };
         Ok(Self {
             shared: Arc::new(shared),
             records: Records::new(),
@@ -102,23 +105,23 @@ impl RedisStore {
         let mut call = self.cache_put.prepare_invoke();
         call.key(&names.cache).key(&names.cache_until).key(&names.cache_bytes);
         call.arg(key).arg(body).arg(ttl).arg(self.shared.policy.cache_bytes);
-        self.shared.link.run("keep an answer", |connection| call.invoke(connection))
+        self.shared.handle.run("keep an answer", |connection| call.invoke(connection))
     }
 }
 
 impl Store for RedisStore {
     fn place(&self) -> &str {
-        self.shared.link.place()
+        self.shared.handle.place()
     }
 
     fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
-        self.records.merge(&self.shared.link, &self.shared.names, changes)
+        self.records.merge(&self.shared.handle, &self.shared.names, changes)
     }
 
     fn load(&self) -> Result<Loaded, StoreError> {
-        let (link, names) = (&self.shared.link, &self.shared.names);
-        let mut loaded = records::load(link, names)?;
-        loaded.unreadable.extend(records::load_set_aside(link, names)?);
+        let (handle, names) = (&self.shared.handle, &self.shared.names);
+        let mut loaded = records::load(handle, names)?;
+        loaded.unreadable.extend(records::load_set_aside(handle, names)?);
         Ok(loaded)
     }
 
@@ -136,7 +139,7 @@ impl Store for RedisStore {
         let mut call = self.lease.prepare_invoke();
         call.key(self.shared.names.lease(name)).key(&self.shared.names.fence);
         call.arg(holder).arg(times::millis(ttl));
-        let fence: u64 = self.shared.link.run("take a lease", |connection| call.invoke(connection))?;
+        let fence: u64 = self.shared.handle.run("take a lease", |connection| call.invoke(connection))?;
         let until = times::after(now, ttl);
         Ok((fence > 0).then(|| Lease { name: name.to_owned(), fence, until }))
     }
@@ -144,14 +147,14 @@ impl Store for RedisStore {
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
         let mut call = self.renew.prepare_invoke();
         call.key(self.shared.names.lease(&lease.name)).arg(lease.fence).arg(times::millis(ttl));
-        let done: u64 = self.shared.link.run("renew a lease", |connection| call.invoke(connection))?;
+        let done: u64 = self.shared.handle.run("renew a lease", |connection| call.invoke(connection))?;
         Ok((done > 0).then(|| Lease { until: times::after(now, ttl), ..lease.clone() }))
     }
 
     fn release(&self, lease: &Lease, _now: Timestamp) -> Result<bool, StoreError> {
         let mut call = self.renew.prepare_invoke();
         call.key(self.shared.names.lease(&lease.name)).arg(lease.fence).arg(0);
-        let done: u64 = self.shared.link.run("give a lease back", |connection| call.invoke(connection))?;
+        let done: u64 = self.shared.handle.run("give a lease back", |connection| call.invoke(connection))?;
         Ok(done > 0)
     }
 
@@ -164,41 +167,41 @@ impl Store for RedisStore {
         let names = &self.shared.names;
         let mut call = self.cache_get.prepare_invoke();
         call.key(&names.cache).key(&names.cache_until).arg(format!("={key}"));
-        self.shared.link.run("look up an answer", |connection| call.invoke(connection))
+        self.shared.handle.run("look up an answer", |connection| call.invoke(connection))
     }
 
     fn session_put(&self, id: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<(), StoreError> {
         let mut set = redis::cmd("SET");
         set.arg(self.shared.names.session(id)).arg(body).arg("PX").arg(times::millis(ttl));
-        self.shared.link.run("keep a session", |connection| set.exec(connection))
+        self.shared.handle.run("keep a session", |connection| set.exec(connection))
     }
 
     fn session_get(&self, id: &str, _now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
         let mut get = redis::cmd("GET");
         get.arg(self.shared.names.session(id));
-        self.shared.link.run("look up a session", |connection| get.query(connection))
+        self.shared.handle.run("look up a session", |connection| get.query(connection))
     }
 
     fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
         let mut delete = redis::cmd("DEL");
         delete.arg(self.shared.names.session(id));
-        self.shared.link.run("forget a session", |connection| delete.query(connection))
+        self.shared.handle.run("forget a session", |connection| delete.query(connection))
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
-        self.journal.append(&self.shared.link, &self.shared.names, self.shared.policy.entries, entries)
+        self.journal.append(&self.shared.handle, &self.shared.names, self.shared.policy.entries, entries)
     }
 
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
-        journal::query(&self.shared.link, &self.shared.names, query)
+        journal::query(&self.shared.handle, &self.shared.names, query)
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
-        let (link, names) = (&self.shared.link, &self.shared.names);
-        let breakers = self.records.forget_breakers(link, names, times::before(now, keep.breakers))?;
+        let (handle, names) = (&self.shared.handle, &self.shared.names);
+        let breakers = self.records.forget_breakers(handle, names, times::before(now, keep.breakers))?;
         // Sessions and leases end by themselves.
         let answers = self.cache_call("", b"", 1)?;
-        let entries = journal::prune(link, names, times::before(now, keep.journal), keep.entries)?;
+        let entries = journal::prune(handle, names, times::before(now, keep.journal), keep.entries)?;
         Ok(breakers + answers + entries)
     }
 }

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::record::{Record, Slot, may_be_replaced};
 use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
 
-use super::link::Link;
+use super::handle::RedisHandle;
 use super::names::Names;
 
 /// So many records in one script: it keeps the server from all others.
@@ -83,25 +83,30 @@ impl Records {
         }
     }
 
-    pub(super) fn merge(&self, link: &Link, names: &Names, changes: &[Named]) -> Result<Merged, StoreError> {
+    pub(super) fn merge(
+        &self,
+        handle: &RedisHandle,
+        names: &Names,
+        changes: &[Named],
+    ) -> Result<Merged, StoreError> {
         let shared: Vec<&Named> = changes.iter().filter(|(slot, _)| slot.is_shared()).collect();
         let mut merged = Merged::default();
         for batch in shared.chunks(BATCH) {
-            self.merge_batch(link, names, batch, &mut merged)?;
+            self.merge_batch(handle, names, batch, &mut merged)?;
         }
         Ok(merged)
     }
 
     fn merge_batch(
         &self,
-        link: &Link,
+        handle: &RedisHandle,
         names: &Names,
         batch: &[&Named],
         merged: &mut Merged,
     ) -> Result<(), StoreError> {
         let doing = "write state";
         let slots: Vec<String> = batch.iter().map(|(slot, _)| slot.to_string()).collect();
-        let present = link.run(doing, |connection| fetch(connection, names, &slots))?;
+        let present = handle.run(doing, |connection| fetch(connection, names, &slots))?;
         let mut pending: Vec<Pending<'_>> = batch
             .iter()
             .zip(slots)
@@ -114,25 +119,25 @@ impl Records {
             })
             .collect();
         for _ in 0..TRIES {
-            pending = self.try_once(link, names, pending, merged)?;
+            pending = self.try_once(handle, names, pending, merged)?;
             if pending.is_empty() {
                 return Ok(());
             }
         }
-        Err(StoreError::Busy { place: link.place().to_owned(), doing })
+        Err(StoreError::Busy { place: handle.place().to_owned(), doing })
     }
 
     /// Proposes every record once. Gives back those that changed meanwhile, with what is there now.
     fn try_once<'a>(
         &self,
-        link: &Link,
+        handle: &RedisHandle,
         names: &Names,
         pending: Vec<Pending<'a>>,
         merged: &mut Merged,
     ) -> Result<Vec<Pending<'a>>, StoreError> {
         let doing = "write state";
         let failed = |error: serde_json::Error| StoreError::Failed {
-            place: link.place().to_owned(),
+            place: handle.place().to_owned(),
             doing,
             why: error.to_string(),
         };
@@ -154,7 +159,7 @@ impl Records {
         if proposed.is_empty() {
             return Ok(Vec::new());
         }
-        let answer: Vec<Vec<u8>> = link.run(doing, |connection| call.invoke(connection))?;
+        let answer: Vec<Vec<u8>> = handle.run(doing, |connection| call.invoke(connection))?;
         let mut lost: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
         for pair in answer.chunks_exact(2) {
             if let [slot, present] = pair {
@@ -181,7 +186,7 @@ impl Records {
     /// Forgets breakers that were seen last before then.
     pub(super) fn forget_breakers(
         &self,
-        link: &Link,
+        handle: &RedisHandle,
         names: &Names,
         before: jiff::Timestamp,
     ) -> Result<u64, StoreError> {
@@ -189,7 +194,7 @@ impl Records {
         let mut call = self.forget.prepare_invoke();
         call.key(&names.records);
         let mut any = false;
-        for (slot, body) in link.run(doing, |connection| fetch_all(connection, names))? {
+        for (slot, body) in handle.run(doing, |connection| fetch_all(connection, names))? {
             let is_old =
                 |slot: &Slot| matches!(read(slot, &body), Ok(Record::Breaker(seen)) if seen.at < before);
             if slot.parse::<Slot>().is_ok_and(|slot| is_old(&slot)) {
@@ -197,7 +202,7 @@ impl Records {
                 any = true;
             }
         }
-        if any { link.run(doing, |connection| call.invoke(connection)) } else { Ok(0) }
+        if any { handle.run(doing, |connection| call.invoke(connection)) } else { Ok(0) }
     }
 }
 
@@ -229,14 +234,14 @@ fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap
 }
 
 /// Everything that is there.
-pub(super) fn load(link: &Link, names: &Names) -> Result<Loaded, StoreError> {
-    let all = link.run("read state", |connection| fetch_all(connection, names))?;
+pub(super) fn load(handle: &RedisHandle, names: &Names) -> Result<Loaded, StoreError> {
+    let all = handle.run("read state", |connection| fetch_all(connection, names))?;
     Ok(read_all(all.into_iter()))
 }
 
 /// What was set aside, oldest first.
-pub(super) fn load_set_aside(link: &Link, names: &Names) -> Result<Vec<Unreadable>, StoreError> {
-    let aside: Vec<Vec<u8>> = link.run("read state", |connection| {
+pub(super) fn load_set_aside(handle: &RedisHandle, names: &Names) -> Result<Vec<Unreadable>, StoreError> {
+    let aside: Vec<Vec<u8>> = handle.run("read state", |connection| {
         redis::cmd("LRANGE").arg(&names.set_aside).arg(0).arg(-1).query(connection)
     })?;
     let read = |one: &Vec<u8>| {
@@ -249,10 +254,10 @@ pub(super) fn load_set_aside(link: &Link, names: &Names) -> Result<Vec<Unreadabl
 }
 
 /// What is in these slots now.
-pub(super) fn load_some(link: &Link, names: &Names, slots: &[String]) -> Result<Loaded, StoreError> {
+pub(super) fn load_some(handle: &RedisHandle, names: &Names, slots: &[String]) -> Result<Loaded, StoreError> {
     let mut found = Vec::new();
     for batch in slots.chunks(BATCH) {
-        let bodies = link.run("read state", |connection| fetch(connection, names, batch))?;
+        let bodies = handle.run("read state", |connection| fetch(connection, names, batch))?;
         found.extend(batch.iter().cloned().zip(bodies).filter_map(|(slot, body)| Some((slot, body?))));
     }
     Ok(read_all(found.into_iter()))

@@ -14,13 +14,13 @@ use koboshi::time::Moment;
 use redis::{RedisResult, Script};
 
 use crate::error::StoreError;
-use crate::store::{News, Wake, Watch};
+use crate::store::{StoreChanges, Wake, Watch};
 
 use super::Shared;
 use super::records::{load, load_some};
 
 /// More announced slots than this are not worth a list: everything is read.
-const MOST: usize = 10_000;
+const MAX_SLOTS: usize = 10_000;
 /// The first pause before the next try to subscribe, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
@@ -65,7 +65,7 @@ impl RedisWatch {
         let started =
             std::thread::Builder::new().name("koboshi-redis".to_owned()).spawn(|| listener.listen());
         started.map_err(|error| StoreError::Failed {
-            place: shared.link.place().to_owned(),
+            place: shared.handle.place().to_owned(),
             doing: "start a thread",
             why: error.to_string(),
         })?;
@@ -80,29 +80,29 @@ impl RedisWatch {
         }
     }
 
-    fn look(&mut self, now: Moment) -> Result<News, StoreError> {
+    fn poll(&mut self, now: Moment) -> Result<StoreChanges, StoreError> {
         // Without a subscription the server is away: it is not asked, and nobody waits for it.
         self.check_subscription()?;
         // Before anything is read: what is emptied after this is noticed by the next look.
         let was_emptied = self.was_emptied()?;
         let announced = self.announced(now);
-        let (link, names) = (&self.shared.link, &self.shared.names);
+        let (handle, names) = (&self.shared.handle, &self.shared.names);
         match announced.filter(|_| !was_emptied) {
-            None => load(link, names).map(News::All),
-            Some(slots) if slots.is_empty() => Ok(News::Quiet),
-            Some(slots) => load_some(link, names, &slots).map(News::Changed),
+            None => load(handle, names).map(StoreChanges::All),
+            Some(slots) if slots.is_empty() => Ok(StoreChanges::Quiet),
+            Some(slots) => load_some(handle, names, &slots).map(StoreChanges::Changed),
         }
     }
 
     /// Whether the server was emptied since the last look. It is marked, so that this can be told the next time.
     fn was_emptied(&mut self) -> Result<bool, StoreError> {
-        let (link, names) = (&self.shared.link, &self.shared.names);
-        let mut mark: Option<String> =
-            link.run("look for changes", |connection| redis::cmd("GET").arg(&names.mark).query(connection))?;
+        let (handle, names) = (&self.shared.handle, &self.shared.names);
+        let mut mark: Option<String> = handle
+            .run("look for changes", |connection| redis::cmd("GET").arg(&names.mark).query(connection))?;
         if mark.is_none() {
             let make = self.make_mark.key(&names.mark);
             // One that cannot be written now can still be read.
-            mark = link.run("look for changes", |connection| make.invoke(connection)).ok();
+            mark = handle.run("look for changes", |connection| make.invoke(connection)).ok();
         }
         let other = self.mark.is_some() && mark != self.mark;
         self.mark = mark;
@@ -114,7 +114,7 @@ impl RedisWatch {
         if inbox.subscribed {
             return Ok(());
         }
-        let place = self.shared.link.place().to_owned();
+        let place = self.shared.handle.place().to_owned();
         let why = "the connection was lost".to_owned();
         Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }))
     }
@@ -129,17 +129,17 @@ impl RedisWatch {
 }
 
 impl Watch for RedisWatch {
-    fn news(&mut self, now: Moment) -> Result<News, StoreError> {
-        let news = self.look(now);
-        match &news {
-            Ok(News::All(_)) => {
+    fn changes(&mut self, now: Moment) -> Result<StoreChanges, StoreError> {
+        let changes = self.poll(now);
+        match &changes {
+            Ok(StoreChanges::All(_)) => {
                 self.next_resync = now.after(self.shared.policy.resync_every);
             }
             Ok(_) => {}
             // What was announced is no longer noted: read everything next time.
             Err(_) => self.ear.inbox().all = true,
         }
-        news
+        changes
     }
 }
 
@@ -167,7 +167,7 @@ impl Listener {
             if mem::replace(&mut inbox.subscribed, false) {
                 pause = PAUSE.0;
             }
-            inbox.trouble = heard.err().map(|error| self.shared.link.trouble(&error, DOING));
+            inbox.trouble = heard.err().map(|error| self.shared.handle.trouble(&error, DOING));
             self.ear.changed.notify_all();
             let waiting = |inbox: &mut Inbox| !inbox.closed;
             drop(self.ear.changed.wait_timeout_while(inbox, pause, waiting));
@@ -178,7 +178,7 @@ impl Listener {
 
     /// One subscription, until it breaks or the watch is closed.
     fn subscription(&self) -> RedisResult<()> {
-        let mut connection = self.shared.link.connect()?;
+        let mut connection = self.shared.handle.connect()?;
         let mut channel = connection.as_pubsub();
         channel.subscribe(&self.shared.names.channel)?;
         {
@@ -205,7 +205,7 @@ impl Listener {
 
     fn note(&self, slot: String) {
         let mut inbox = self.ear.inbox();
-        if inbox.slots.len() >= MOST {
+        if inbox.slots.len() >= MAX_SLOTS {
             inbox.slots.clear();
             inbox.all = true;
         }

@@ -7,7 +7,7 @@ use koboshi::key::ScopeLevel;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, Transaction, params, params_from_iter};
 
-use crate::journal::{Entry, Query, What, tidy, tidy_query};
+use crate::journal::{Entry, EntryKind, Query, tidy, tidy_query};
 use crate::times;
 
 const INSERT: &str = "
@@ -90,7 +90,7 @@ fn read(row: &Row<'_>) -> Result<Entry, Box<dyn std::error::Error>> {
     Ok(Entry {
         at: times::from_micros(row.get(0)?),
         node: row.get::<_, String>(1)?.parse()?,
-        what: What::from_name(&what).ok_or("unknown")?,
+        what: EntryKind::from_name(&what).ok_or("unknown")?,
         kind: row.get::<_, Option<String>>(3)?.map(Cow::Owned),
         key: key.map(|key| key.parse()).transpose()?,
         agent: row.get(5)?,

@@ -11,11 +11,11 @@
 //! It deliberately keeps no cache and no thread of its own: batching is the ledger's work, and a command that writes
 //! through the store directly has written when the call returns.
 
+mod errors;
+mod expiring;
 mod journal;
 mod open;
 mod records;
-mod shelf;
-mod trouble;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ use crate::journal::{Entry, Query, Retention};
 use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
 use crate::times;
 
+use errors::Doing;
 use open::{Deadline, Identity};
-use trouble::Doing;
 use watch::SqliteWatch;
 
 /// How the file is used.
@@ -219,37 +219,39 @@ impl Store for SqliteStore {
         now: Timestamp,
     ) -> Result<Option<Lease>, StoreError> {
         self.write_at("take a lease", now, |transaction, now| {
-            shelf::lease(transaction, name, holder, ttl, now)
+            expiring::lease(transaction, name, holder, ttl, now)
         })
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError> {
-        self.write_at("renew a lease", now, |transaction, now| shelf::renew(transaction, lease, ttl, now))
+        self.write_at("renew a lease", now, |transaction, now| expiring::renew(transaction, lease, ttl, now))
     }
 
     fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError> {
-        self.write_at("give a lease back", now, |transaction, now| shelf::release(transaction, lease, now))
+        self.write_at("give a lease back", now, |transaction, now| expiring::release(transaction, lease, now))
     }
 
     fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
         let most = self.file.policy.cache_bytes;
-        self.write("keep an answer", |transaction| shelf::cache_put(transaction, key, body, ttl, now, most))
+        self.write("keep an answer", |transaction| {
+            expiring::cache_put(transaction, key, body, ttl, now, most)
+        })
     }
 
     fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read("look up an answer", |reader| shelf::cache_get(reader, key, now))
+        self.read("look up an answer", |reader| expiring::cache_get(reader, key, now))
     }
 
     fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        self.write("keep a session", |transaction| shelf::session_put(transaction, id, body, ttl, now))
+        self.write("keep a session", |transaction| expiring::session_put(transaction, id, body, ttl, now))
     }
 
     fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read("look up a session", |reader| shelf::session_get(reader, id, now))
+        self.read("look up a session", |reader| expiring::session_get(reader, id, now))
     }
 
     fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        self.write("forget a session", |transaction| shelf::session_delete(transaction, id))
+        self.write("forget a session", |transaction| expiring::session_delete(transaction, id))
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
@@ -263,7 +265,7 @@ impl Store for SqliteStore {
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
         let gone = self.write_at("forget what is old", now, |transaction, by_now| {
             let breakers = records::forget_breakers(transaction, times::before(now, keep.breakers))?;
-            let ended = shelf::prune(transaction, by_now)?;
+            let ended = expiring::prune(transaction, by_now)?;
             let entries = journal::prune(transaction, times::before(now, keep.journal), keep.entries)?;
             Ok(breakers + ended + entries)
         })?;

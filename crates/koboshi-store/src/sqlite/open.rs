@@ -21,7 +21,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 
 use super::SqlitePolicy;
-use super::trouble::Doing;
+use super::errors::Doing;
 
 /// "KBSI": says that a file is a Koboshi store.
 const APPLICATION: i64 = 0x4b42_5349;
@@ -76,7 +76,7 @@ pub(super) fn open(
     }
     make(path).map_err(io)?;
     loop {
-        match look(path, place, deadline).and_then(|()| set_up(path, place, policy, deadline)) {
+        match inspect(path, place, deadline).and_then(|()| set_up(path, place, policy, deadline)) {
             Err(StoreError::Busy { .. }) if !deadline.is_over() => pause(PAUSE.min(deadline.left())),
             done => return done,
         }
@@ -130,7 +130,7 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 /// Looks whether the file is ours, without being able to change it.
-fn look(path: &Path, place: &str, deadline: Deadline) -> Result<(), StoreError> {
+fn inspect(path: &Path, place: &str, deadline: Deadline) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
     connection.busy_timeout(deadline.left()).doing(place, "open the file")?;

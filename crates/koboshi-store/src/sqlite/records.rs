@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::record::{Record, RecordKind, Slot, may_be_replaced};
 use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
 
-use super::trouble::Doing;
+use super::errors::Doing;
 
 const UPSERT: &str = "
     INSERT INTO record (kind, key, node, body, seq) VALUES (?1, ?2, ?3, ?4, ?5)

@@ -10,49 +10,49 @@ use koboshi::time::Moment;
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::store::{Loaded, News, Watch};
+use crate::store::{Loaded, StoreChanges, Watch};
 
 use super::File;
+use super::errors::Doing;
 use super::open::Identity;
 use super::records::load_after;
-use super::trouble::Doing;
 
 pub(super) struct SqliteWatch {
     file: Arc<File>,
     identity: Identity,
     connection: Connection,
-    seen: Option<Seen>,
+    position: Option<Position>,
 }
 
 /// The state of the file at the last look.
-struct Seen {
+struct Position {
     version: i64,
     seq: i64,
 }
 
 impl Watch for SqliteWatch {
-    fn news(&mut self, _now: Moment) -> Result<News, StoreError> {
-        self.look().inspect_err(|_| self.seen = None)
+    fn changes(&mut self, _now: Moment) -> Result<StoreChanges, StoreError> {
+        self.poll().inspect_err(|_| self.position = None)
     }
 }
 
 impl SqliteWatch {
     pub(super) fn start(file: Arc<File>) -> Result<Self, StoreError> {
         let (identity, connection) = file.connect()?;
-        Ok(Self { file, identity, connection, seen: None })
+        Ok(Self { file, identity, connection, position: None })
     }
 
-    fn look(&mut self) -> Result<News, StoreError> {
+    fn poll(&mut self) -> Result<StoreChanges, StoreError> {
         if Identity::of(&self.file.path) != self.identity {
             self.file.reopen()?;
             (self.identity, self.connection) = self.file.connect()?;
-            self.seen = None;
+            self.position = None;
         }
         let (place, doing) = (self.file.place.as_str(), "look for changes");
         let version: i64 =
             self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).doing(place, doing)?;
-        if self.seen.as_ref().is_some_and(|seen| seen.version == version) {
-            return Ok(News::Quiet);
+        if self.position.as_ref().is_some_and(|position| position.version == version) {
+            return Ok(StoreChanges::Quiet);
         }
         // One transaction: the number of changes and the changes belong together.
         let transaction = self.connection.unchecked_transaction().doing(place, doing)?;
@@ -60,17 +60,17 @@ impl SqliteWatch {
             .query_row("SELECT value FROM counter WHERE name = 'seq'", [], |row| row.get(0))
             .doing(place, doing)?;
         // A file that was put back from a copy has fewer changes than we saw: then everything is news.
-        let after = self.seen.as_ref().map(|seen| seen.seq).filter(|after| *after <= seq);
+        let after = self.position.as_ref().map(|position| position.seq).filter(|after| *after <= seq);
         let loaded = match after {
             Some(after) if after == seq => Loaded::default(),
             after => load_after(&transaction, place, after.unwrap_or(-1))?,
         };
         transaction.finish().doing(place, doing)?;
-        self.seen = Some(Seen { version, seq });
+        self.position = Some(Position { version, seq });
         Ok(match after {
-            None => News::All(loaded),
-            Some(_) if loaded == Loaded::default() => News::Quiet,
-            Some(_) => News::Changed(loaded),
+            None => StoreChanges::All(loaded),
+            Some(_) if loaded == Loaded::default() => StoreChanges::Quiet,
+            Some(_) => StoreChanges::Changed(loaded),
         })
     }
 }

@@ -16,10 +16,10 @@ use koboshi::breaker::{BreakerSnapshot, Mode};
 use koboshi::cooldown::{Class, Cooldown, Rest};
 use koboshi::gate::{Holds, Limit};
 use koboshi::key::ScopeKey;
-use koboshi_store::{Entry, Node, Slot, What};
+use koboshi_store::{Entry, EntryKind, Node, Slot};
 
 #[allow(unused_imports, reason = "each test program uses a part of it")]
-pub(crate) use koboshi_testkit::{DEADLINE, breathe, until};
+pub(crate) use koboshi_testkit::{DEADLINE, pause, until};
 
 pub(crate) const NOON: i64 = 1_794_744_000;
 
@@ -68,6 +68,6 @@ pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
     BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0, why: None }
 }
 
-pub(crate) fn entry(second: i64, what: What, text: &str) -> Entry {
+pub(crate) fn entry(second: i64, what: EntryKind, text: &str) -> Entry {
     Entry::new(at(second), &node("n1"), what, text)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use koboshi_store::{Query, Retention, What};
+use koboshi_store::{EntryKind, Query, Retention};
 
 use crate::common::{at, entry};
 use crate::subject::Subject;
@@ -62,7 +62,7 @@ pub(crate) fn store_edge_config(subject: &Subject) {
     assert_eq!(store.cache_get("empty", now).unwrap().as_deref(), Some(&b""[..]));
     assert!(store.merge(&[]).unwrap().beyond.is_empty());
     store.append(&[]).unwrap();
-    store.append(&[entry(0, What::Fault, "one"), entry(0, What::Fault, "two")]).unwrap();
+    store.append(&[entry(0, EntryKind::Fault, "one"), entry(0, EntryKind::Fault, "two")]).unwrap();
     assert!(store.query(&Query { limit: 0, ..Query::default() }).unwrap().is_empty());
     let nothing = Retention { journal: LONG, entries: 0, breakers: Duration::ZERO };
     store.prune(&nothing, at(0)).unwrap();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use koboshi_store::{Entry, Query, Retention, What};
+use koboshi_store::{Entry, EntryKind, Query, Retention};
 
 use crate::common::{at, entry, key, node};
 use crate::subject::Subject;
@@ -14,7 +14,7 @@ fn full(second: i64) -> Entry {
         key: Some(key("account:main")),
         agent: Some("reviewer/website".to_owned()),
         data: Some(serde_json::json!({"status": 429, "wait": [1, 2.5, null, "three"]})),
-        ..entry(second, What::Fault, "the account rests until five: 五時まで")
+        ..entry(second, EntryKind::Fault, "the account rests until five: 五時まで")
     }
 }
 
@@ -23,7 +23,7 @@ fn texts(entries: &[Entry]) -> Vec<&str> {
 }
 
 pub(crate) fn entries_come_back_as_they_were(subject: &Subject) {
-    let written = [full(1), entry(2, What::Operator, "plain")];
+    let written = [full(1), entry(2, EntryKind::Operator, "plain")];
     subject.store.append(&written).unwrap();
     subject.store.append(&[]).unwrap();
     assert_eq!(subject.store.query(&Query::default()).unwrap(), written);
@@ -39,7 +39,7 @@ pub(crate) fn entries_are_found_by_everything_they_say(subject: &Subject) {
         .store
         .append(&[
             full(0),
-            with(10, |entry| entry.what = What::Remedy),
+            with(10, |entry| entry.what = EntryKind::Remedy),
             with(20, |entry| entry.kind = Some(Cow::Borrowed("overloaded"))),
             with(30, |entry| entry.key = Some(key("account:other"))),
             with(40, |entry| entry.agent = None),
@@ -56,7 +56,7 @@ pub(crate) fn entries_are_found_by_everything_they_say(subject: &Subject) {
         2,
         "the end is not part of it"
     );
-    assert_eq!(count(Query { what: Some(What::Remedy), ..all() }), 1);
+    assert_eq!(count(Query { what: Some(EntryKind::Remedy), ..all() }), 1);
     assert_eq!(count(Query { kind: Some("overloaded".to_owned()), ..all() }), 1);
     assert_eq!(count(Query { key: Some(key("account:other")), ..all() }), 1);
     for (asked, found) in [("target:a/b", 1), ("target:a/b#k1", 1), ("target:a/b#k", 0), ("target:a", 0)] {
@@ -70,7 +70,7 @@ pub(crate) fn entries_are_found_by_everything_they_say(subject: &Subject) {
 
 pub(crate) fn the_newest_are_given_newest_last(subject: &Subject) {
     for (second, text) in [(1, "a"), (2, "b"), (3, "c"), (4, "d")] {
-        subject.store.append(&[entry(second, What::Gate, text)]).unwrap();
+        subject.store.append(&[entry(second, EntryKind::Gate, text)]).unwrap();
     }
     let found = subject.store.query(&Query { limit: 3, ..Query::default() }).unwrap();
     assert_eq!(texts(&found), ["b", "c", "d"]);
@@ -83,7 +83,7 @@ pub(crate) fn secrets_are_taken_out_by_the_store(subject: &Subject) {
         data: Some(serde_json::json!({ "api_key": secret })),
         agent: Some(format!("agent {secret}")),
         kind: Some(Cow::Owned(format!("kind {secret}"))),
-        ..entry(1, What::Fault, &format!("sent {secret}"))
+        ..entry(1, EntryKind::Fault, &format!("sent {secret}"))
     };
     subject.store.append(&[careless]).unwrap();
     let found = subject.store.query(&Query::default()).unwrap();
@@ -94,7 +94,7 @@ pub(crate) fn secrets_are_taken_out_by_the_store(subject: &Subject) {
 }
 
 pub(crate) fn old_entries_and_too_many_are_forgotten(subject: &Subject) {
-    let entries: Vec<Entry> = (0..20).map(|n| entry(n * 10, What::Gate, &n.to_string())).collect();
+    let entries: Vec<Entry> = (0..20).map(|n| entry(n * 10, EntryKind::Gate, &n.to_string())).collect();
     subject.store.append(&entries).unwrap();
     let keep = Retention { journal: Duration::from_secs(100), entries: 1000, ..Retention::default() };
     assert_eq!(subject.store.prune(&keep, at(200)).unwrap(), 10);

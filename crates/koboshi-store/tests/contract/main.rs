@@ -11,9 +11,9 @@
 mod cells;
 #[path = "../common/mod.rs"]
 mod common;
+mod expiring;
 mod journal;
 mod records;
-mod shelf;
 mod subject;
 
 use subject::Subject;
@@ -48,7 +48,7 @@ contract! {
         a_watch_gives_all_then_changes_then_nothing,
         silent_breakers_are_forgotten_and_facts_are_not,
         any_order_of_merges_ends_the_same;
-    shelf:
+    expiring:
         a_lease_is_held_by_one,
         a_lease_ends_and_the_fence_grows,
         a_lease_is_renewed_only_by_its_holder,

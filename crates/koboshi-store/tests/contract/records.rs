@@ -7,7 +7,7 @@ use koboshi::breaker::Mode;
 use koboshi::cooldown::{Cleared, Cooldown};
 use koboshi::gate::Limit;
 use koboshi::time::Moment;
-use koboshi_store::{Loaded, Named, News, Record, Retention, Slot};
+use koboshi_store::{Loaded, Named, Record, Retention, Slot, StoreChanges};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -92,21 +92,21 @@ pub(crate) fn a_watch_gives_all_then_changes_then_nothing(subject: &Subject) {
     let record = Record::Cooldown(resting(0, 100));
     subject.store.merge(&[(one.clone(), record.clone())]).unwrap();
     let mut watch = subject.store.watch(Subject::nobody()).unwrap();
-    let all = until("everything", || match watch.news(Moment::START).unwrap() {
-        News::All(loaded) => Some(loaded),
-        News::Quiet => None,
+    let all = until("everything", || match watch.changes(Moment::START).unwrap() {
+        StoreChanges::All(loaded) => Some(loaded),
+        StoreChanges::Quiet => None,
         other => panic!("first everything: {other:?}"),
     });
     assert_eq!(all, Loaded { records: vec![(one, record.clone())], unreadable: vec![] });
-    until("quiet", || (watch.news(Moment::START).unwrap() == News::Quiet).then_some(()));
+    until("quiet", || (watch.changes(Moment::START).unwrap() == StoreChanges::Quiet).then_some(()));
     subject.store.merge(&[(two.clone(), record.clone())]).unwrap();
-    let changed = until("the change", || match watch.news(Moment::START).unwrap() {
-        News::Changed(loaded) => Some(loaded.records),
+    let changed = until("the change", || match watch.changes(Moment::START).unwrap() {
+        StoreChanges::Changed(loaded) => Some(loaded.records),
         _ => None,
     });
     assert_eq!(changed, [(two.clone(), record.clone())]);
     subject.store.merge(&[(two, record)]).unwrap();
-    assert_eq!(watch.news(Moment::START).unwrap(), News::Quiet, "the same once more is no change");
+    assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet, "the same once more is no change");
 }
 
 pub(crate) fn silent_breakers_are_forgotten_and_facts_are_not(subject: &Subject) {

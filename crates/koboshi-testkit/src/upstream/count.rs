@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use koboshi_sim::{Ask, Door, Play, Tally};
+use koboshi_sim::{Ask, Endpoint, Play, Tally};
 use koboshi_wire::Dialect;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const KEPT: usize = 100_000;
 /// A request as it came in.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The model in the path or the body, parameters included; empty if there is none.
     pub model: String,
     /// The path that was asked for, without its query.
@@ -40,7 +40,7 @@ pub struct Seen {
     pub connection: u64,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// A header by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -54,7 +54,7 @@ type Override = Arc<dyn Fn(&Ask<'_>) -> Play + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) calls: BTreeMap<String, u64>,
-    pub(super) requests: VecDeque<Seen>,
+    pub(super) requests: VecDeque<ReceivedRequest>,
     pub(super) plays: HashMap<String, Override>,
     pub(super) cancelled: u64,
     seen: u64,
@@ -100,12 +100,12 @@ impl Shared {
     pub(super) fn count(
         &self,
         request: &Request,
-        door: &Door<'_>,
+        endpoint: &Endpoint<'_>,
         connection: u64,
     ) -> (String, Tally, Option<Override>) {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let named = || body.get("model").and_then(Value::as_str).unwrap_or_default();
-        let model = door.model.as_deref().unwrap_or_else(named).to_owned();
+        let model = endpoint.model.as_deref().unwrap_or_else(named).to_owned();
         let (path, query) = split(&request.path);
         // The real time: a provider on a real socket has no other.
         let wall = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
@@ -119,11 +119,11 @@ impl Shared {
         if counts.requests.len() >= KEPT {
             counts.requests.pop_front();
         }
-        counts.requests.push_back(Seen {
+        counts.requests.push_back(ReceivedRequest {
             model: model.clone(),
             path: path.to_owned(),
             query: query.to_owned(),
-            dialect: door.dialect,
+            dialect: endpoint.dialect,
             authorization: request.header("authorization").map(str::to_owned),
             headers: request.headers.clone(),
             body,

@@ -18,12 +18,12 @@ use bytes::Bytes;
 use koboshi_sim::{Ask, Play};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-pub use self::count::Seen;
+pub use self::count::ReceivedRequest;
 use self::count::Shared;
 use self::serve::{Command, serve};
 use self::streams::Leave;
 use self::tls::Secure;
-pub use self::tls::{Authority, Speaks};
+pub use self::tls::{Authority, Protocol};
 
 /// A provider on a free port of this machine, gone with the test.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Upstream {
     /// # Panics
     /// There is no free port or no thread.
     #[must_use]
-    pub fn start_secure(authority: &Authority, speaks: Speaks) -> Self {
+    pub fn start_secure(authority: &Authority, speaks: Protocol) -> Self {
         Self::start_as(Some(authority.server(speaks)))
     }
 
@@ -103,7 +103,7 @@ impl Upstream {
 
     /// What was asked, in order; the last hundred thousand.
     #[must_use]
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.lock().requests.iter().cloned().collect()
     }
 
@@ -159,7 +159,7 @@ impl Upstream {
 
     /// Sends these bytes on every connection that waits for a request, though nobody asked for them: what an evil or a
     /// confused server does. They have arrived when this returns. HTTP/2 knows no such thing.
-    pub fn speak_unasked(&self, bytes: &str) {
+    pub fn send_unsolicited(&self, bytes: &str) {
         let bytes = Bytes::copy_from_slice(bytes.as_bytes());
         self.tell(|done| Command::SpeakUnasked(bytes, done));
     }

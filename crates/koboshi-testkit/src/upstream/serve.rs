@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use koboshi_sim::{Ask, Beat, End, Head, Play, What, count, door, embed, names, play};
+use koboshi_sim::{Ask, Beat, End, Head, Operation, Play, count, embed, endpoint, names, play};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -164,16 +164,16 @@ async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64)
 
 /// What is played to a request.
 pub(super) fn choose(request: &Request, shared: &Shared, connection: u64) -> Play {
-    let door = door(&request.path).filter(|_| request.method == "POST");
-    if let Some(door) = door {
-        let (model, tally, other) = shared.count(request, &door, connection);
-        let (dialect, stream, list) = (door.dialect, door.stream, door.list);
+    let endpoint = endpoint(&request.path).filter(|_| request.method == "POST");
+    if let Some(endpoint) = endpoint {
+        let (model, tally, other) = shared.count(request, &endpoint, connection);
+        let (dialect, stream, list) = (endpoint.dialect, endpoint.stream, endpoint.list);
         let ask = Ask { model: &model, dialect, stream, list, body: &request.body, tally };
-        return match (other, door.what) {
+        return match (other, endpoint.what) {
             (Some(other), _) => other(&ask),
-            (None, What::Answer) => play(&ask),
-            (None, What::Count) => count(&ask),
-            (None, What::Embed) => embed(&ask),
+            (None, Operation::Answer) => play(&ask),
+            (None, Operation::Count) => count(&ask),
+            (None, Operation::Embed) => embed(&ask),
         };
     }
     let path = request.path.split('?').next().unwrap_or_default();

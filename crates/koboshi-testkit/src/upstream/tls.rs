@@ -12,7 +12,7 @@ const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "provider.test"];
 
 /// What a secure upstream speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum Protocol {
     /// HTTP/1.1.
     Http1,
     /// HTTP/2.
@@ -68,7 +68,7 @@ impl Authority {
     }
 
     /// The settings of a server with a certificate of this authority.
-    pub(super) fn server(&self, speaks: Speaks) -> Secure {
+    pub(super) fn server(&self, speaks: Protocol) -> Secure {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
@@ -80,10 +80,10 @@ impl Authority {
             .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
             .unwrap();
         config.alpn_protocols = vec![match speaks {
-            Speaks::Http1 => b"http/1.1".to_vec(),
+            Protocol::Http1 => b"http/1.1".to_vec(),
             _ => b"h2".to_vec(),
         }];
-        let streams = if let Speaks::Http2AtMost(streams) = speaks { streams } else { 100 };
+        let streams = if let Protocol::Http2AtMost(streams) = speaks { streams } else { 100 };
         Secure { tls: Arc::new(config), streams }
     }
 }

@@ -11,34 +11,34 @@ use koboshi::fault::Fault;
 use koboshi_sim::{Beats, End};
 use tokio::time::{Sleep, sleep};
 
-use super::pool::Home;
-use super::shared::Stream;
-use super::trouble::{Stage, cut, fault_of};
+use super::connection_fault::{Stage, cut, fault_of};
+use super::http2_connection::Http2Stream;
+use super::pool::PooledConnection;
 use crate::http::upstream::mark::StreamMark;
 
 /// The body of an answer.
 pub(crate) enum Body {
     /// On a connection of its own; none when it was read to its end.
-    Link(Option<Box<Home>>),
+    Http1(Option<Box<PooledConnection>>),
     /// On a connection that others share.
-    Stream {
+    Http2 {
         incoming: Incoming,
         /// Counts down when it is dropped.
-        _stream: Stream,
+        _stream: Http2Stream,
         /// What was seen behind the blocks that were joined.
         ahead: Option<Box<Next>>,
     },
-    Sim(Box<Playing>),
+    Sim(Box<SimBody>),
 }
 
 /// A block; none when the answer has ended as HTTP wants it.
 type Next = Option<Result<Bytes, Box<Fault>>>;
 
 /// So much is joined.
-const MOST_JOINED: usize = 16 * 1024;
+const MAX_JOINED: usize = 16 * 1024;
 
 /// What the built-in provider still has to say.
-pub(crate) struct Playing {
+pub(crate) struct SimBody {
     beats: Beats,
     end: End,
     /// Says in the frames of a stream that they are made up.
@@ -48,16 +48,16 @@ pub(crate) struct Playing {
 }
 
 impl Body {
-    pub(super) fn of_link(home: Box<Home>) -> Self {
-        Self::Link(Some(home))
+    pub(super) fn of_http1(pooled: Box<PooledConnection>) -> Self {
+        Self::Http1(Some(pooled))
     }
 
-    pub(super) fn of_stream(incoming: Incoming, stream: Stream) -> Self {
-        Self::Stream { incoming, _stream: stream, ahead: None }
+    pub(super) fn of_http2(incoming: Incoming, stream: Http2Stream) -> Self {
+        Self::Http2 { incoming, _stream: stream, ahead: None }
     }
 
     pub(super) fn played(beats: Beats, end: End, mark: Option<StreamMark>) -> Self {
-        Self::Sim(Box::new(Playing { beats, end, mark, next: None, pause: None }))
+        Self::Sim(Box::new(SimBody { beats, end, mark, next: None, pause: None }))
     }
 
     /// The next block.
@@ -73,11 +73,11 @@ impl Body {
     fn poll_joined(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         let first = match ready!(self.poll_next(context)) {
             // A connection of one's own gives all that has come.
-            Some(Ok(first)) if !matches!(self, Self::Link(_)) => first,
+            Some(Ok(first)) if !matches!(self, Self::Http1(_)) => first,
             other => return Poll::Ready(other),
         };
         let mut joined = BytesMut::new();
-        while joined.len() < MOST_JOINED
+        while joined.len() < MAX_JOINED
             && let Poll::Ready(next) = self.poll_next(context)
         {
             match (next, &mut *self) {
@@ -87,18 +87,18 @@ impl Body {
                     }
                     joined.extend_from_slice(&block);
                 }
-                (next, Self::Stream { ahead, .. }) => {
+                (next, Self::Http2 { ahead, .. }) => {
                     *ahead = Some(Box::new(next));
                     break;
                 }
-                (_, Self::Sim(_) | Self::Link(_)) => break,
+                (_, Self::Sim(_) | Self::Http1(_)) => break,
             }
         }
         Poll::Ready(Some(Ok(if joined.is_empty() { first } else { joined.freeze() })))
     }
 
     /// What [`Body::next`] gives, if that is there already: nobody needs to watch the clock then.
-    pub(crate) async fn at_hand(&mut self) -> Option<Next> {
+    pub(crate) async fn next_if_ready(&mut self) -> Option<Next> {
         poll_fn(|context| match self.poll_next(context) {
             Poll::Ready(block) => Poll::Ready(Some(block)),
             Poll::Pending => Poll::Ready(None),
@@ -108,21 +108,21 @@ impl Body {
 
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
         match self {
-            Self::Link(home) => {
-                let Some(known) = home else { return Poll::Ready(None) };
-                Poll::Ready(match ready!(known.link.poll_block(context)) {
+            Self::Http1(pooled) => {
+                let Some(known) = pooled else { return Poll::Ready(None) };
+                Poll::Ready(match ready!(known.connection.poll_block(context)) {
                     Some(Ok(block)) => Some(Ok(block)),
                     Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),
                     None => {
-                        if let Some(home) = home.take() {
-                            home.give_back();
+                        if let Some(pooled) = pooled.take() {
+                            pooled.return_to_pool();
                         }
                         None
                     }
                 })
             }
-            Self::Stream { ahead, .. } if ahead.is_some() => Poll::Ready(ahead.take().and_then(|next| *next)),
-            Self::Stream { incoming, .. } => loop {
+            Self::Http2 { ahead, .. } if ahead.is_some() => Poll::Ready(ahead.take().and_then(|next| *next)),
+            Self::Http2 { incoming, .. } => loop {
                 return Poll::Ready(match ready!(Pin::new(&mut *incoming).poll_frame(context)) {
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(block) if block.is_empty() => continue,
@@ -134,12 +134,12 @@ impl Body {
                     None => None,
                 });
             },
-            Self::Sim(playing) => playing.poll_next(context),
+            Self::Sim(sim) => sim.poll_next(context),
         }
     }
 }
 
-impl Playing {
+impl SimBody {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Box<Fault>>>> {
         loop {
             if let Some(pause) = &mut self.pause {

@@ -19,13 +19,15 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::connection_fault::{
+    NoLocalPort, Stage, fault_of, is_shortage_error, proxy_refused, timed_out, unresolved,
+};
 use super::origin::Origin;
 use super::race::race;
-use super::trouble::{NoLocalPort, Stage, fault_of, proxy_refused, tells_own_lack, timed_out, unresolved};
 use super::trust::tls_config;
 
 /// A proxy's answer to CONNECT is short.
-const LONGEST_PROXY_ANSWER: usize = 8 * 1024;
+const MAX_PROXY_ANSWER: usize = 8 * 1024;
 
 /// A connection with or without TLS.
 pub(crate) enum Wire {
@@ -34,7 +36,7 @@ pub(crate) enum Wire {
 }
 
 /// How the other side wants to be spoken to.
-pub(crate) struct Connected {
+pub(crate) struct NewConnection {
     pub(crate) wire: Wire,
     pub(crate) http2: bool,
     /// The proxy that reads the requests.
@@ -67,12 +69,16 @@ impl Connector {
     }
 
     /// A new connection within this time.
-    pub(crate) async fn connect(&self, origin: &Origin, limit: Duration) -> Result<Connected, Box<Fault>> {
+    pub(crate) async fn connect(
+        &self,
+        origin: &Origin,
+        limit: Duration,
+    ) -> Result<NewConnection, Box<Fault>> {
         let made = timeout(limit, self.make(origin)).await;
         made.unwrap_or_else(|_| Err(timed_out(Sub::Connect)))
     }
 
-    async fn make(&self, origin: &Origin) -> Result<Connected, Box<Fault>> {
+    async fn make(&self, origin: &Origin) -> Result<NewConnection, Box<Fault>> {
         let proxy = self.proxy_for(origin);
         let tcp = match &proxy {
             Some(proxy) => {
@@ -83,7 +89,7 @@ impl Connector {
         };
         if !origin.is_secure() {
             let via = proxy.map(|proxy| Arc::new(Via { auth: proxy.basic_auth().cloned() }));
-            return Ok(Connected { wire: Wire::Plain(tcp), http2: false, via });
+            return Ok(NewConnection { wire: Wire::Plain(tcp), http2: false, via });
         }
         let tcp = match &proxy {
             Some(proxy) => tunnel(tcp, origin, proxy).await?,
@@ -91,7 +97,7 @@ impl Connector {
         };
         let secure = self.secure(tcp, origin).await?;
         let http2 = secure.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Connected { wire: Wire::Secure(Box::new(secure)), http2, via: None })
+        Ok(NewConnection { wire: Wire::Secure(Box::new(secure)), http2, via: None })
     }
 
     /// This machine is never behind a proxy.
@@ -137,7 +143,7 @@ fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
 
 /// A connection to whichever address of the host answers first.
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
-    let found = tokio::net::lookup_host((host, port)).await.map_err(|error| match own_lack() {
+    let found = tokio::net::lookup_host((host, port)).await.map_err(|error| match local_shortage() {
         Some(lack) => fault_of(&lack, Stage::Connect),
         None => unresolved(&error),
     })?;
@@ -170,8 +176,8 @@ fn has_route(address: SocketAddr) -> bool {
 }
 
 /// Why this machine can open no socket now: a resolver needs one too, and does not say so.
-fn own_lack() -> Option<io::Error> {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err().filter(tells_own_lack)
+fn local_shortage() -> Option<io::Error> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err().filter(is_shortage_error)
 }
 
 /// Asks a proxy for a tunnel.
@@ -187,7 +193,7 @@ async fn tunnel(mut tcp: TcpStream, origin: &Origin, proxy: &Intercept) -> Resul
     tcp.write_all(ask.as_bytes()).await.map_err(broke)?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
-        if answer.len() >= LONGEST_PROXY_ANSWER {
+        if answer.len() >= MAX_PROXY_ANSWER {
             return Err(proxy_refused("the proxy's answer is too long"));
         }
         answer.push(tcp.read_u8().await.map_err(broke)?);
@@ -260,7 +266,7 @@ mod tests {
         assert!(has_route("127.0.0.1:9".parse().unwrap()));
         // To all machines at once, which no socket may by itself.
         assert!(!has_route("255.255.255.255:9".parse().unwrap()));
-        assert!(own_lack().is_none());
+        assert!(local_shortage().is_none());
     }
 
     #[test]

@@ -16,7 +16,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interface {
     /// An answer, in this dialect.
-    Talk(Dialect),
+    Generate(Dialect),
     /// Embeddings, as OpenAI has them.
     Embeddings,
     /// How many tokens a request in this dialect has.
@@ -27,7 +27,7 @@ impl Interface {
     /// The dialect of the request; embeddings have none.
     pub(crate) const fn dialect(self) -> Option<Dialect> {
         match self {
-            Self::Talk(dialect) | Self::Count(dialect) => Some(dialect),
+            Self::Generate(dialect) | Self::Count(dialect) => Some(dialect),
             Self::Embeddings => None,
         }
     }
@@ -92,11 +92,11 @@ impl Paths {
     /// Where this is asked for, in the provider's own dialect.
     pub(crate) fn path(&self, interface: Interface, streams: bool) -> Option<&PathAndQuery> {
         match (interface, streams) {
-            (Interface::Talk(Dialect::Chat), _) => self.chat.as_ref(),
-            (Interface::Talk(Dialect::Responses), _) => self.responses.as_ref(),
-            (Interface::Talk(Dialect::Messages), _) => self.messages.as_ref(),
-            (Interface::Talk(Dialect::Gemini), false) => self.gemini.as_ref(),
-            (Interface::Talk(Dialect::Gemini), true) => self.gemini_stream.as_ref(),
+            (Interface::Generate(Dialect::Chat), _) => self.chat.as_ref(),
+            (Interface::Generate(Dialect::Responses), _) => self.responses.as_ref(),
+            (Interface::Generate(Dialect::Messages), _) => self.messages.as_ref(),
+            (Interface::Generate(Dialect::Gemini), false) => self.gemini.as_ref(),
+            (Interface::Generate(Dialect::Gemini), true) => self.gemini_stream.as_ref(),
             (Interface::Count(Dialect::Messages), _) => self.count_messages.as_ref(),
             (Interface::Count(Dialect::Gemini), _) => self.count_gemini.as_ref(),
             (Interface::Count(Dialect::Responses), _) => self.count_responses.as_ref(),
@@ -134,7 +134,7 @@ impl Layout {
 
 /// `2024-10-21`, and not `preview` or `v1`, which are versions of the interface without dates.
 fn is_dated(version: &str) -> bool {
-    version.starts_with(|letter: char| letter.is_ascii_digit())
+    version.starts_with(|outgoing: char| outgoing.is_ascii_digit())
 }
 
 /// A model's name as a part of a path; none for what a path would not keep as it is.
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn openais_paths_follow_the_base() {
         let at = |interface| path(&Layout::Plain, "https://h/v1/", "gpt/4o", interface, false);
-        let talk = |dialect| at(Interface::Talk(dialect));
+        let talk = |dialect| at(Interface::Generate(dialect));
         assert_eq!(talk(Dialect::Chat).as_deref(), Some("/v1/chat/completions"));
         assert_eq!(talk(Dialect::Responses).as_deref(), Some("/v1/responses"));
         assert_eq!(talk(Dialect::Messages).as_deref(), Some("/v1/messages"));
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn geminis_paths_hold_the_model() {
         let base = "https://generativelanguage.googleapis.com/v1beta";
-        let talk = Interface::Talk(Dialect::Gemini);
+        let talk = Interface::Generate(Dialect::Gemini);
         for (model, streams, interface, wanted) in [
             ("gemini-2.5-pro", false, talk, "/v1beta/models/gemini-2.5-pro:generateContent"),
             ("gemini-2.5-pro", true, talk, "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"),
@@ -195,7 +195,7 @@ mod tests {
             let layout = Layout::Azure { version: version.map(str::to_owned) };
             path(&layout, "https://r.openai.azure.com", model, interface, true).unwrap()
         };
-        let (chat, responses) = (Interface::Talk(Dialect::Chat), Interface::Talk(Dialect::Responses));
+        let (chat, responses) = (Interface::Generate(Dialect::Chat), Interface::Generate(Dialect::Responses));
         assert_eq!(at(None, chat, "mine"), "/openai/v1/chat/completions");
         assert_eq!(at(None, responses, "mine"), "/openai/v1/responses");
         assert_eq!(at(Some("preview"), responses, "mine"), "/openai/v1/responses?api-version=preview");
@@ -216,7 +216,7 @@ mod tests {
         let layout = Layout::Vertex { project: "p-1".to_owned(), location: "europe-west1".to_owned() };
         let at = |interface, streams| path(&layout, "https://h/v1", "gemini-3", interface, streams);
         let models = "/v1/projects/p-1/locations/europe-west1/publishers/google/models/gemini-3";
-        let talk = Interface::Talk(Dialect::Gemini);
+        let talk = Interface::Generate(Dialect::Gemini);
         assert_eq!(at(talk, false), Some(format!("{models}:generateContent")));
         assert_eq!(at(talk, true), Some(format!("{models}:streamGenerateContent?alt=sse")));
         assert_eq!(at(Interface::Count(Dialect::Gemini), false), Some(format!("{models}:countTokens")));
@@ -228,7 +228,7 @@ mod tests {
         let layout = Layout::Azure { version: Some("2024-10-21".to_owned()) };
         for model in ["", ".", "..", "models/.."] {
             assert_eq!(
-                path(&layout, "https://h", model, Interface::Talk(Dialect::Chat), false),
+                path(&layout, "https://h", model, Interface::Generate(Dialect::Chat), false),
                 None,
                 "{model}"
             );
@@ -240,9 +240,9 @@ mod tests {
         let origin = Origin::parse("https://h/v1").unwrap();
         let paths = Paths::of(&origin, &Layout::Anthropic, &[Dialect::Messages], "claude");
         for (interface, there) in [
-            (Interface::Talk(Dialect::Messages), true),
-            (Interface::Talk(Dialect::Chat), false),
-            (Interface::Talk(Dialect::Gemini), false),
+            (Interface::Generate(Dialect::Messages), true),
+            (Interface::Generate(Dialect::Chat), false),
+            (Interface::Generate(Dialect::Gemini), false),
             (Interface::Embeddings, false),
         ] {
             assert_eq!(paths.path(interface, false).is_some(), there, "{interface:?}");

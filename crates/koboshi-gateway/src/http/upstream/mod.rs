@@ -5,22 +5,22 @@
 
 pub(crate) mod interface;
 
-mod ask;
 mod body;
 mod connect;
-mod errand;
-mod link;
+pub(crate) mod connection_fault;
+mod form_client;
+mod http1_connection;
+mod http2_connection;
 pub(crate) mod mark;
-pub(crate) mod once;
+pub(crate) mod one_shot;
 mod origin;
 mod peek;
 mod pool;
 mod race;
 mod sends;
-mod shared;
+mod server_request;
 pub(crate) mod sim;
 mod stale;
-pub(crate) mod trouble;
 mod trust;
 
 use std::rc::Rc;
@@ -35,26 +35,26 @@ use koboshi::fault::Fault;
 use rustls::ClientConfig;
 
 pub(crate) use body::Body;
-pub(crate) use errand::Errand;
-pub(crate) use once::Once;
+pub(crate) use form_client::FormClient;
+pub(crate) use one_shot::OneShotClient;
 pub(crate) use origin::{Origin, OriginError};
 pub(crate) use sends::Sends;
 pub(crate) use trust::{Trust, tls_config};
 
-use ask::Ask;
 pub(crate) use connect::Connector;
 use pool::Pool;
+use server_request::ServerRequest;
 
 use crate::http::upstream::interface::Interface;
 use koboshi_wire::http1::Fields;
 
 /// What we call ourselves.
-pub(crate) static OURSELVES: HeaderValue =
+pub(crate) static USER_AGENT_VALUE: HeaderValue =
     HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION")));
 
 /// Where a request goes.
 #[derive(Clone, Copy)]
-pub(crate) enum Way<'a> {
+pub(crate) enum Destination<'a> {
     /// To a server, under this path.
     Server(&'a Origin, &'a PathAndQuery),
     /// To the built-in provider, with this model; perhaps because no other is known, and nobody has asked for it.
@@ -72,15 +72,15 @@ pub(crate) enum Way<'a> {
 pub(crate) type Writer<'w> = dyn FnMut(&HeaderName, &HeaderValue) + 'w;
 
 /// The head of an answer, and its body to come.
-pub(crate) struct Answered {
+pub(crate) struct UpstreamAnswer {
     pub(crate) status: StatusCode,
     pub(crate) head: Fields,
     pub(crate) body: Body,
 }
 
 /// A request to a provider.
-pub(crate) struct Post<'a> {
-    pub(crate) way: Way<'a>,
+pub(crate) struct ProviderRequest<'a> {
+    pub(crate) destination: Destination<'a>,
     /// Tells the headers to whoever writes them down.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
@@ -94,20 +94,24 @@ pub(crate) struct Post<'a> {
 /// The way to the providers, from one core.
 pub(crate) struct Upstream {
     pool: Rc<Pool>,
-    sim: Arc<sim::Stage>,
-    errand: Rc<Errand>,
+    sim: Arc<sim::SimProvider>,
+    form_client: Rc<FormClient>,
 }
 
 impl Upstream {
-    pub(crate) fn new(tls: Option<Arc<ClientConfig>>, proxies: Arc<Matcher>, sim: Arc<sim::Stage>) -> Self {
+    pub(crate) fn new(
+        tls: Option<Arc<ClientConfig>>,
+        proxies: Arc<Matcher>,
+        sim: Arc<sim::SimProvider>,
+    ) -> Self {
         let pool = Pool::new(Connector::new(tls, proxies));
-        let errand = Rc::new(Errand::new(Rc::clone(&pool)));
-        Self { pool, sim, errand }
+        let form_client = Rc::new(FormClient::new(Rc::clone(&pool)));
+        Self { pool, sim, form_client }
     }
 
     /// For questions of our own.
-    pub(crate) fn errand(&self) -> &Rc<Errand> {
-        &self.errand
+    pub(crate) fn form_client(&self) -> &Rc<FormClient> {
+        &self.form_client
     }
 
     /// Lets go of connections that nobody has used for long.
@@ -116,15 +120,15 @@ impl Upstream {
     }
 
     /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
-    pub(crate) async fn send(&self, post: &Post<'_>) -> Result<Answered, Box<Fault>> {
-        let (origin, path) = match post.way {
-            Way::Server(origin, path) => (origin, path),
-            Way::Sim { model, stands_in, interface, streams } => {
-                post.sends.begin();
-                return Box::pin(self.sim.play(model, stands_in, interface, streams, post.body)).await;
+    pub(crate) async fn send(&self, request: &ProviderRequest<'_>) -> Result<UpstreamAnswer, Box<Fault>> {
+        let (origin, path) = match request.destination {
+            Destination::Server(origin, path) => (origin, path),
+            Destination::Sim { model, stands_in, interface, streams } => {
+                request.sends.begin();
+                return Box::pin(self.sim.play(model, stands_in, interface, streams, request.body)).await;
             }
         };
-        let &Post { headers, body, connect_limit, sends, on_resend, .. } = post;
-        self.pool.send(&Ask { origin, path, headers, body, connect_limit, sends, on_resend }).await
+        let &ProviderRequest { headers, body, connect_limit, sends, on_resend, .. } = request;
+        self.pool.send(&ServerRequest { origin, path, headers, body, connect_limit, sends, on_resend }).await
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Idle {
     /// The provider has closed it.
     Ended,
     /// The provider said something that was no answer to anything.
-    Spoke,
+    Unsolicited,
 }
 
 impl Wire {
@@ -74,7 +74,7 @@ fn peek_secure(stream: &mut TlsStream<TcpStream>) -> Idle {
 
 /// What these first bytes on an idle connection mean; none are its end.
 fn idle_of(begin: &[u8]) -> Idle {
-    if begin.is_empty() || FAREWELLS.contains(&begin) { Idle::Ended } else { Idle::Spoke }
+    if begin.is_empty() || FAREWELLS.contains(&begin) { Idle::Ended } else { Idle::Unsolicited }
 }
 
 /// Reads what the socket has now, whatever the runtime remembers of it.

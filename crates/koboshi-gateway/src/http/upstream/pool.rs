@@ -18,42 +18,42 @@ use koboshi::fault::{Fault, Sub};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::Answered;
-use super::ask::{Ask, Payload};
+use super::UpstreamAnswer;
 use super::body::Body;
-use super::connect::{Connected, Connector, Via};
-use super::link::{Letter, Link, Room};
+use super::connect::{Connector, NewConnection, Via};
+use super::connection_fault::{Stage, cut, fault_of, is_local_shortage, timed_out};
+use super::http1_connection::{Http1Connection, OutgoingRequest, ReadBuffer};
+use super::http2_connection::{Http2Connection, Http2Stream, OpenLock};
 use super::origin::Origin;
 use super::peek::Idle;
-use super::shared::{Shared, Stream, Turn};
-use super::stale::{is_stale_link, is_stale_stream};
-use super::trouble::{Stage, cut, fault_of, is_own_lack, timed_out};
+use super::server_request::{Payload, ServerRequest};
+use super::stale::{is_stale_http1, is_stale_http2};
 use koboshi_wire::http1::Fields;
 
 /// Idle connections that are kept to one provider.
-const MOST_IDLE: usize = 512;
+const MAX_IDLE: usize = 512;
 /// An older idle connection is not trusted.
-pub(super) const OLDEST_IDLE: Duration = Duration::from_secs(50);
+pub(super) const MAX_IDLE_AGE: Duration = Duration::from_secs(50);
 /// Connections to a provider that spoke unasked serve one request each for this long.
 const DISTRUST: Duration = Duration::from_secs(60);
 /// How often all idle connections are looked at.
 const SWEEP: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct Shelf {
+struct HostPool {
     /// The one that was used last at the end.
     #[expect(clippy::vec_box, reason = "each goes from here to a request and back in its box")]
-    idle: Vec<Box<Home>>,
-    shared: Vec<Shared>,
+    idle: Vec<Box<PooledConnection>>,
+    shared: Vec<Http2Connection>,
     /// Whether its connections are shared, once one was made.
     shares: Option<bool>,
     /// Held by whoever opens a connection that others may share, until it is known how many may.
-    door: Arc<Mutex<()>>,
+    open_lock: Arc<Mutex<()>>,
     /// Until then no connection is kept: the provider spoke unasked, and what it says next may be the answer to somebody else.
     distrusted_until: Option<Instant>,
 }
 
-impl Shelf {
+impl HostPool {
     /// The provider spoke unasked on a connection: it may do so on all of them.
     fn distrust(&mut self) {
         self.idle.clear();
@@ -61,36 +61,36 @@ impl Shelf {
     }
 
     fn may_keep(&self, now: Instant) -> bool {
-        self.idle.len() < MOST_IDLE && self.distrusted_until.is_none_or(|until| until <= now)
+        self.idle.len() < MAX_IDLE && self.distrusted_until.is_none_or(|until| until <= now)
     }
 
     /// Lets go of connections that are too old, have ended, or on which the provider spoke.
     fn sweep(&mut self) {
-        let (now, mut spoke) = (Instant::now(), false);
+        let (now, mut is_unsolicited) = (Instant::now(), false);
         self.idle.retain_mut(|idle| {
-            let found = if idle.is_old(now) { Idle::Ended } else { idle.link.peek() };
-            spoke |= found == Idle::Spoke;
+            let found = if idle.is_old(now) { Idle::Ended } else { idle.connection.peek() };
+            is_unsolicited |= found == Idle::Unsolicited;
             found == Idle::Quiet
         });
-        if spoke {
+        if is_unsolicited {
             self.distrust();
         }
     }
 
     /// The connection that was used last and can be used now.
-    fn take_idle(&mut self) -> Option<Box<Home>> {
+    fn take_idle(&mut self) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
-        while let Some(mut home) = self.idle.pop() {
-            if home.is_old(now) {
+        while let Some(mut pooled) = self.idle.pop() {
+            if pooled.is_old(now) {
                 continue;
             }
-            match home.link.peek() {
+            match pooled.connection.peek() {
                 Idle::Quiet => {
-                    home.since = now;
-                    return Some(home);
+                    pooled.since = now;
+                    return Some(pooled);
                 }
                 Idle::Ended => {}
-                Idle::Spoke => self.distrust(),
+                Idle::Unsolicited => self.distrust(),
             }
         }
         None
@@ -100,36 +100,36 @@ impl Shelf {
 /// The connections of one core.
 pub(crate) struct Pool {
     connector: Connector,
-    shelves: RefCell<Shelves>,
+    hosts: RefCell<HostPools>,
     /// Where connections read into.
-    room: Room,
+    read_buffer: ReadBuffer,
     /// Where heads are written.
-    desk: Cell<Vec<u8>>,
+    head_buffer: Cell<Vec<u8>>,
     /// When all idle connections were looked at last.
-    swept: Cell<Instant>,
+    last_sweep: Cell<Instant>,
 }
 
 /// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
 #[derive(Default)]
-struct Shelves(Vec<(Origin, Shelf)>);
+struct HostPools(Vec<(Origin, HostPool)>);
 
-impl Shelves {
-    fn find(&mut self, origin: &Origin) -> Option<&mut Shelf> {
-        self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, shelf)| shelf)
+impl HostPools {
+    fn find(&mut self, origin: &Origin) -> Option<&mut HostPool> {
+        self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, host)| host)
     }
 
     /// The same, made if it is not there.
-    fn of(&mut self, origin: &Origin) -> Option<&mut Shelf> {
+    fn of(&mut self, origin: &Origin) -> Option<&mut HostPool> {
         if self.find(origin).is_none() {
-            self.0.push((origin.clone(), Shelf::default()));
+            self.0.push((origin.clone(), HostPool::default()));
         }
         self.find(origin)
     }
 }
 
 /// A connection for one request at a time, and where it goes when its answer was read. It stays in its box from one request to the next.
-pub(crate) struct Home {
-    pub(super) link: Link,
+pub(crate) struct PooledConnection {
+    pub(super) connection: Http1Connection,
     via: Option<Arc<Via>>,
     origin: Origin,
     /// Only while an answer comes on it: on the shelf it must not keep what keeps it.
@@ -138,35 +138,35 @@ pub(crate) struct Home {
     since: Instant,
 }
 
-impl Home {
+impl PooledConnection {
     fn is_old(&self, now: Instant) -> bool {
-        now.duration_since(self.since) >= OLDEST_IDLE
+        now.duration_since(self.since) >= MAX_IDLE_AGE
     }
 
     /// The answer was read to its end.
-    pub(super) fn give_back(mut self: Box<Self>) {
+    pub(super) fn return_to_pool(mut self: Box<Self>) {
         let Some(pool) = self.pool.take() else { return };
-        let mut shelves = pool.shelves.borrow_mut();
-        let Some(shelf) = shelves.of(&self.origin) else { return };
-        if self.link.has_unasked() {
-            return shelf.distrust();
+        let mut hosts = pool.hosts.borrow_mut();
+        let Some(host) = hosts.of(&self.origin) else { return };
+        if self.connection.has_unsolicited() {
+            return host.distrust();
         }
         self.since = Instant::now();
-        if self.link.is_reusable() && shelf.may_keep(self.since) {
-            shelf.idle.push(self);
+        if self.connection.is_reusable() && host.may_keep(self.since) {
+            host.idle.push(self);
         }
     }
 }
 
 /// A connection that can take a request now.
-enum Line {
-    Http1(Box<Home>),
-    Http2(http2::SendRequest<Payload>, Stream),
+enum ReadyConnection {
+    Http1(Box<PooledConnection>),
+    Http2(http2::SendRequest<Payload>, Http2Stream),
 }
 
 /// What came of sending on a connection.
-enum Sent {
-    Answer(Answered),
+enum SendOutcome {
+    Answer(UpstreamAnswer),
     /// The connection was dead before anything of the request left.
     Unsent,
     /// The connection died, and nobody can have worked on the request.
@@ -176,179 +176,213 @@ enum Sent {
 
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Rc<Self> {
-        let (shelves, room, desk) = (RefCell::default(), Room::default(), Cell::default());
-        Rc::new(Self { connector, shelves, room, desk, swept: Cell::new(Instant::now()) })
+        let (hosts, read_buffer, head_buffer) = (RefCell::default(), ReadBuffer::default(), Cell::default());
+        Rc::new(Self { connector, hosts, read_buffer, head_buffer, last_sweep: Cell::new(Instant::now()) })
     }
 
     /// Lets go of connections that can no longer be used. It may be called often.
     pub(crate) fn tidy(&self) {
-        if self.swept.get().elapsed() >= SWEEP {
-            self.swept.set(Instant::now());
-            self.shelves.borrow_mut().0.iter_mut().for_each(|(_, shelf)| shelf.sweep());
+        if self.last_sweep.get().elapsed() >= SWEEP {
+            self.last_sweep.set(Instant::now());
+            self.hosts.borrow_mut().0.iter_mut().for_each(|(_, host)| host.sweep());
         }
     }
 
     /// Closes all connections that nobody uses: somebody needs their descriptors. Says whether there were any.
     fn close_idle(&self) -> bool {
-        let mut shelves = self.shelves.borrow_mut();
-        let idle: Vec<_> = shelves.0.iter_mut().flat_map(|(_, shelf)| shelf.idle.drain(..)).collect();
+        let mut hosts = self.hosts.borrow_mut();
+        let idle: Vec<_> = hosts.0.iter_mut().flat_map(|(_, host)| host.idle.drain(..)).collect();
         !idle.is_empty()
     }
 
     /// Sends a request and waits for the head of the answer.
-    pub(crate) async fn send(self: &Rc<Self>, ask: &Ask<'_>) -> Result<Answered, Box<Fault>> {
-        let may_resend = ask.sends.may_resend();
-        if let Some(line) = self.ready_line(ask.origin, may_resend) {
-            match self.send_on(line, ask, may_resend).await {
-                Sent::Answer(answer) => return Ok(answer),
-                Sent::Failed(fault) => return Err(fault),
-                Sent::Unsent => {}
-                Sent::Stale => {
-                    ask.sends.resend();
-                    (ask.on_resend)();
+    pub(crate) async fn send(
+        self: &Rc<Self>,
+        request: &ServerRequest<'_>,
+    ) -> Result<UpstreamAnswer, Box<Fault>> {
+        let may_resend = request.sends.may_resend();
+        if let Some(connection) = self.ready_connection(request.origin, may_resend) {
+            match self.send_on(connection, request, may_resend).await {
+                SendOutcome::Answer(answer) => return Ok(answer),
+                SendOutcome::Failed(fault) => return Err(fault),
+                SendOutcome::Unsent => {}
+                SendOutcome::Stale => {
+                    request.sends.resend();
+                    (request.on_resend)();
                 }
             }
         }
         // Rare and large, so apart from the request that needs it.
-        let line = Box::pin(self.open_or_join(ask.origin, ask.connect_limit)).await?;
-        match self.send_on(line, ask, false).await {
-            Sent::Answer(answer) => Ok(answer),
-            Sent::Failed(fault) => Err(fault),
-            Sent::Unsent | Sent::Stale => Err(cut("the connection closed before the request was sent")),
+        let connection = Box::pin(self.open_or_join(request.origin, request.connect_limit)).await?;
+        match self.send_on(connection, request, false).await {
+            SendOutcome::Answer(answer) => Ok(answer),
+            SendOutcome::Failed(fault) => Err(fault),
+            SendOutcome::Unsent | SendOutcome::Stale => {
+                Err(cut("the connection closed before the request was sent"))
+            }
         }
     }
 
     /// A connection that is open. One that was idle may be dead: a request that may not be sent again gets none of those.
-    fn ready_line(&self, origin: &Origin, may_resend: bool) -> Option<Line> {
-        if let Some(line) = self.shared_line(origin) {
-            return Some(line);
+    fn ready_connection(&self, origin: &Origin, may_resend: bool) -> Option<ReadyConnection> {
+        if let Some(connection) = self.shared_connection(origin) {
+            return Some(connection);
         }
         if !may_resend {
             return None;
         }
-        self.shelves.borrow_mut().find(origin)?.take_idle().map(Line::Http1)
+        self.hosts.borrow_mut().find(origin)?.take_idle().map(ReadyConnection::Http1)
     }
 
-    fn shared_line(&self, origin: &Origin) -> Option<Line> {
-        let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.find(origin)?;
-        if shelf.shared.is_empty() {
+    fn shared_connection(&self, origin: &Origin) -> Option<ReadyConnection> {
+        let mut hosts = self.hosts.borrow_mut();
+        let host = hosts.find(origin)?;
+        if host.shared.is_empty() {
             return None;
         }
-        shelf.shared.retain(Shared::is_trusted);
-        let (line, stream) = shelf.shared.iter().find(|shared| shared.has_room())?.stream();
-        Some(Line::Http2(line, stream))
+        host.shared.retain(Http2Connection::is_trusted);
+        let (connection, stream) = host.shared.iter().find(|shared| shared.has_room())?.stream();
+        Some(ReadyConnection::Http2(connection, stream))
     }
 
     /// A new connection, or one that somebody else opened meanwhile for all.
-    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<Line, Box<Fault>> {
-        let Some(door) = self.door(origin) else { return self.open(origin, limit, None).await };
-        let turn = timeout(limit, door.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
-        if let Some(line) = self.shared_line(origin) {
-            return Ok(line);
+    async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<ReadyConnection, Box<Fault>> {
+        let Some(open_lock) = self.open_lock(origin) else { return self.open(origin, limit, None).await };
+        let lock = timeout(limit, open_lock.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
+        if let Some(connection) = self.shared_connection(origin) {
+            return Ok(connection);
         }
         // Where it turned out that nobody can share, nobody need wait.
-        let turn = self.door(origin).map(|_| turn);
-        self.open(origin, limit, turn).await
+        let lock = self.open_lock(origin).map(|_| lock);
+        self.open(origin, limit, lock).await
     }
 
     /// Where to wait for one's turn to open a connection; none where connections are not shared.
-    fn door(&self, origin: &Origin) -> Option<Arc<Mutex<()>>> {
+    fn open_lock(&self, origin: &Origin) -> Option<Arc<Mutex<()>>> {
         if !origin.is_secure() {
             return None;
         }
-        let mut shelves = self.shelves.borrow_mut();
-        let shelf = shelves.of(origin)?;
-        (shelf.shares != Some(false)).then(|| Arc::clone(&shelf.door))
+        let mut hosts = self.hosts.borrow_mut();
+        let host = hosts.of(origin)?;
+        (host.shares != Some(false)).then(|| Arc::clone(&host.open_lock))
     }
 
-    fn on_shelf(&self, origin: &Origin, change: impl FnOnce(&mut Shelf)) {
-        if let Some(shelf) = self.shelves.borrow_mut().of(origin) {
-            change(shelf);
+    fn with_host(&self, origin: &Origin, change: impl FnOnce(&mut HostPool)) {
+        if let Some(host) = self.hosts.borrow_mut().of(origin) {
+            change(host);
         }
     }
 
     /// A new connection. The turn to open one is over when others can share it.
-    async fn open(&self, origin: &Origin, limit: Duration, turn: Option<Turn>) -> Result<Line, Box<Fault>> {
+    async fn open(
+        &self,
+        origin: &Origin,
+        limit: Duration,
+        lock: Option<OpenLock>,
+    ) -> Result<ReadyConnection, Box<Fault>> {
         let connected = match self.connector.connect(origin, limit).await {
-            Err(fault) if is_own_lack(&fault) && self.close_idle() => {
+            Err(fault) if is_local_shortage(&fault) && self.close_idle() => {
                 self.connector.connect(origin, limit).await
             }
             connected => connected,
         };
-        let Connected { wire, http2, via } = connected?;
+        let NewConnection { wire, http2, via } = connected?;
         let broke = |error: hyper::Error| fault_of(&error, Stage::Connect);
         if origin.is_secure() {
-            self.on_shelf(origin, |shelf| shelf.shares = Some(http2));
+            self.with_host(origin, |host| host.shares = Some(http2));
         }
         if !http2 {
-            let link = Link::new(wire, Rc::clone(&self.room));
+            let connection = Http1Connection::new(wire, Rc::clone(&self.read_buffer));
             let origin = origin.clone();
-            return Ok(Line::Http1(Box::new(Home { link, via, origin, pool: None, since: Instant::now() })));
+            return Ok(ReadyConnection::Http1(Box::new(PooledConnection {
+                connection,
+                via,
+                origin,
+                pool: None,
+                since: Instant::now(),
+            })));
         }
-        let shared = Shared::begin(wire, turn).await.map_err(broke)?;
-        let (line, stream) = shared.stream();
-        self.on_shelf(origin, |shelf| shelf.shared.push(shared));
-        Ok(Line::Http2(line, stream))
+        let shared = Http2Connection::begin(wire, lock).await.map_err(broke)?;
+        let (connection, stream) = shared.stream();
+        self.with_host(origin, |host| host.shared.push(shared));
+        Ok(ReadyConnection::Http2(connection, stream))
     }
 
     /// Sends on this connection. One that was used before may be stale.
-    async fn send_on(self: &Rc<Self>, line: Line, ask: &Ask<'_>, reused: bool) -> Sent {
-        ask.sends.begin();
-        let sent = match line {
-            Line::Http1(home) => self.send_on_link(home, ask, reused).await,
-            Line::Http2(line, stream) => Box::pin(send_on_stream(line, stream, ask, reused)).await,
+    async fn send_on(
+        self: &Rc<Self>,
+        connection: ReadyConnection,
+        request: &ServerRequest<'_>,
+        reused: bool,
+    ) -> SendOutcome {
+        request.sends.begin();
+        let sent = match connection {
+            ReadyConnection::Http1(pooled) => self.send_on_http1(pooled, request, reused).await,
+            ReadyConnection::Http2(connection, stream) => {
+                Box::pin(send_on_http2(connection, stream, request, reused)).await
+            }
         };
-        if matches!(sent, Sent::Unsent) {
-            ask.sends.take_back();
+        if matches!(sent, SendOutcome::Unsent) {
+            request.sends.take_back();
         }
         sent
     }
 
-    async fn send_on_link(self: &Rc<Self>, mut home: Box<Home>, ask: &Ask<'_>, reused: bool) -> Sent {
-        let mut letter = Letter::new(&self.desk, ask.body, |head| ask.write(head, home.via.as_deref()));
-        match home.link.send(&mut letter).await {
+    async fn send_on_http1(
+        self: &Rc<Self>,
+        mut pooled: Box<PooledConnection>,
+        request: &ServerRequest<'_>,
+        reused: bool,
+    ) -> SendOutcome {
+        let mut outgoing = OutgoingRequest::new(&self.head_buffer, request.body, |head| {
+            request.write(head, pooled.via.as_deref());
+        });
+        match pooled.connection.send(&mut outgoing).await {
             Ok(reply) => {
-                home.pool = Some(Rc::clone(self));
-                Sent::Answer(Answered { status: reply.status, head: reply.fields, body: Body::of_link(home) })
+                pooled.pool = Some(Rc::clone(self));
+                SendOutcome::Answer(UpstreamAnswer {
+                    status: reply.status,
+                    head: reply.fields,
+                    body: Body::of_http1(pooled),
+                })
             }
-            Err(unanswered) if reused && is_stale_link(&unanswered, &letter, home.since) => {
-                if letter.has_begun() { Sent::Stale } else { Sent::Unsent }
+            Err(failure) if reused && is_stale_http1(&failure, &outgoing, pooled.since) => {
+                if outgoing.has_sent_any() { SendOutcome::Stale } else { SendOutcome::Unsent }
             }
-            Err(unanswered) => Sent::Failed(fault_of(&unanswered.error, Stage::Waiting)),
+            Err(failure) => SendOutcome::Failed(fault_of(&failure.error, Stage::Waiting)),
         }
     }
 }
 
-async fn send_on_stream(
-    mut line: http2::SendRequest<Payload>,
-    mut stream: Stream,
-    ask: &Ask<'_>,
+async fn send_on_http2(
+    mut connection: http2::SendRequest<Payload>,
+    mut stream: Http2Stream,
+    request: &ServerRequest<'_>,
     reused: bool,
-) -> Sent {
+) -> SendOutcome {
     let began = Instant::now();
-    let mut error = match line.try_send_request(ask.message()).await {
+    let mut error = match connection.try_send_request(request.message()).await {
         Ok(answer) => {
-            stream.answered();
+            stream.answer_began();
             let (parts, incoming) = answer.into_parts();
             let head =
                 Fields::of(parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
-            return Sent::Answer(Answered {
+            return SendOutcome::Answer(UpstreamAnswer {
                 status: parts.status,
                 head,
-                body: Body::of_stream(incoming, stream),
+                body: Body::of_http2(incoming, stream),
             });
         }
         Err(error) => error,
     };
     if error.take_message().is_some() {
-        return Sent::Unsent;
+        return SendOutcome::Unsent;
     }
     let error = error.into_error();
-    if reused && is_stale_stream(&error, began) {
-        Sent::Stale
+    if reused && is_stale_http2(&error, began) {
+        SendOutcome::Stale
     } else {
-        Sent::Failed(fault_of(&error, Stage::Waiting))
+        SendOutcome::Failed(fault_of(&error, Stage::Waiting))
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::trouble::tells_own_lack;
+use super::connection_fault::is_shortage_error;
 
 /// How long one address is waited for before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -73,7 +73,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 fn more_telling(known: Option<io::Error>, new: io::Error) -> io::Error {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
     match known {
-        Some(known) if tells_own_lack(&known) => known,
+        Some(known) if is_shortage_error(&known) => known,
         Some(known) if matches!(new.kind(), HostUnreachable | NetworkUnreachable | AddrNotAvailable) => known,
         _ => new,
     }

@@ -10,27 +10,27 @@ use koboshi_sim::{Ask, Head, Tally, count, embed, play, without_made_up_calls};
 use koboshi_store::{Clock, SystemClock};
 use tokio::time::sleep;
 
-use super::Answered;
 use super::Body;
-use super::trouble::{Stage as When, fault_of};
+use super::UpstreamAnswer;
+use super::connection_fault::{Stage, fault_of};
 use crate::http::upstream::interface::Interface;
 use crate::http::upstream::mark::StreamMark;
 use koboshi_wire::http1::Fields;
 
 /// Model names that are counted apart; the names come from clients.
-const MOST_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// Shared by all cores, so that "the first time" means once.
-pub(crate) struct Stage {
+pub(crate) struct SimProvider {
     clock: SystemClock,
-    begun: Moment,
+    started: Moment,
     asked: Mutex<HashMap<String, u64>>,
 }
 
-impl Stage {
+impl SimProvider {
     pub(crate) fn new() -> Self {
         let clock = SystemClock;
-        Self { begun: clock.moment(), clock, asked: Mutex::default() }
+        Self { started: clock.moment(), clock, asked: Mutex::default() }
     }
 
     /// Plays the answer to a request.
@@ -41,10 +41,10 @@ impl Stage {
         interface: Interface,
         streams: bool,
         body: &[u8],
-    ) -> Result<Answered, Box<Fault>> {
+    ) -> Result<UpstreamAnswer, Box<Fault>> {
         let tally = Tally {
             nth: self.count(model),
-            elapsed: self.clock.moment().since(self.begun),
+            elapsed: self.clock.moment().since(self.started),
             wall: self.clock.wall().as_second(),
         };
         // Where it only stands in, a real agent may be asking, and would run what is made up. The name comes back in the answer, so
@@ -53,21 +53,21 @@ impl Stage {
         let model = &*model;
         let asked = Ask { model, body, tally, stream: Some(streams), ..Ask::default() };
         let play = match interface {
-            Interface::Talk(dialect) => play(&Ask { dialect, ..asked }),
+            Interface::Generate(dialect) => play(&Ask { dialect, ..asked }),
             Interface::Count(dialect) => count(&Ask { dialect, ..asked }),
             Interface::Embeddings => embed(&asked),
         };
         match play.head {
             Head::Answer { after, status, headers } => {
                 let mark = match interface {
-                    Interface::Talk(dialect) if streams && status == 200 => Some(StreamMark::of(dialect)),
+                    Interface::Generate(dialect) if streams && status == 200 => Some(StreamMark::of(dialect)),
                     _ => None,
                 };
                 if !after.is_zero() {
                     sleep(after).await;
                 }
                 let head = Fields::of(headers.iter().map(|(name, value)| (*name, value.as_bytes())));
-                Ok(Answered {
+                Ok(UpstreamAnswer {
                     status: StatusCode::from_u16(status).unwrap_or_default(),
                     head,
                     body: Body::played(play.beats, play.end, mark),
@@ -76,7 +76,7 @@ impl Stage {
             Head::Reset { after } => {
                 sleep(after).await;
                 let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-                Err(fault_of(&reset, When::Waiting))
+                Err(fault_of(&reset, Stage::Waiting))
             }
             Head::Silence => std::future::pending().await,
         }
@@ -88,7 +88,7 @@ impl Stage {
             *count = count.saturating_add(1);
             return *count - 1;
         }
-        if asked.len() < MOST_NAMES {
+        if asked.len() < MAX_NAMES {
             asked.insert(model.to_owned(), 1);
         }
         0

@@ -11,34 +11,34 @@ use std::time::Duration;
 use h2::Reason;
 use tokio::time::Instant;
 
-use super::link::{Letter, Unanswered};
+use super::http1_connection::{NoAnswer, OutgoingRequest};
 
 /// A connection that was dead when it was used says so within this time: a way to the server and back, and some room.
 const STALE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Whether a connection of HTTP/1.1 that was taken then was dead.
-pub(super) fn is_stale_link(unanswered: &Unanswered, letter: &Letter<'_>, taken: Instant) -> bool {
-    let is_unprocessed = !letter.is_out() || taken.elapsed() < STALE_WITHIN;
-    unanswered.is_silent && has_ended(unanswered.error.kind()) && is_unprocessed
+pub(super) fn is_stale_http1(failure: &NoAnswer, outgoing: &OutgoingRequest<'_>, taken: Instant) -> bool {
+    let is_unprocessed = !outgoing.is_sent() || taken.elapsed() < STALE_WITHIN;
+    failure.is_silent && has_ended(failure.error.kind()) && is_unprocessed
 }
 
 /// Whether a connection of HTTP/2 was dead, or about to be closed, when a request was sent on it then.
-pub(super) fn is_stale_stream(error: &hyper::Error, began: Instant) -> bool {
+pub(super) fn is_stale_http2(error: &hyper::Error, began: Instant) -> bool {
     let is_closed = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
-    is_unseen(error) || ((is_closed || is_ended(error)) && began.elapsed() < STALE_WITHIN)
+    is_unprocessed(error) || ((is_closed || is_ended(error)) && began.elapsed() < STALE_WITHIN)
 }
 
 /// Whether the other side says that it did not look at the request.
-fn is_unseen(error: &hyper::Error) -> bool {
-    let Some(http2) = beneath::<h2::Error>(error) else { return false };
-    let left = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
-    left || http2.reason() == Some(Reason::REFUSED_STREAM)
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    let Some(http2) = source_of::<h2::Error>(error) else { return false };
+    let goes_away = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
+    goes_away || http2.reason() == Some(Reason::REFUSED_STREAM)
 }
 
 /// Whether the connection had ended.
 fn is_ended(error: &hyper::Error) -> bool {
-    let io = beneath::<io::Error>(error).map(io::Error::kind);
-    io.is_some_and(has_ended) || beneath::<h2::Error>(error).is_some_and(h2::Error::is_io)
+    let io = source_of::<io::Error>(error).map(io::Error::kind);
+    io.is_some_and(has_ended) || source_of::<h2::Error>(error).is_some_and(h2::Error::is_io)
 }
 
 fn has_ended(kind: ErrorKind) -> bool {
@@ -48,7 +48,7 @@ fn has_ended(kind: ErrorKind) -> bool {
 }
 
 /// The first cause of this kind.
-fn beneath<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
+fn source_of<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
     let mut next = error.source();
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {

@@ -14,7 +14,7 @@ use rustls_platform_verifier::Verifier;
 use sha2::{Digest, Sha256};
 
 /// No file of certificates is longer.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// An authority that is trusted besides those of the machine.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ impl Trust {
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let said = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
         let length = std::fs::metadata(path).map_err(|error| said(&error))?.len();
-        if length > LONGEST {
+        if length > MAX_BYTES {
             return Err(said(&"the file is too long for certificates"));
         }
         let text = std::fs::read(path).map_err(|error| said(&error))?;

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Grant, LONGEST, fault};
-use crate::http::upstream::{Errand, Origin};
+use crate::http::upstream::{FormClient, Origin};
 use crate::route::auth::fingerprint;
 
 /// No key file is longer.
@@ -123,7 +123,7 @@ impl Account {
     }
 
     /// Exchanges a claim for a token.
-    pub(super) async fn ask(&self, errand: &Errand) -> Result<Grant, Box<Fault>> {
+    pub(super) async fn ask(&self, form_client: &FormClient) -> Result<Grant, Box<Fault>> {
         let claim = self
             .claim(SystemClock.wall().as_second())
             .ok_or_else(|| fault(Kind::Unauthorized, "the claim of the service account cannot be signed"))?;
@@ -131,7 +131,7 @@ impl Account {
             .append_pair("grant_type", GRANT)
             .append_pair("assertion", &claim)
             .finish();
-        let sent = errand.send_form(&self.origin, &self.path, form.into(), LONGEST).await;
+        let sent = form_client.send_form(&self.origin, &self.path, form.into(), LONGEST).await;
         let (status, body) = sent.map_err(|mut fault| {
             fault.detail = format!("the token endpoint: {}", fault.detail);
             fault

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use crate::http::upstream::Errand;
+use crate::http::upstream::FormClient;
 use crate::observe::log::{Level, Log};
 use crate::route::credential::bearer;
 use account::Account;
@@ -190,7 +190,7 @@ impl Token {
     /// A token, fetched if need be.
     pub(crate) async fn get(
         self: &Arc<Self>,
-        errand: &Rc<Errand>,
+        form_client: &Rc<FormClient>,
         log: &Log,
     ) -> Result<Arc<Issued>, Box<Fault>> {
         let asked = Instant::now();
@@ -204,16 +204,16 @@ impl Token {
         {
             return Err(fault.clone());
         }
-        let issued = self.fetch(errand).await?;
+        let issued = self.fetch(form_client).await?;
         if !self.is_kept.swap(true, Ordering::Relaxed) {
-            tokio::task::spawn_local(keep(Arc::downgrade(self), Rc::clone(errand), log.clone()));
+            tokio::task::spawn_local(keep(Arc::downgrade(self), Rc::clone(form_client), log.clone()));
         }
         Ok(issued)
     }
 
     /// Fetches a token. Only for who has the turn.
-    async fn fetch(&self, errand: &Errand) -> Result<Arc<Issued>, Box<Fault>> {
-        let fetched = tokio::time::timeout(LIMIT, self.ask(errand)).await;
+    async fn fetch(&self, form_client: &FormClient) -> Result<Arc<Issued>, Box<Fault>> {
+        let fetched = tokio::time::timeout(LIMIT, self.ask(form_client)).await;
         let grant = fetched.unwrap_or_else(|_| Err(fault(Kind::Timeout, "no token came in time")));
         let issued = grant.and_then(|grant| {
             // It was fetched before now; what is lost by that is less than the margin.
@@ -234,9 +234,9 @@ impl Token {
         }
     }
 
-    async fn ask(&self, errand: &Errand) -> Result<Grant, Box<Fault>> {
+    async fn ask(&self, form_client: &FormClient) -> Result<Grant, Box<Fault>> {
         match &self.source {
-            Source::Account(account) => account.ask(errand).await,
+            Source::Account(account) => account.ask(form_client).await,
             Source::Command(command) => command.ask().await,
             #[cfg(test)]
             Source::Scripted(script) => script.ask().await,
@@ -263,7 +263,7 @@ impl Token {
 }
 
 /// Fetches the next token before the one that is there runs out, for as long as anybody has the token.
-async fn keep(token: Weak<Token>, errand: Rc<Errand>, log: Log) {
+async fn keep(token: Weak<Token>, form_client: Rc<FormClient>, log: Log) {
     let mut pause = FIRST_PAUSE;
     let mut next = None;
     loop {
@@ -278,7 +278,7 @@ async fn keep(token: Weak<Token>, errand: Rc<Errand>, log: Log) {
         if known.current.load().as_ref().is_some_and(|issued| issued.renewal > Instant::now()) {
             continue;
         }
-        match known.fetch(&errand).await {
+        match known.fetch(&form_client).await {
             Ok(_) => pause = FIRST_PAUSE,
             Err(fault) => {
                 let facts = json!({"provider": &*known.provider, "why": fault.detail});

@@ -53,32 +53,32 @@ fn asked(token: &Token) -> u32 {
     }
 }
 
-fn errand() -> Rc<Errand> {
+fn form_client() -> Rc<FormClient> {
     let proxies = Arc::new(Matcher::builder().build());
-    Rc::clone(Upstream::new(None, proxies, Arc::new(sim::Stage::new())).errand())
+    Rc::clone(Upstream::new(None, proxies, Arc::new(sim::SimProvider::new())).form_client())
 }
 
 /// Runs a test on a clock that stands still unless all wait.
-fn on_a_clock<F: Future<Output = ()>>(test: impl FnOnce(Rc<Errand>) -> F) {
+fn on_a_clock<F: Future<Output = ()>>(test: impl FnOnce(Rc<FormClient>) -> F) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    LocalSet::new().block_on(&runtime, async { test(errand()).await });
+    LocalSet::new().block_on(&runtime, async { test(form_client()).await });
 }
 
-async fn get(token: &Arc<Token>, errand: &Rc<Errand>) -> String {
+async fn get(token: &Arc<Token>, form_client: &Rc<FormClient>) -> String {
     let issued = match token.ready() {
         Some(issued) => issued,
-        None => token.get(errand, &Log::silent()).await.unwrap(),
+        None => token.get(form_client, &Log::silent()).await.unwrap(),
     };
     issued.bearer().to_str().unwrap().to_owned()
 }
 
 #[test]
 fn only_the_first_request_waits_for_a_token() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[]);
         assert!(token.ready().is_none(), "nothing is fetched before it is needed");
-        assert_eq!(get(&token, &errand).await, "Bearer t1");
+        assert_eq!(get(&token, &form_client).await, "Bearer t1");
         for hour in 2..5 {
             // The next one is there before the old one has run out, though nobody asked meanwhile.
             sleep(Duration::from_secs(3600 - 5 * 60 + 3)).await;
@@ -91,53 +91,54 @@ fn only_the_first_request_waits_for_a_token() {
 
 #[test]
 fn a_short_life_is_renewed_in_its_last_fifth() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[Ok(("short", 100))]);
-        assert_eq!(get(&token, &errand).await, "Bearer short");
+        assert_eq!(get(&token, &form_client).await, "Bearer short");
         sleep(Duration::from_secs(79)).await;
         assert_eq!(asked(&token), 1);
         sleep(Duration::from_secs(4)).await;
         assert_eq!(asked(&token), 2);
-        assert_eq!(get(&token, &errand).await, "Bearer t2");
+        assert_eq!(get(&token, &form_client).await, "Bearer t2");
     });
 }
 
 #[test]
 fn a_failure_in_the_background_is_tried_again_while_the_old_one_serves() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[Ok(("old", 1000)), Err(Kind::Unavailable), Err(Kind::Unavailable)]);
-        assert_eq!(get(&token, &errand).await, "Bearer old");
+        assert_eq!(get(&token, &form_client).await, "Bearer old");
         sleep(Duration::from_secs(803)).await;
-        assert_eq!((asked(&token), get(&token, &errand).await.as_str()), (2, "Bearer old"));
+        assert_eq!((asked(&token), get(&token, &form_client).await.as_str()), (2, "Bearer old"));
         sleep(Duration::from_secs(1 + 2 + 2 + 2 + 1)).await;
-        assert_eq!((asked(&token), get(&token, &errand).await.as_str()), (4, "Bearer t4"));
+        assert_eq!((asked(&token), get(&token, &form_client).await.as_str()), (4, "Bearer t4"));
     });
 }
 
 #[test]
 fn a_token_that_has_run_out_is_not_sent() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let gone: Vec<_> = std::iter::repeat_n(Err(Kind::Unavailable), 20).collect();
         let token = token(&[&[Ok(("old", 100))][..], &gone].concat());
-        get(&token, &errand).await;
+        get(&token, &form_client).await;
         sleep(Duration::from_secs(91)).await;
         assert!(token.ready().is_none());
-        let fault = token.get(&errand, &Log::silent()).await.err().unwrap();
+        let fault = token.get(&form_client, &Log::silent()).await.err().unwrap();
         assert_eq!(fault.kind, Kind::Unavailable, "the request is told why");
     });
 }
 
 #[test]
 fn many_at_once_fetch_once_and_share_a_failure() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         for (said, failed) in [(vec![], false), (vec![Err(Kind::Unauthorized)], true)] {
             let token = token(&said);
             let seen = Rc::new(RefCell::new(Vec::new()));
             let all: Vec<_> = (0..10)
                 .map(|_| {
-                    let (token, errand, seen) = (Arc::clone(&token), Rc::clone(&errand), Rc::clone(&seen));
+                    let (token, form_client, seen) =
+                        (Arc::clone(&token), Rc::clone(&form_client), Rc::clone(&seen));
                     tokio::task::spawn_local(async move {
-                        let got = token.get(&errand, &Log::silent()).await;
+                        let got = token.get(&form_client, &Log::silent()).await;
                         seen.borrow_mut().push(got.is_err());
                     })
                 })
@@ -158,13 +159,13 @@ fn refusal(kind: Kind, status: u16) -> Box<Fault> {
 
 #[test]
 fn a_refused_token_is_fetched_anew() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[]);
-        let first = token.get(&errand, &Log::silent()).await.unwrap();
+        let first = token.get(&form_client, &Log::silent()).await.unwrap();
         let said = token.judge(&first, refusal(Kind::TokenExpired, 401));
         assert_eq!(said.kind, Kind::TokenExpired);
         assert!(token.ready().is_none());
-        assert_eq!(get(&token, &errand).await, "Bearer t2");
+        assert_eq!(get(&token, &form_client).await, "Bearer t2");
         // Who comes late with the old one does not spoil the new one.
         let said = token.judge(&first, refusal(Kind::Unauthorized, 401));
         assert_eq!(said.kind, Kind::TokenExpired, "it may be sent again");
@@ -174,9 +175,9 @@ fn a_refused_token_is_fetched_anew() {
 
 #[test]
 fn a_plain_refusal_is_the_tokens_fault_only_when_it_is_old() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[]);
-        let issued = token.get(&errand, &Log::silent()).await.unwrap();
+        let issued = token.get(&form_client, &Log::silent()).await.unwrap();
         let said = token.judge(&issued, refusal(Kind::Unauthorized, 401));
         assert_eq!(said.kind, Kind::Unauthorized, "a fresh one has not run out");
         assert!(token.ready().is_some());
@@ -190,9 +191,9 @@ fn a_plain_refusal_is_the_tokens_fault_only_when_it_is_old() {
 
 #[test]
 fn nobody_fetches_for_a_plan_that_is_gone() {
-    on_a_clock(|errand| async move {
+    on_a_clock(|form_client| async move {
         let token = token(&[]);
-        get(&token, &errand).await;
+        get(&token, &form_client).await;
         let weak = Arc::downgrade(&token);
         drop(token);
         sleep(Duration::from_secs(7200)).await;

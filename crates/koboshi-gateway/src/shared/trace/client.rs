@@ -8,7 +8,7 @@ use http::{Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
 use tokio::time::timeout;
 
-use crate::http::upstream::{Once, OriginError};
+use crate::http::upstream::{OneShotClient, OriginError};
 
 /// Until the collector has answered.
 const ANSWER: Duration = Duration::from_secs(8);
@@ -16,7 +16,7 @@ const ANSWER: Duration = Duration::from_secs(8);
 const LONGEST_ANSWER: usize = 1024 * 1024;
 
 /// A collector.
-pub(super) struct Collector(Once);
+pub(super) struct Collector(OneShotClient);
 
 impl std::fmt::Debug for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Collector {
 impl Collector {
     /// The collector at this address.
     pub(super) fn at(address: &str) -> Result<Self, OriginError> {
-        Ok(Self(Once::at(address, LONGEST_ANSWER)?))
+        Ok(Self(OneShotClient::at(address, LONGEST_ANSWER)?))
     }
 }
 

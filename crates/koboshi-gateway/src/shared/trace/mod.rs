@@ -28,9 +28,9 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use crate::observe::names::remedy_name;
 use crate::route::shown;
 use crate::route::target::Target;
+use crate::shared::attempt_guard::WithdrawReason;
+use crate::shared::context::RequestContext;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::stake::Withdrawn;
-use crate::shared::story::Story;
 use koboshi_wire::http1::Fields;
 
 pub(crate) use sink::Sink;
@@ -57,12 +57,12 @@ struct Root {
     operation: &'static str,
     tenant: String,
     request: String,
-    seen: Mutex<Seen>,
+    progress: Mutex<Progress>,
 }
 
 /// What is known of it so far.
 #[derive(Default)]
-struct Seen {
+struct Progress {
     model: String,
     attempts: u32,
     /// Sent again within an attempt.
@@ -79,53 +79,58 @@ struct Seen {
 
 impl Trace {
     /// A request begins.
-    pub(crate) fn begin(sink: &Arc<Sink>, headers: &Fields, story: &Story, operation: &'static str) -> Self {
+    pub(crate) fn begin(
+        sink: &Arc<Sink>,
+        headers: &Fields,
+        context: &RequestContext,
+        operation: &'static str,
+    ) -> Self {
         let parent = client_span(headers);
         if parent.is_valid() && !parent.is_sampled() {
             return Self::default();
         }
         let trace = if parent.is_valid() { parent.trace_id() } else { sink.new_trace() };
         Self(Some(Arc::new(Root {
-            own: context(trace, sink.new_span(), parent.trace_state().clone()),
+            own: sampled_context(trace, sink.new_span(), parent.trace_state().clone()),
             sink: Arc::clone(sink),
             parent,
-            began: story.wall,
+            began: context.wall,
             operation,
-            tenant: story.tenant.name().to_owned(),
-            request: story.id.to_string(),
-            seen: Mutex::default(),
+            tenant: context.tenant.name().to_owned(),
+            request: context.id.to_string(),
+            progress: Mutex::default(),
         })))
     }
 
-    fn see(&self, change: impl FnOnce(&mut Seen)) {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
         if let Some(root) = &self.0 {
-            change(&mut root.seen());
+            change(&mut root.progress());
         }
     }
 
     /// A request met a dead connection and was sent again.
     pub(crate) fn resent(&self) {
-        self.see(|seen| seen.resends = seen.resends.saturating_add(1));
+        self.update(|progress| progress.resends = progress.resends.saturating_add(1));
     }
 
     /// The model that the client wants.
     pub(crate) fn asks_for(&self, model: &str) {
-        self.see(|seen| seen.model = shown::model(model).chars().take(LONGEST_NAME).collect());
+        self.update(|progress| progress.model = shown::model(model).chars().take(LONGEST_NAME).collect());
     }
 
     /// A head was made; the last one counts.
     pub(crate) fn answers(&self, status: u16, facts: &Disclosure) {
-        self.see(|seen| {
-            seen.status = Some(status);
-            seen.degraded = facts.degraded;
-            seen.hit = facts.hit;
-            seen.fault = facts.fault;
+        self.update(|progress| {
+            progress.status = Some(status);
+            progress.degraded = facts.degraded;
+            progress.hit = facts.hit;
+            progress.fault = facts.fault;
         });
     }
 
     /// The client has everything.
     pub(crate) fn finish(&self) {
-        self.see(|seen| seen.finished = Some(SystemClock.wall()));
+        self.update(|progress| progress.finished = Some(SystemClock.wall()));
     }
 
     /// An attempt that began then was answered to its end.
@@ -135,10 +140,10 @@ impl Trace {
         if let Some(usage) = usage {
             more.extend(tokens(&usage));
         }
-        self.see(|seen| {
-            seen.served_by = Some((Arc::clone(&target.provider.name), Arc::clone(&target.shown_model)));
+        self.update(|progress| {
+            progress.served_by = Some((Arc::clone(&target.provider.name), Arc::clone(&target.shown_model)));
             if let Some(usage) = usage {
-                seen.usage = Some(seen.usage.unwrap_or_default().plus(usage));
+                progress.usage = Some(progress.usage.unwrap_or_default().plus(usage));
             }
         });
         root.attempt(target, began, more, Status::Unset);
@@ -159,7 +164,13 @@ impl Trace {
 
 impl Trace {
     /// An attempt that began then was given up, and nothing is said against its target.
-    pub(crate) fn withdrawn(&self, target: &Target, began: Timestamp, why: Withdrawn, fault: Option<&Fault>) {
+    pub(crate) fn withdrawn(
+        &self,
+        target: &Target,
+        began: Timestamp,
+        why: WithdrawReason,
+        fault: Option<&Fault>,
+    ) {
         let Some(root) = &self.0 else { return };
         let kind = fault.map_or("cancelled", |fault| fault.kind.name());
         let mut more =
@@ -171,16 +182,16 @@ impl Trace {
 }
 
 impl Root {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells of one attempt.
     fn attempt(&self, target: &Target, began: Timestamp, more: Vec<KeyValue>, status: Status) {
         let number = {
-            let mut seen = self.seen();
-            seen.attempts = seen.attempts.saturating_add(1);
-            seen.attempts
+            let mut progress = self.progress();
+            progress.attempts = progress.attempts.saturating_add(1);
+            progress.attempts
         };
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", self.operation),
@@ -197,42 +208,43 @@ impl Root {
         }
         attributes.extend(more);
         let name = format!("{} {}", self.operation, target.shown_model);
-        let own = context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
+        let own = sampled_context(self.own.trace_id(), self.sink.new_span(), self.own.trace_state().clone());
         self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }
 
     /// What is told of the request itself.
-    fn told(&self) -> SpanData {
-        let seen = self.seen();
+    fn request_span(&self) -> SpanData {
+        let progress = self.progress();
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", self.operation),
-            KeyValue::new("koboshi.attempts", i64::from(seen.attempts)),
+            KeyValue::new("koboshi.attempts", i64::from(progress.attempts)),
             KeyValue::new("koboshi.tenant", self.tenant.clone()),
             KeyValue::new("koboshi.request.id", self.request.clone()),
         ];
-        if seen.resends > 0 {
-            attributes.push(KeyValue::new("koboshi.resends", i64::from(seen.resends)));
+        if progress.resends > 0 {
+            attributes.push(KeyValue::new("koboshi.resends", i64::from(progress.resends)));
         }
-        if !seen.model.is_empty() {
-            attributes.push(KeyValue::new("gen_ai.request.model", seen.model.clone()));
+        if !progress.model.is_empty() {
+            attributes.push(KeyValue::new("gen_ai.request.model", progress.model.clone()));
         }
-        if let Some((provider, model)) = &seen.served_by {
+        if let Some((provider, model)) = &progress.served_by {
             attributes.push(KeyValue::new("gen_ai.provider.name", Arc::clone(provider)));
             attributes.push(KeyValue::new("gen_ai.response.model", Arc::clone(model)));
         }
-        attributes.extend(seen.usage.as_ref().into_iter().flat_map(tokens));
-        attributes.extend(seen.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
-        attributes.extend(seen.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
-        attributes
-            .extend(seen.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))));
-        let failed = match (seen.finished.is_some(), seen.status) {
+        attributes.extend(progress.usage.as_ref().into_iter().flat_map(tokens));
+        attributes.extend(progress.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
+        attributes.extend(progress.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
+        attributes.extend(
+            progress.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))),
+        );
+        let failed = match (progress.finished.is_some(), progress.status) {
             (false, None | Some(..400)) => Some("cancelled"),
-            (_, Some(400..)) => Some(seen.fault.unwrap_or("internal")),
+            (_, Some(400..)) => Some(progress.fault.unwrap_or("internal")),
             _ => None,
         };
         attributes.extend(failed.map(|kind| KeyValue::new("error.type", kind)));
         let status = failed.map_or(Status::Unset, Status::error);
-        let name = format!("{} {}", self.operation, seen.model);
+        let name = format!("{} {}", self.operation, progress.model);
         span(
             self.own.clone(),
             &self.parent,
@@ -241,14 +253,14 @@ impl Root {
             self.began,
             attributes,
             status,
-            seen.finished,
+            progress.finished,
         )
     }
 }
 
 impl Drop for Root {
     fn drop(&mut self) {
-        self.sink.put(self.told());
+        self.sink.put(self.request_span());
     }
 }
 
@@ -274,7 +286,7 @@ fn client_span(headers: &Fields) -> SpanContext {
     context.span().span_context().clone()
 }
 
-fn context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
+fn sampled_context(trace: TraceId, span: SpanId, state: TraceState) -> SpanContext {
     SpanContext::new(trace, span, TraceFlags::SAMPLED, false, state)
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper_util::client::proxy::matcher::Matcher;
-use koboshi_testkit::{Authority, Speaks, Upstream};
+use koboshi_testkit::{Authority, Protocol, Upstream};
 
 use super::*;
 use crate::http::upstream::sends::Sends;
@@ -20,7 +20,7 @@ fn pool() -> Rc<Pool> {
 fn upstreams() -> [(Upstream, Origin); 2] {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
     let trust = Trust::read(&authority.write_to(folder.path())).unwrap();
-    let (plain, secure) = (Upstream::start(), Upstream::start_secure(&authority, Speaks::Http1));
+    let (plain, secure) = (Upstream::start(), Upstream::start_secure(&authority, Protocol::Http1));
     let [at_plain, at_secure] = [&plain, &secure].map(|upstream| Origin::parse(&upstream.url()).unwrap());
     [(plain, at_plain), (secure, at_secure.trusting(trust))]
 }
@@ -31,7 +31,7 @@ async fn ask(pool: &Rc<Pool>, origin: &Origin) -> String {
     let path = origin.path("/chat/completions").unwrap();
     let connect_limit = Duration::from_secs(10);
     let sends = Sends::default();
-    let ask = Ask {
+    let ask = ServerRequest {
         origin,
         path: &path,
         headers: &|_| {},
@@ -54,7 +54,7 @@ async fn bytes_that_lie_unread_on_an_idle_connection_never_become_an_answer() {
     for (upstream, origin) in upstreams() {
         let pool = pool();
         let first = ask(&pool, &origin).await;
-        upstream.speak_unasked(UNASKED);
+        upstream.send_unsolicited(UNASKED);
         let second = ask(&pool, &origin).await;
         assert!(
             first.contains("chat.completion") && second.contains("chat.completion"),
@@ -64,11 +64,11 @@ async fn bytes_that_lie_unread_on_an_idle_connection_never_become_an_answer() {
 }
 
 /// Looks at the idle connections; says how many are kept, and whether another one would be.
-fn swept(pool: &Pool, origin: &Origin) -> (usize, bool) {
-    let mut shelves = pool.shelves.borrow_mut();
-    let shelf = shelves.of(origin).unwrap();
-    shelf.sweep();
-    (shelf.idle.len(), shelf.may_keep(Instant::now()))
+fn last_sweep(pool: &Pool, origin: &Origin) -> (usize, bool) {
+    let mut hosts = pool.hosts.borrow_mut();
+    let host = hosts.of(origin).unwrap();
+    host.sweep();
+    (host.idle.len(), host.may_keep(Instant::now()))
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -76,13 +76,13 @@ async fn a_provider_that_speaks_while_nobody_asks_loses_its_idle_connections() {
     for (upstream, origin) in upstreams() {
         let pool = pool();
         ask(&pool, &origin).await;
-        assert_eq!(swept(&pool, &origin), (1, true), "{origin}: it is quiet");
-        upstream.speak_unasked(FAREWELL);
-        assert_eq!(swept(&pool, &origin), (0, true), "{origin}: it only takes its leave");
+        assert_eq!(last_sweep(&pool, &origin), (1, true), "{origin}: it is quiet");
+        upstream.send_unsolicited(FAREWELL);
+        assert_eq!(last_sweep(&pool, &origin), (0, true), "{origin}: it only takes its leave");
         ask(&pool, &origin).await;
-        upstream.speak_unasked(UNASKED);
-        assert_eq!(swept(&pool, &origin), (0, false), "{origin}");
+        upstream.send_unsolicited(UNASKED);
+        assert_eq!(last_sweep(&pool, &origin), (0, false), "{origin}");
         ask(&pool, &origin).await;
-        assert_eq!(swept(&pool, &origin), (0, false), "{origin}: the next one is not kept");
+        assert_eq!(last_sweep(&pool, &origin), (0, false), "{origin}: the next one is not kept");
     }
 }

@@ -9,16 +9,16 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::http1::head::RequestBody;
 use tokio::net::TcpStream;
 
-use super::watch::{Patience, Watch};
-use super::{Line, Shared};
+use super::liveness::{ClientState, TickLimits};
+use super::{Connection, Inner};
 
 /// How often it is looked whether clients are there.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// The lines of one core.
 #[derive(Default)]
-pub(crate) struct Lines {
-    open: RefCell<Vec<Weak<Shared>>>,
+pub(crate) struct Connections {
+    open: RefCell<Vec<Weak<Inner>>>,
     common: Rc<Common>,
 }
 
@@ -28,10 +28,10 @@ pub(super) struct Common {
     /// The drain time is over.
     ending: Cell<bool>,
     /// Where it is read into, and where answers are put together. Taken while it is used.
-    pub(super) inward: Cell<Vec<u8>>,
-    pub(super) outward: Cell<Vec<u8>>,
+    pub(super) read_buffer: Cell<Vec<u8>>,
+    pub(super) write_buffer: Cell<Vec<u8>>,
     /// Bytes that were thrown away since the last look.
-    pub(super) thrown_away: Cell<usize>,
+    pub(super) discarded: Cell<usize>,
     /// The time as a header says it, as of the last look.
     pub(super) date: RefCell<Rc<[u8]>>,
 }
@@ -41,9 +41,9 @@ impl Default for Common {
         Self {
             stopping: Cell::new(false),
             ending: Cell::new(false),
-            inward: Cell::default(),
-            outward: Cell::default(),
-            thrown_away: Cell::default(),
+            read_buffer: Cell::default(),
+            write_buffer: Cell::default(),
+            discarded: Cell::default(),
             date: RefCell::new(date()),
         }
     }
@@ -56,18 +56,18 @@ fn date() -> Rc<[u8]> {
     httpdate::fmt_http_date(time).into_bytes().into()
 }
 
-impl Lines {
+impl Connections {
     /// A new one.
-    pub(crate) fn add(&self, stream: TcpStream) -> Line {
-        let line = Line(Rc::new(Shared {
+    pub(crate) fn add(&self, stream: TcpStream) -> Connection {
+        let connection = Connection(Rc::new(Inner {
             stream: RefCell::new(stream),
-            inbox: RefCell::default(),
-            seen: Cell::new(0),
-            coming: Cell::new(RequestBody::Nothing),
-            expects: Cell::new(false),
-            watch: Cell::new(Watch::Head(0)),
+            received: RefCell::default(),
+            scanned: Cell::new(0),
+            remaining_body: Cell::new(RequestBody::Nothing),
+            expects_continue: Cell::new(false),
+            state: Cell::new(ClientState::Head(0)),
             task: RefCell::new(None),
-            gone: Cell::new(false),
+            is_gone: Cell::new(false),
             common: Rc::clone(&self.common),
         }));
         let mut open = self.open.borrow_mut();
@@ -75,8 +75,8 @@ impl Lines {
             // Nobody has looked for a while.
             *self.common.date.borrow_mut() = date();
         }
-        open.push(Rc::downgrade(&line.0));
-        line
+        open.push(Rc::downgrade(&connection.0));
+        connection
     }
 
     pub(crate) fn are_open(&self) -> bool {
@@ -90,8 +90,8 @@ impl Lines {
     /// Every connection ends when its request is answered.
     pub(crate) fn stop(&self) {
         self.common.stopping.set(true);
-        for line in self.open.borrow().iter().filter_map(Weak::upgrade) {
-            line.wake();
+        for connection in self.open.borrow().iter().filter_map(Weak::upgrade) {
+            connection.wake();
         }
     }
 
@@ -100,24 +100,24 @@ impl Lines {
         self.common.ending.get()
     }
 
-    /// Every request ends now: whoever serves one looks at [`Lines::are_ending`] when it is woken.
+    /// Every request ends now: whoever serves one looks at [`Connections::are_ending`] when it is woken.
     pub(crate) fn end(&self) {
         self.common.ending.set(true);
         self.stop();
     }
 
-    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`LOOK`].
-    pub(crate) fn look(&self, head_time: Duration, send_time: Duration) {
-        let looks =
-            |time: Duration| u32::try_from(time.as_millis().div_ceil(LOOK.as_millis())).unwrap_or(u32::MAX);
-        let most = Patience { head: looks(head_time), send: looks(send_time) };
+    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`TICK`].
+    pub(crate) fn tick(&self, head_time: Duration, send_time: Duration) {
+        let ticks =
+            |time: Duration| u32::try_from(time.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u32::MAX);
+        let limits = TickLimits { head: ticks(head_time), send: ticks(send_time) };
         *self.common.date.borrow_mut() = date();
-        self.common.thrown_away.set(0);
-        self.open.borrow_mut().retain(|line| {
-            let Some(line) = line.upgrade() else { return false };
-            if line.look(&most) {
-                line.gone.set(true);
-                line.wake();
+        self.common.discarded.set(0);
+        self.open.borrow_mut().retain(|connection| {
+            let Some(connection) = connection.upgrade() else { return false };
+            if connection.tick(&limits) {
+                connection.is_gone.set(true);
+                connection.wake();
             }
             true
         });

@@ -1,7 +1,7 @@
 //! One request as one future: first it gives the head of the answer, then the body, piece by piece.
 //!
 //! Everything that happens to a request (attempts, pauses, relaying, recovery after a cut) is written as one async
-//! function that speaks into a [`Tap`]. The [`Flow`] around it is the body of the response: the connection polls it, and it
+//! function that speaks into a [`ResponseSender`]. The [`ResponseFuture`] around it is the body of the response: the connection polls it, and it
 //! polls the function. So there is no task and no channel per request, the client's slowness reaches the upstream by itself,
 //! and a client that goes away drops the whole thing with all its guards.
 //!
@@ -31,22 +31,22 @@ struct Slot {
 }
 
 /// Where the function puts head and body.
-pub(crate) struct Tap {
+pub(crate) struct ResponseSender {
     slot: Rc<Slot>,
-    begun: Cell<bool>,
+    has_head: Cell<bool>,
 }
 
-impl Tap {
+impl ResponseSender {
     /// Gives the head. Only the first one counts.
     pub(crate) fn head(&self, heading: Heading) {
-        if !self.begun.replace(true) {
+        if !self.has_head.replace(true) {
             *self.slot.head.borrow_mut() = Some(heading);
         }
     }
 
     /// Whether the head was given.
-    pub(crate) fn has_begun(&self) -> bool {
-        self.begun.get()
+    pub(crate) fn has_head(&self) -> bool {
+        self.has_head.get()
     }
 
     /// Gives a piece of the body, when the one before was taken.
@@ -54,12 +54,12 @@ impl Tap {
         if piece.is_empty() {
             return;
         }
-        self.emptied().await;
+        self.wait_for_space().await;
         *self.slot.piece.borrow_mut() = Some(piece);
     }
 
     /// Gives a piece if the one before was taken; else it is not even made.
-    pub(crate) fn offer_made(&self, make: impl Fn() -> Bytes) {
+    pub(crate) fn offer_with(&self, make: impl Fn() -> Bytes) {
         let mut slot = self.slot.piece.borrow_mut();
         if slot.is_none() {
             *slot = Some(make()).filter(|piece| !piece.is_empty());
@@ -67,30 +67,30 @@ impl Tap {
     }
 
     /// Waits until the piece before was taken. No waker is kept: whoever takes a piece polls again when it wants more.
-    async fn emptied(&self) {
+    async fn wait_for_space(&self) {
         poll_fn(|_| if self.slot.piece.borrow().is_some() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 }
 
 /// The body of a response, and the function that makes it.
-pub(crate) struct Flow {
-    pump: Option<Pin<Box<dyn Future<Output = ()>>>>,
+pub(crate) struct ResponseFuture {
+    handler: Option<Pin<Box<dyn Future<Output = ()>>>>,
     slot: Rc<Slot>,
 }
 
-impl Flow {
+impl ResponseFuture {
     /// Makes a flow of a function.
-    pub(crate) fn of<F: Future<Output = ()> + 'static>(pump: impl FnOnce(Tap) -> F) -> Self {
+    pub(crate) fn of<F: Future<Output = ()> + 'static>(handler: impl FnOnce(ResponseSender) -> F) -> Self {
         let slot = Rc::new(Slot::default());
-        let tap = Tap { slot: Rc::clone(&slot), begun: Cell::new(false) };
-        Self { pump: Some(Box::pin(pump(tap))), slot }
+        let sender = ResponseSender { slot: Rc::clone(&slot), has_head: Cell::new(false) };
+        Self { handler: Some(Box::pin(handler(sender))), slot }
     }
 
     /// An answer that is there at once.
     pub(crate) fn at_once(heading: Heading, body: Bytes) -> Self {
         let piece = Some(body).filter(|body| !body.is_empty());
         let slot = Slot { head: RefCell::new(Some(heading)), piece: RefCell::new(piece) };
-        Self { pump: None, slot: Rc::new(slot) }
+        Self { handler: None, slot: Rc::new(slot) }
     }
 
     /// Runs until there is a head. A function that ends without one gives none.
@@ -98,7 +98,7 @@ impl Flow {
         poll_fn(|context| {
             self.run(context);
             match self.slot.head.borrow_mut().take() {
-                None if self.pump.is_some() => Poll::Pending,
+                None if self.handler.is_some() => Poll::Pending,
                 head => Poll::Ready(head),
             }
         })
@@ -106,15 +106,15 @@ impl Flow {
     }
 
     fn run(&mut self, context: &mut Context<'_>) {
-        if let Some(pump) = &mut self.pump
-            && pump.as_mut().poll(context).is_ready()
+        if let Some(handler) = &mut self.handler
+            && handler.as_mut().poll(context).is_ready()
         {
-            self.pump = None;
+            self.handler = None;
         }
     }
 }
 
-impl Flow {
+impl ResponseFuture {
     /// The next piece of the body; none when all was given.
     pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.slot.piece.borrow().is_none() {
@@ -122,7 +122,7 @@ impl Flow {
         }
         let piece = self.slot.piece.borrow_mut().take();
         match piece {
-            None if self.pump.is_some() => Poll::Pending,
+            None if self.handler.is_some() => Poll::Pending,
             piece => Poll::Ready(piece),
         }
     }
@@ -130,7 +130,7 @@ impl Flow {
     /// The length of the body: known once the function has ended.
     pub(crate) fn length(&self) -> Option<u64> {
         let piece = self.slot.piece.borrow();
-        self.pump.is_none().then(|| piece.as_ref().map_or(0, |piece| piece.len() as u64))
+        self.handler.is_none().then(|| piece.as_ref().map_or(0, |piece| piece.len() as u64))
     }
 }
 
@@ -142,9 +142,9 @@ mod tests {
         Heading::of(status)
     }
 
-    async fn text(mut flow: Flow) -> String {
+    async fn text(mut future: ResponseFuture) -> String {
         let mut text = Vec::new();
-        while let Some(piece) = poll_fn(|context| flow.poll_piece(context)).await {
+        while let Some(piece) = poll_fn(|context| future.poll_piece(context)).await {
             text.extend_from_slice(&piece);
         }
         String::from_utf8(text).unwrap()
@@ -152,34 +152,34 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn head_first_then_every_piece_in_order() {
-        let mut flow = Flow::of(|tap| async move {
-            tap.head(head(201));
+        let mut future = ResponseFuture::of(|sender| async move {
+            sender.head(head(201));
             for piece in ["a", "", "b", "c"] {
-                tap.send(Bytes::from_static(piece.as_bytes())).await;
+                sender.send(Bytes::from_static(piece.as_bytes())).await;
             }
         });
-        assert_eq!(flow.head().await.unwrap().status, 201);
-        assert_eq!(text(flow).await, "abc");
+        assert_eq!(future.head().await.unwrap().status, 201);
+        assert_eq!(text(future).await, "abc");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn one_piece_at_the_end_has_a_length() {
-        let mut flow = Flow::of(|tap| async move {
-            tap.head(head(200));
-            tap.send(Bytes::from_static(b"whole")).await;
+        let mut future = ResponseFuture::of(|sender| async move {
+            sender.head(head(200));
+            sender.send(Bytes::from_static(b"whole")).await;
         });
-        assert!(flow.head().await.is_some());
-        assert_eq!(flow.length(), Some(5));
-        assert_eq!(text(flow).await, "whole");
+        assert!(future.head().await.is_some());
+        assert_eq!(future.length(), Some(5));
+        assert_eq!(text(future).await, "whole");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn what_is_there_at_once_has_its_length_and_ends() {
-        let mut flow = Flow::at_once(head(200), Bytes::from_static(b"all"));
-        assert!(flow.head().await.is_some());
-        assert_eq!(flow.length(), Some(3));
-        assert_eq!(text(flow).await, "all");
-        let nothing = Flow::at_once(head(204), Bytes::new());
+        let mut future = ResponseFuture::at_once(head(200), Bytes::from_static(b"all"));
+        assert!(future.head().await.is_some());
+        assert_eq!(future.length(), Some(3));
+        assert_eq!(text(future).await, "all");
+        let nothing = ResponseFuture::at_once(head(204), Bytes::new());
         assert_eq!((nothing.length(), text(nothing).await.as_str()), (Some(0), ""));
     }
 
@@ -187,19 +187,19 @@ mod tests {
     async fn a_client_that_goes_away_drops_everything() {
         let guard = Rc::new(());
         let held = Rc::clone(&guard);
-        let mut flow = Flow::of(|tap| async move {
+        let mut future = ResponseFuture::of(|sender| async move {
             let _held = held;
-            tap.head(head(200));
+            sender.head(head(200));
             std::future::pending::<()>().await;
         });
-        assert!(flow.head().await.is_some());
+        assert!(future.head().await.is_some());
         assert_eq!(Rc::strong_count(&guard), 2);
-        drop(flow);
+        drop(future);
         assert_eq!(Rc::strong_count(&guard), 1);
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_function_without_a_head_is_noticed() {
-        assert!(Flow::of(|_tap| async {}).head().await.is_none());
+        assert!(ResponseFuture::of(|_tap| async {}).head().await.is_none());
     }
 }

@@ -4,14 +4,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted, with};
-use crate::acts::{Act, Head, Spent};
+use super::{Stamp, WholeAnswer, quoted, with};
+use crate::acts::{Act, Head, TokenCount};
 use crate::error;
 use koboshi_wire::Dialect;
 
 /// Writes the events of a stream.
 #[derive(Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Writer {
     stamp: Stamp,
     /// The next `sequence_number`.
     number: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Voice {
     output: Vec<Value>,
     open: Option<Item>,
     /// Why it ended, and what it cost.
-    end: (&'static str, Spent),
+    end: (&'static str, TokenCount),
 }
 
 /// The item that is under way, with what was said in it so far.
@@ -30,13 +30,13 @@ enum Item {
     Call(Head, String),
 }
 
-impl Voice {
+impl Writer {
     pub(super) const fn new(stamp: Stamp) -> Self {
-        let end = ("stop", Spent { given: 0, thought: 0 });
+        let end = ("stop", TokenCount { given: 0, thought: 0 });
         Self { stamp, number: 0, output: Vec::new(), open: None, end }
     }
 
-    pub(super) fn say(&mut self, act: Act) -> String {
+    pub(super) fn write(&mut self, act: Act) -> String {
         match act {
             Act::Open { .. } => {
                 let response = response(&self.stamp, "in_progress", &[], &Value::Null);
@@ -44,7 +44,7 @@ impl Voice {
                     + &self.event("response.in_progress", &json!({"response": response}))
             }
             Act::Thought(piece) => self.think(&piece),
-            Act::Seal(seal) => self.seal(&seal),
+            Act::Seal(signature) => self.signature(&signature),
             Act::Text(piece) => self.speak(&piece),
             Act::Call(head) => {
                 let end = self.close("completed");
@@ -60,14 +60,14 @@ impl Voice {
                 self.at(event, json!({"item_id": id, "delta": piece}))
             }
             Act::CallEnd => self.close("completed"),
-            Act::Finish { reason, spent } => {
-                self.end = (reason, spent);
+            Act::Finish { reason, tokens } => {
+                self.end = (reason, tokens);
                 self.close(if is_whole(reason) { "completed" } else { "incomplete" })
             }
             Act::Done => {
-                let (reason, spent) = self.end;
+                let (reason, tokens) = self.end;
                 let kind = if is_whole(reason) { "response.completed" } else { "response.incomplete" };
-                let response = ended(&self.stamp, &self.output, reason, spent);
+                let response = ended(&self.stamp, &self.output, reason, tokens);
                 self.event(kind, &json!({"response": response}))
             }
             Act::Usage(_) => String::new(),
@@ -96,7 +96,7 @@ impl Voice {
         out + &self.at("response.reasoning_summary_text.delta", delta)
     }
 
-    fn seal(&mut self, seal: &str) -> String {
+    fn signature(&mut self, signature: &str) -> String {
         let id = self.item_id("rs");
         let mut out = String::new();
         let words = match self.open.take() {
@@ -112,7 +112,7 @@ impl Voice {
                 String::new()
             }
         };
-        out + &self.done(thought(&id, &words, Some(seal)))
+        out + &self.done(thought(&id, &words, Some(signature)))
     }
 
     fn speak(&mut self, piece: &str) -> String {
@@ -219,9 +219,9 @@ fn message(id: &str, words: &str, status: &str) -> Value {
     json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
 }
 
-fn thought(id: &str, words: &str, seal: Option<&str>) -> Value {
+fn thought(id: &str, words: &str, signature: Option<&str>) -> Value {
     let summary = if words.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": words}]) };
-    json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": seal})
+    json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": signature})
 }
 
 fn call(head: &Head, arguments: &str, status: &str, id: &str) -> Value {
@@ -245,11 +245,11 @@ fn response(stamp: &Stamp, status: &str, output: &[Value], usage: &Value) -> Val
 }
 
 /// A response that has ended for this reason.
-fn ended(stamp: &Stamp, output: &[Value], reason: &str, spent: Spent) -> Value {
+fn ended(stamp: &Stamp, output: &[Value], reason: &str, tokens: TokenCount) -> Value {
     let usage = json!({
-        "input_tokens": stamp.prompt, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": spent.output(),
-        "output_tokens_details": {"reasoning_tokens": spent.thought},
-        "total_tokens": stamp.prompt.saturating_add(spent.output()),
+        "input_tokens": stamp.prompt, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens.output(),
+        "output_tokens_details": {"reasoning_tokens": tokens.thought},
+        "total_tokens": stamp.prompt.saturating_add(tokens.output()),
     });
     if is_whole(reason) {
         return response(stamp, "completed", output, &usage);
@@ -260,24 +260,24 @@ fn ended(stamp: &Stamp, output: &[Value], reason: &str, spent: Spent) -> Value {
 
 /// What a response says that failed.
 fn fault() -> Value {
-    let told = error::in_band(Dialect::Responses);
-    json!({"code": "server_error", "message": told.pointer("/error/message")})
+    let whole_answer = error::in_band(Dialect::Responses);
+    json!({"code": "server_error", "message": whole_answer.pointer("/error/message")})
 }
 
-pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
-    let status = if is_whole(told.reason) { "completed" } else { "incomplete" };
+pub(super) fn whole(stamp: &Stamp, whole_answer: &WholeAnswer) -> String {
+    let status = if is_whole(whole_answer.reason) { "completed" } else { "incomplete" };
     let mut output = Vec::new();
-    if let Some((words, seal)) = &told.thought {
-        output.push(thought(&item_id(stamp, "rs", 0), words, Some(seal)));
+    if let Some((words, signature)) = &whole_answer.thought {
+        output.push(thought(&item_id(stamp, "rs", 0), words, Some(signature)));
     }
-    if !told.text.is_empty() {
-        output.push(message(&item_id(stamp, "msg", output.len()), &told.text, status));
+    if !whole_answer.text.is_empty() {
+        output.push(message(&item_id(stamp, "msg", output.len()), &whole_answer.text, status));
     }
-    for (head, arguments) in &told.calls {
+    for (head, arguments) in &whole_answer.calls {
         let id = item_id(stamp, kind_of(head), output.len());
         output.push(call(head, arguments, status, &id));
     }
-    ended(stamp, &output, told.reason, told.spent).to_string()
+    ended(stamp, &output, whole_answer.reason, whole_answer.tokens).to_string()
 }
 
 /// The body of a response that failed.

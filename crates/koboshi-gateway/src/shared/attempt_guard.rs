@@ -1,10 +1,10 @@
-//! What an attempt has at stake until it ends: its place at the gate, and what is told of it to a collector of traces.
+//! Releases the gate reservation of an attempt and closes its span on every exit path.
 //!
-//! An attempt ends in many ways, and the client that goes away is one of them: then everything is dropped wherever it stands. So the end is
-//! here and in [`Drop`], and nowhere is an attempt that was paid for and not counted, or made and not told.
+//! An attempt ends in many ways. A client that disconnects is one of them: it drops the whole request at whatever point it has reached. So the
+//! guard ends the attempt in [`Drop`], and every attempt that was sent is counted and traced.
 //!
-//! What it cost is what its answer said. A stream that breaks says nothing: then it is the request as it was estimated, and what was seen
-//! of the answer. A refusal costs nothing; where no answer began nobody knows, and the estimate stays.
+//! The cost of an attempt is what its answer states. A stream that breaks states nothing: its cost is the estimate of the request and the
+//! tokens that were received. A refusal costs nothing. If no answer began, the cost is unknown and the estimate stays.
 
 use std::sync::Arc;
 
@@ -18,23 +18,23 @@ use koboshi_wire::step::Usage;
 use crate::route::target::Target;
 use crate::shared::trace::Trace;
 
-/// Bytes of text for one token, as long as nobody says it better.
+/// Bytes of text for one token, where the provider does not state the count.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Why an attempt was given up without a word against its target.
+/// Why the gateway gave up an attempt without counting it against its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Withdrawn {
+pub(crate) enum WithdrawReason {
     /// The client went away.
     Client,
-    /// It is another answer than the one that the client has begun to read.
+    /// The answer differs from the one that the client has begun to read.
     Differs,
-    /// The target does not go on with a text that it is given.
+    /// The target refuses to continue a given text.
     Prefill,
-    /// The target does not take the conversation as it came.
+    /// The target refuses the conversation as the client sent it.
     History,
 }
 
-impl Withdrawn {
+impl WithdrawReason {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -45,36 +45,36 @@ impl Withdrawn {
     }
 }
 
-/// How far an attempt is.
+/// How far the attempt has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Nothing was sent.
     Reserved,
-    /// Sent then; no answer has begun.
+    /// The request was sent at this time; no answer has begun.
     Sent(Timestamp),
-    /// Refused.
+    /// The provider refused the request.
     Refused(Timestamp),
-    /// An answer comes.
+    /// An answer has begun.
     Answering(Timestamp),
-    /// The answer is whole; only what it cost is not known yet.
+    /// The answer is complete; only its cost may still follow.
     Whole(Timestamp),
-    /// All is told.
+    /// The span is closed.
     Over,
 }
 
-/// What is settled when an attempt ends.
-pub(crate) struct Stake {
+/// The reservation and the span of an attempt.
+pub(crate) struct AttemptGuard {
     target: Arc<Target>,
     trace: Trace,
     reservation: Option<Reservation<Arc<Gate>>>,
     stage: Stage,
-    /// Tokens of the answer that were seen.
+    /// Tokens of the answer that were received.
     tokens: u64,
-    /// What the answer said it cost.
-    told: Option<Usage>,
+    /// The cost that the answer states.
+    usage: Option<Usage>,
 }
 
-impl Stake {
+impl AttemptGuard {
     pub(crate) fn new(reservation: Reservation<Arc<Gate>>, target: &Arc<Target>, trace: &Trace) -> Self {
         Self {
             target: Arc::clone(target),
@@ -82,20 +82,20 @@ impl Stake {
             reservation: Some(reservation),
             stage: Stage::Reserved,
             tokens: 0,
-            told: None,
+            usage: None,
         }
     }
 
     /// The request goes out now.
-    pub(crate) fn sent(&mut self, wall: Timestamp) {
+    pub(crate) fn mark_sent(&mut self, wall: Timestamp) {
         self.stage = Stage::Sent(wall);
         if let Some(reservation) = &mut self.reservation {
             reservation.sent();
         }
     }
 
-    /// The head of an answer is there: the provider has counted the request.
-    pub(crate) fn seen(&mut self, success: bool) {
+    /// The head of an answer has arrived: the provider has counted the request.
+    pub(crate) fn answer_began(&mut self, success: bool) {
         if let Stage::Sent(wall) = self.stage {
             self.stage = if success { Stage::Answering(wall) } else { Stage::Refused(wall) };
         }
@@ -104,32 +104,32 @@ impl Stake {
         }
     }
 
-    /// A piece of the answer with so many bytes of text: at least a token.
-    pub(crate) fn saw(&mut self, bytes: usize) {
+    /// Counts a piece of the answer by its bytes of text, as one token at least.
+    pub(crate) fn count_text(&mut self, bytes: usize) {
         self.tokens = self.tokens.saturating_add(bytes.div_ceil(BYTES_PER_TOKEN).max(1) as u64);
     }
 
-    /// So much of an answer that is no stream was there when it broke. It cannot be more than was asked for.
-    pub(crate) fn saw_part(&mut self, bytes: usize) {
-        let most = self.reservation.as_ref().map_or(0, |reservation| reservation.cost().output_tokens);
-        self.tokens = most.min(bytes.div_ceil(BYTES_PER_TOKEN) as u64);
+    /// Counts what had arrived of a unary answer when it broke, up to the output limit of the request.
+    pub(crate) fn count_partial(&mut self, bytes: usize) {
+        let max_tokens = self.reservation.as_ref().map_or(0, |reservation| reservation.cost().output_tokens);
+        self.tokens = max_tokens.min(bytes.div_ceil(BYTES_PER_TOKEN) as u64);
     }
 
-    /// The answer says what it costs.
-    pub(crate) fn told(&mut self, usage: Usage) {
-        self.told = Some(usage);
+    /// The answer states its cost.
+    pub(crate) fn set_usage(&mut self, usage: Usage) {
+        self.usage = Some(usage);
     }
 
-    /// It failed; the journey tells of it.
-    pub(crate) fn failed(mut self, now: Moment) {
+    /// The attempt failed; the journey reports the failure.
+    pub(crate) fn fail(mut self, now: Moment) {
         self.settle(now);
         self.stage = Stage::Over;
     }
 
-    /// The answer is whole, and what is told of the request as a whole is this.
-    pub(crate) fn served(&mut self, usage: Option<Usage>, now: Moment) {
-        self.told = self.told.or(usage);
-        self.is_whole();
+    /// The answer is complete. `usage` is the cost that the metrics and the span show.
+    pub(crate) fn finish_whole(&mut self, usage: Option<Usage>, now: Moment) {
+        self.usage = self.usage.or(usage);
+        self.mark_whole();
         self.serve(usage, now);
     }
 
@@ -145,24 +145,24 @@ impl Stake {
         self.stage = Stage::Over;
     }
 
-    /// The answer is whole; what it cost may still come.
-    pub(crate) fn is_whole(&mut self) {
+    /// The answer is complete; its cost may still follow.
+    pub(crate) fn mark_whole(&mut self) {
         if let Some(wall) = self.began() {
             self.stage = Stage::Whole(wall);
         }
     }
 
-    /// The answer was whole, and this is all that comes.
-    pub(crate) fn told_all(mut self, now: Moment) {
-        self.serve(self.told, now);
+    /// The answer was complete, and nothing else follows.
+    pub(crate) fn finish(mut self, now: Moment) {
+        self.serve(self.usage, now);
     }
 
-    /// It is given up.
-    pub(crate) fn withdrawn(mut self, why: Withdrawn, fault: Option<&Fault>, now: Moment) {
-        self.withdraw(why, fault, now);
+    /// The gateway gives the attempt up.
+    pub(crate) fn withdraw(mut self, why: WithdrawReason, fault: Option<&Fault>, now: Moment) {
+        self.close_withdrawn(why, fault, now);
     }
 
-    fn withdraw(&mut self, why: Withdrawn, fault: Option<&Fault>, now: Moment) {
+    fn close_withdrawn(&mut self, why: WithdrawReason, fault: Option<&Fault>, now: Moment) {
         self.settle(now);
         if let Some(wall) = self.began() {
             self.trace.withdrawn(&self.target, wall, why, fault);
@@ -181,11 +181,11 @@ impl Stake {
 
     fn settle(&mut self, now: Moment) {
         let Some(reservation) = self.reservation.take() else { return };
-        let cost = match (self.stage, self.told) {
+        let cost = match (self.stage, self.usage) {
             (_, Some(usage)) => Cost::of(usage.input, usage.output),
             (Stage::Refused(_), None) => Cost::of(0, 0),
             (Stage::Sent(_) | Stage::Reserved | Stage::Over, None) => return,
-            // A whole answer of which nothing was seen is one that nobody looks into.
+            // A complete answer without counted text is one that the gateway does not parse.
             (Stage::Whole(_), None) if self.tokens == 0 => return,
             (Stage::Answering(_) | Stage::Whole(_), None) => {
                 Cost::of(reservation.cost().input_tokens, self.tokens)
@@ -195,13 +195,13 @@ impl Stake {
     }
 }
 
-impl Drop for Stake {
+impl Drop for AttemptGuard {
     fn drop(&mut self) {
-        // Nearly always all was said, and nobody needs to read a clock.
+        // The clock is read only where the attempt was not closed before, which is rare.
         match self.stage {
             Stage::Over => {}
-            Stage::Whole(_) => self.serve(self.told, SystemClock.moment()),
-            _ => self.withdraw(Withdrawn::Client, None, SystemClock.moment()),
+            Stage::Whole(_) => self.serve(self.usage, SystemClock.moment()),
+            _ => self.close_withdrawn(WithdrawReason::Client, None, SystemClock.moment()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Questions and answers in every dialect, and what an answer says in no dialect.
 //!
-//! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and looks at what it is [`told`].
+//! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and looks at what it is [`read_answer`].
 
 use bytes::Bytes;
 use koboshi::models::Facts;
@@ -20,13 +20,13 @@ const LONGEST: usize = 1 << 24;
 
 /// What an answer says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct ReadAnswer {
     /// The visible words.
     pub text: String,
     /// The words of the thinking.
     pub thought: String,
     /// The provider's proofs of thoughts and calls, in order.
-    pub seals: Vec<String>,
+    pub signatures: Vec<String>,
     /// The calls: name, and arguments as they were written.
     pub calls: Vec<(String, String)>,
     /// Why it ended, in the words of chat completions; none if it did not.
@@ -41,7 +41,7 @@ pub struct Told {
     pub malformed: bool,
 }
 
-impl Told {
+impl ReadAnswer {
     /// Names and arguments of the calls, the arguments read.
     pub fn read_calls(&self) -> Vec<(String, Value)> {
         let read = |(name, text): &(String, String)| (name.clone(), serde_json::from_str(text).unwrap());
@@ -51,7 +51,7 @@ impl Told {
     fn step(&mut self, step: &Step<'_>) {
         self.text.extend(step.text.as_deref());
         self.thought.extend(step.thought.as_deref());
-        self.seals.extend(step.signature.as_deref().map(str::to_owned));
+        self.signatures.extend(step.signature.as_deref().map(str::to_owned));
         for piece in &step.calls {
             let index = usize::try_from(piece.index).unwrap();
             while self.calls.len() <= index {
@@ -59,7 +59,7 @@ impl Told {
             }
             self.calls[index].0.extend(piece.name.as_deref());
             self.calls[index].1.extend(piece.arguments.as_deref());
-            self.seals.extend(piece.signature.as_deref().map(str::to_owned));
+            self.signatures.extend(piece.signature.as_deref().map(str::to_owned));
         }
         for (_, reason) in &step.finish {
             assert_eq!(self.finish, None, "an answer ends once");
@@ -98,99 +98,100 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
 }
 
 /// What an answer in this dialect says, whole or as a stream of either form.
-pub fn told(dialect: Dialect, answer: &Answer) -> Told {
-    told_by(dialect, answer.is_stream(), &answer.body)
+pub fn read_answer(dialect: Dialect, answer: &Answer) -> ReadAnswer {
+    read_body(dialect, answer.is_stream(), &answer.body)
 }
 
 /// What a body in this dialect says.
-pub fn told_by(dialect: Dialect, is_stream: bool, body: &[u8]) -> Told {
+pub fn read_body(dialect: Dialect, is_stream: bool, body: &[u8]) -> ReadAnswer {
     if is_stream {
         return stream(dialect, body);
     }
     if dialect.has_list_streams() && body.starts_with(b"[") {
         return list(body);
     }
-    let mut told = Told::default();
+    let mut read_answer = ReadAnswer::default();
     let Ok(whole) = answer::read(dialect, body) else {
-        told.malformed = true;
-        return told;
+        read_answer.malformed = true;
+        return read_answer;
     };
-    told.error = whole.error;
-    told.usage = whole.usage;
+    read_answer.error = whole.error;
+    read_answer.usage = whole.usage;
     for choice in whole.choices {
-        told.text.extend(choice.text.as_deref());
+        read_answer.text.extend(choice.text.as_deref());
         for thought in choice.thoughts {
-            told.thought.push_str(&thought.text);
-            told.seals.extend(thought.signature.map(|signature| signature.data.into_owned()));
+            read_answer.thought.push_str(&thought.text);
+            read_answer.signatures.extend(thought.signature.map(|signature| signature.data.into_owned()));
         }
         for call in choice.calls {
             let text = |text: Option<std::borrow::Cow<'_, str>>| text.unwrap_or_default().into_owned();
-            told.calls.push((text(call.name), call.arguments.into_owned()));
-            told.seals.extend(call.signature.map(|signature| signature.data.into_owned()));
+            read_answer.calls.push((text(call.name), call.arguments.into_owned()));
+            read_answer.signatures.extend(call.signature.map(|signature| signature.data.into_owned()));
         }
-        told.finish = choice.finish.map(std::borrow::Cow::into_owned);
+        read_answer.finish = choice.finish.map(std::borrow::Cow::into_owned);
     }
-    told
+    read_answer
 }
 
-fn stream(dialect: Dialect, body: &[u8]) -> Told {
+fn stream(dialect: Dialect, body: &[u8]) -> ReadAnswer {
     let mut framer = Framer::new(LONGEST);
     framer.push(Bytes::copy_from_slice(body));
     let mut events = Events::of(dialect);
-    let mut told = Told::default();
+    let mut read_answer = ReadAnswer::default();
     let mut frames = Vec::new();
     while let Some(frame) = framer.next_frame() {
         frames.push(frame.unwrap());
     }
     // A bare error has no blank line behind it.
-    frames
-        .extend(framer.finish().filter(|frame| dialect.has_list_streams() && frame.raw().starts_with(b"{")));
+    frames.extend(
+        framer.finish().filter(|frame| dialect.has_bare_stream_errors() && frame.raw().starts_with(b"{")),
+    );
     for frame in frames {
         let mut read = || -> Result<(), Malformed> {
             if let Some(data) = events.data(&frame)? {
-                told.step(&events.read(frame.event(), &data)?);
+                read_answer.step(&events.read(frame.event(), &data)?);
             }
             Ok(())
         };
         let broken = read().is_err();
-        told.malformed |= broken;
+        read_answer.malformed |= broken;
     }
-    told
+    read_answer
 }
 
-fn list(body: &[u8]) -> Told {
+fn list(body: &[u8]) -> ReadAnswer {
     let mut framer = array::Framer::new(LONGEST);
     framer.push(Bytes::copy_from_slice(body));
     let mut events = Events::of(Dialect::Gemini);
-    let mut told = Told::default();
+    let mut read_answer = ReadAnswer::default();
     while let Some(frame) = framer.next_frame() {
         let frame = frame.unwrap();
         let Ok(Some(data)) = frame.data() else { continue };
         match events.read(None, data) {
-            Ok(step) => told.step(&step),
-            Err(_) => told.malformed = true,
+            Ok(step) => read_answer.step(&step),
+            Err(_) => read_answer.malformed = true,
         }
     }
-    told
+    read_answer
 }
 
 /// What a healthy provider of this dialect says to a chat request.
-pub fn healthy(dialect: Dialect, chat: &Value) -> Told {
+pub fn healthy(dialect: Dialect, chat: &Value) -> ReadAnswer {
     let text = body(dialect, chat);
     let ask = Ask { model: "ok", dialect, stream: Some(false), body: text.as_bytes(), ..Ask::default() };
     let answer: Vec<u8> = koboshi_sim::play(&ask).beats.flat_map(|beat| beat.bytes).collect();
-    told_by(dialect, false, &answer)
+    read_body(dialect, false, &answer)
 }
 
 /// The answer is the healthy one, whole.
 pub fn assert_healthy(dialect: Dialect, answer: &Answer, chat: &Value) {
     assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
-    let (told, meant) = (told(dialect, answer), healthy(dialect, chat));
-    assert!(!told.error && !told.malformed, "{answer:?}");
-    assert_eq!(told.text, meant.text, "{answer:?}");
-    assert_eq!(told.read_calls(), meant.read_calls(), "{answer:?}");
-    assert_eq!(told.finish, meant.finish, "{answer:?}");
+    let (read_answer, meant) = (read_answer(dialect, answer), healthy(dialect, chat));
+    assert!(!read_answer.error && !read_answer.malformed, "{answer:?}");
+    assert_eq!(read_answer.text, meant.text, "{answer:?}");
+    assert_eq!(read_answer.read_calls(), meant.read_calls(), "{answer:?}");
+    assert_eq!(read_answer.finish, meant.finish, "{answer:?}");
     let usual = if meant.calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS };
-    assert_eq!(told.finish.as_deref(), Some(usual), "{answer:?}");
-    assert!(!answer.is_stream() || told.done, "{answer:?}");
+    assert_eq!(read_answer.finish.as_deref(), Some(usual), "{answer:?}");
+    assert!(!answer.is_stream() || read_answer.done, "{answer:?}");
 }

@@ -14,13 +14,13 @@ use std::task::{Context, Poll};
 
 use tokio::io::ReadBuf;
 
-use super::{STILL_THERE, Shared};
+use super::{CONTINUE, Inner};
 
 /// So many looks from one question to the next.
-const LOOKS: u8 = 20;
+const TICKS_PER_PROBE: u8 = 20;
 
 /// For how many looks a client is waited for.
-pub(super) struct Patience {
+pub(super) struct TickLimits {
     /// That is to send a head.
     pub(super) head: u32,
     /// That is to take some of its answer.
@@ -29,13 +29,13 @@ pub(super) struct Patience {
 
 /// What is known of a client that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Watch {
+pub(super) enum ClientState {
     /// It is to send the head of a request; so many looks ago it could begin.
     Head(u32),
     /// It was answered for the last time, and what it still sends is thrown away; so many looks ago that began.
     Leaves(u32),
     /// It is being answered, or must not be asked.
-    Answered,
+    UpstreamAnswer,
     /// It is being answered and takes nothing; so many looks ago it took something.
     Full(u32),
     /// It has waited since the last look. Most answers come sooner.
@@ -48,7 +48,7 @@ pub(super) enum Watch {
     Old(bool),
 }
 
-impl Shared {
+impl Inner {
     pub(super) fn wake(&self) {
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
@@ -56,47 +56,49 @@ impl Shared {
     }
 
     /// Something was to be sent, and the client took of it or not.
-    pub(super) fn took(&self, some: bool) {
-        match (some, self.watch.get()) {
-            (true, Watch::Full(_)) => self.watch.set(Watch::Answered),
-            (false, Watch::Answered) => self.watch.set(Watch::Full(0)),
+    pub(super) fn write_progressed(&self, some: bool) {
+        match (some, self.state.get()) {
+            (true, ClientState::Full(_)) => self.state.set(ClientState::UpstreamAnswer),
+            (false, ClientState::UpstreamAnswer) => self.state.set(ClientState::Full(0)),
             _ => {}
         }
     }
 
     /// Whether the client is gone, or as good as that.
-    pub(super) fn look(&self, most: &Patience) -> bool {
-        match self.watch.get() {
-            Watch::Answered => false,
-            Watch::Head(looks) => {
-                self.watch.set(Watch::Head(looks.saturating_add(1)));
-                looks >= most.head
+    pub(super) fn tick(&self, limits: &TickLimits) -> bool {
+        match self.state.get() {
+            ClientState::UpstreamAnswer => false,
+            ClientState::Head(ticks) => {
+                self.state.set(ClientState::Head(ticks.saturating_add(1)));
+                ticks >= limits.head
             }
-            Watch::Leaves(looks) => {
-                self.watch.set(Watch::Leaves(looks.saturating_add(1)));
+            ClientState::Leaves(ticks) => {
+                self.state.set(ClientState::Leaves(ticks.saturating_add(1)));
                 self.wake();
-                looks >= most.head
+                ticks >= limits.head
             }
-            Watch::Full(looks) => {
-                self.watch.set(Watch::Full(looks.saturating_add(1)));
-                looks >= most.send
+            ClientState::Full(ticks) => {
+                self.state.set(ClientState::Full(ticks.saturating_add(1)));
+                ticks >= limits.send
             }
-            Watch::New => {
-                self.watch.set(Watch::Waits);
+            ClientState::New => {
+                self.state.set(ClientState::Waits);
                 false
             }
-            Watch::Waits => match self.has_ended() {
+            ClientState::Waits => match self.has_ended() {
                 Ok(false) => false,
                 Ok(true) => {
-                    self.watch.set(Watch::Ended(1));
-                    !self.ask()
+                    self.state.set(ClientState::Ended(1));
+                    !self.probe()
                 }
                 Err(_) => true,
             },
-            Watch::Old(closes) => self.has_ended().is_ok_and(|ended| ended && closes) || self.is_broken(),
-            Watch::Ended(looks) => {
-                self.watch.set(Watch::Ended((looks + 1) % LOOKS));
-                self.is_broken() || (looks == 0 && !self.ask())
+            ClientState::Old(closes) => {
+                self.has_ended().is_ok_and(|ended| ended && closes) || self.is_broken()
+            }
+            ClientState::Ended(ticks) => {
+                self.state.set(ClientState::Ended((ticks + 1) % TICKS_PER_PROBE));
+                self.is_broken() || (ticks == 0 && !self.probe())
             }
         }
     }
@@ -119,9 +121,9 @@ impl Shared {
     }
 
     /// Sends what only a client that is there takes, where it may stand. False if the line is spoiled.
-    fn ask(&self) -> bool {
-        match self.stream.borrow().try_write(STILL_THERE) {
-            Ok(sent) => sent == STILL_THERE.len(),
+    fn probe(&self) -> bool {
+        match self.stream.borrow().try_write(CONTINUE) {
+            Ok(sent) => sent == CONTINUE.len(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }
     }

@@ -19,7 +19,7 @@ use crate::route::target::Target;
 
 /// How a journey ended that brought no answer.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct JourneyEnd {
     /// What to tell.
     pub(crate) fault: Box<Fault>,
     pub(crate) failed: Vec<Failed>,
@@ -43,7 +43,7 @@ pub(crate) struct Chain {
     pub(crate) all: Vec<(usize, Kind)>,
 }
 
-impl Ended {
+impl JourneyEnd {
     /// With this fault, and no target was asked.
     pub(crate) fn unasked(fault: Box<Fault>) -> Self {
         Self { untried: true, ..Self::after(fault, Vec::new()) }
@@ -58,7 +58,7 @@ impl Ended {
 
 /// When a target may answer again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Back {
+enum Recovery {
     AnyMoment,
     At(Timestamp),
     /// When somebody mends something.
@@ -66,65 +66,65 @@ enum Back {
 }
 
 /// Why one target did not answer.
-struct Why {
+struct TargetFailure {
     place: usize,
-    back: Back,
+    recovery: Recovery,
     fault: Box<Fault>,
     until: Option<Timestamp>,
     parked: Option<ScopeKey>,
 }
 
-impl Why {
+impl TargetFailure {
     fn new(place: usize, fault: Box<Fault>, until: Option<Timestamp>, wall: Timestamp) -> Self {
         let until = until.filter(|until| *until > wall);
-        let back = match until {
-            _ if !fault.advice.later => Back::Mended,
-            Some(until) => Back::At(until),
-            None => Back::AnyMoment,
+        let recovery = match until {
+            _ if !fault.advice.later => Recovery::Mended,
+            Some(until) => Recovery::At(until),
+            None => Recovery::AnyMoment,
         };
-        Self { place, back, fault, until, parked: None }
+        Self { place, recovery, fault, until, parked: None }
     }
 }
 
 impl Journey<'_> {
     /// No more attempts: what to tell.
-    pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> Ended {
-        self.name_deadline(&mut fault, self.core.world.now());
-        Ended::after(fault, self.call.failures().to_vec())
+    pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
+        self.name_deadline(&mut fault, self.core.state.now());
+        JourneyEnd::after(fault, self.call.failures().to_vec())
     }
 
     /// The last attempt failed like this, and nothing of its answer has reached the client.
-    pub(crate) fn give_up_unheard(&mut self, mut fault: Box<Fault>) -> Ended {
-        let now = self.core.world.now();
+    pub(crate) fn give_up_before_content(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
+        let now = self.core.state.now();
         self.name_deadline(&mut fault, now);
         let failed = self.call.failures().to_vec();
-        self.told_after(fault, failed, now)
+        self.failure_after(fault, failed, now)
     }
 
-    pub(super) fn ended(&mut self, end: End) -> Ended {
-        let now = self.core.world.now();
+    pub(super) fn ended(&mut self, end: End) -> JourneyEnd {
+        let now = self.core.state.now();
         match end {
             End::Failed(failed) => {
                 let last = failed.last().map(|last| last.fault.clone());
                 let last = last.unwrap_or_else(|| Box::new(Fault::of(Kind::Internal, "gateway")));
-                self.told_after(last, failed, now)
+                self.failure_after(last, failed, now)
             }
-            _ if self.untold.len() == self.targets.len() => {
+            _ if self.unwritable.len() == self.targets.len() => {
                 let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
                 fault.sub = Some(Sub::Capability);
-                Ended::unasked(fault)
+                JourneyEnd::unasked(fault)
             }
-            End::Nothing if now >= self.story.deadline => {
+            End::Nothing if now >= self.context.deadline => {
                 let mut fault = Box::new(Fault::of(Kind::Timeout, "gateway.deadline"));
-                fault.sub = Some(self.story.deadline_sub());
-                Ended::unasked(fault)
+                fault.sub = Some(self.context.deadline_sub());
+                JourneyEnd::unasked(fault)
             }
             end => {
                 let unknown = Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable"));
-                let mut ended = self.of_the_chain(&[], now).unwrap_or_else(|| Ended::unasked(unknown));
+                let mut ended = self.of_chain(&[], now).unwrap_or_else(|| JourneyEnd::unasked(unknown));
                 let until = if let End::Refused(refused) = end { refused.until } else { None };
                 if let Some((chain, until)) = ended.chain.as_mut().zip(until) {
-                    chain.next_probe = self.core.world.wall().checked_add(until.since(now)).ok();
+                    chain.next_probe = self.core.state.wall().checked_add(until.since(now)).ok();
                 }
                 ended
             }
@@ -132,29 +132,29 @@ impl Journey<'_> {
     }
 
     /// The last fault is told where it is about this request alone, else the chain's.
-    fn told_after(&self, last: Box<Fault>, failed: Vec<Failed>, now: Moment) -> Ended {
-        let is_of_request = !last.advice.other || now >= self.story.deadline;
-        if is_of_request || !self.blames {
-            return Ended::after(last, failed);
+    fn failure_after(&self, last: Box<Fault>, failed: Vec<Failed>, now: Moment) -> JourneyEnd {
+        let is_of_request = !last.advice.other || now >= self.context.deadline;
+        if is_of_request || !self.counts_against_health {
+            return JourneyEnd::after(last, failed);
         }
-        match self.of_the_chain(&failed, now) {
-            Some(ended) => Ended { failed, untried: false, ..ended },
-            None => Ended::after(last, failed),
+        match self.of_chain(&failed, now) {
+            Some(ended) => JourneyEnd { failed, untried: false, ..ended },
+            None => JourneyEnd::after(last, failed),
         }
     }
 
     /// The fault that ends soonest, where these were asked in vain.
-    fn of_the_chain(&self, failed: &[Failed], now: Moment) -> Option<Ended> {
-        let wall = self.core.world.wall();
+    fn of_chain(&self, failed: &[Failed], now: Moment) -> Option<JourneyEnd> {
+        let wall = self.core.state.wall();
         let places = self.targets.iter().enumerate();
-        let whys: Vec<Why> =
+        let whys: Vec<TargetFailure> =
             places.filter_map(|(place, target)| self.why(place, target, failed, now, wall)).collect();
         let is_whole = whys.len() == self.targets.len();
         let all =
             if is_whole { whys.iter().map(|why| (why.place, why.fault.kind)).collect() } else { Vec::new() };
-        let Why { fault, until, parked, .. } = whys.into_iter().min_by_key(|why| why.back)?;
+        let TargetFailure { fault, until, parked, .. } = whys.into_iter().min_by_key(|why| why.recovery)?;
         let chain = Some(Box::new(Chain { next_probe: None, all }));
-        Some(Ended { until, parked, chain, ..Ended::unasked(fault) })
+        Some(JourneyEnd { until, parked, chain, ..JourneyEnd::unasked(fault) })
     }
 
     /// Why a target did not answer: what keeps it out of use now, else its last failure in this request, else its breaker.
@@ -165,25 +165,29 @@ impl Journey<'_> {
         failed: &[Failed],
         now: Moment,
         wall: Timestamp,
-    ) -> Option<Why> {
-        let world = &self.core.world;
-        let passed = self.passed.iter().rfind(|(at, _)| *at == place).map(|(_, why)| *why);
+    ) -> Option<TargetFailure> {
+        let state = &self.core.state;
+        let skipped = self.skipped.iter().rfind(|(at, _)| *at == place).map(|(_, why)| *why);
         let last = failed.iter().rfind(|failed| failed.target == place);
-        if let Some(why) = Unavailable::of(world, target, now).or(passed.filter(|_| last.is_none())) {
-            let told = Why::new(place, why.fault(world, target), why.told_until(target), wall);
-            let parked = why.parked(world, target);
+        if let Some(why) = Unavailable::of(state, target, now).or(skipped.filter(|_| last.is_none())) {
+            let failure = TargetFailure::new(place, why.fault(state, target), why.stated_until(target), wall);
+            let parked = why.parked(state, target);
             // What ends only when somebody does something has no time.
-            let back = if why.until.is_none() && !why.is_by_concurrency() { Back::Mended } else { told.back };
-            return Some(Why { parked, back, ..told });
+            let recovery = if why.until.is_none() && !why.is_by_concurrency() {
+                Recovery::Mended
+            } else {
+                failure.recovery
+            };
+            return Some(TargetFailure { parked, recovery, ..failure });
         }
         if let Some(last) = last {
-            return Some(Why::new(place, last.fault.clone(), last.fault.until(), wall));
+            return Some(TargetFailure::new(place, last.fault.clone(), last.fault.until(), wall));
         }
-        let is_refused = !self.untold.contains(&place) && !target.breaker.would_admit_last(now);
+        let is_refused = !self.unwritable.contains(&place) && !target.breaker.would_admit_last(now);
         let why = is_refused.then(|| Unavailable::by_breaker(None))?;
-        let fault = why.fault(world, target);
+        let fault = why.fault(state, target);
         let until = fault.until();
-        Some(Why::new(place, fault, until, wall))
+        Some(TargetFailure::new(place, fault, until, wall))
     }
 }
 
@@ -191,10 +195,10 @@ impl Journey<'_> {
 mod tests {
     use super::*;
 
-    fn why(kind: Kind, seconds: Option<i64>) -> Back {
+    fn why(kind: Kind, seconds: Option<i64>) -> Recovery {
         let wall = Timestamp::UNIX_EPOCH;
         let until = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
-        Why::new(0, Box::new(Fault::of(kind, "test")), until, wall).back
+        TargetFailure::new(0, Box::new(Fault::of(kind, "test")), until, wall).recovery
     }
 
     #[test]
@@ -202,6 +206,6 @@ mod tests {
         let (soon, late) = (why(Kind::RateLimited, Some(10)), why(Kind::QuotaExceeded, Some(20)));
         assert!(why(Kind::Unavailable, None) < soon && soon < late);
         assert!(late < why(Kind::ModelNotFound, None) && late < why(Kind::Unauthorized, Some(1)));
-        assert_eq!(why(Kind::Overloaded, Some(-5)), Back::AnyMoment, "its time is over");
+        assert_eq!(why(Kind::Overloaded, Some(-5)), Recovery::AnyMoment, "its time is over");
     }
 }

@@ -35,7 +35,7 @@ impl Role {
 
 /// What one side says until the other speaks, or one result of a tool.
 #[derive(Debug)]
-pub(crate) struct Said<'a> {
+pub(crate) struct Message<'a> {
     pub(crate) role: Role,
     /// Its texts; none is blank.
     pub(crate) texts: Vec<Cow<'a, str>>,
@@ -46,7 +46,7 @@ pub(crate) struct Said<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Message<'a> {
     fn of(role: Role) -> Self {
         Self { role, texts: Vec::new(), calls: Vec::new(), pictures: 0, name: None }
     }
@@ -78,11 +78,11 @@ impl<'a> Said<'a> {
 }
 
 /// The entries of a conversation.
-pub(crate) fn told<'a>(system: Vec<Cow<'a, str>>, turns: Vec<Turn<'a>>) -> Vec<Said<'a>> {
-    let mut all: Vec<Said<'a>> = Vec::with_capacity(turns.len() + 1);
+pub(crate) fn messages<'a>(system: Vec<Cow<'a, str>>, turns: Vec<Turn<'a>>) -> Vec<Message<'a>> {
+    let mut all: Vec<Message<'a>> = Vec::with_capacity(turns.len() + 1);
     let system: Vec<_> = system.into_iter().filter(|text| !is_blank(text)).collect();
     if !system.is_empty() {
-        all.push(Said { texts: system, ..Said::of(Role::System) });
+        all.push(Message { texts: system, ..Message::of(Role::System) });
     }
     for turn in turns {
         // What the program says in the middle goes to the user's side where a dialect has no such role.
@@ -94,7 +94,7 @@ pub(crate) fn told<'a>(system: Vec<Cow<'a, str>>, turns: Vec<Turn<'a>>) -> Vec<S
     without_stray_pictures(all)
 }
 
-fn take<'a>(all: &mut Vec<Said<'a>>, role: Role, part: Part<'a>) {
+fn take<'a>(all: &mut Vec<Message<'a>>, role: Role, part: Part<'a>) {
     let is_heard = match &part {
         Part::Text(text) | Part::Refusal(text) => !is_blank(text),
         Part::Call(_) => role == Role::Assistant,
@@ -107,21 +107,21 @@ fn take<'a>(all: &mut Vec<Said<'a>>, role: Role, part: Part<'a>) {
     }
     if let Part::Outcome(outcome) = part {
         let at = place_of_result(all);
-        return all.insert(at, Said::result(outcome));
+        return all.insert(at, Message::result(outcome));
     }
-    if all.last().is_none_or(|said| said.role != role) {
-        all.push(Said::of(role));
+    if all.last().is_none_or(|message| message.role != role) {
+        all.push(Message::of(role));
     }
-    let Some(said) = all.last_mut() else { return };
+    let Some(message) = all.last_mut() else { return };
     match part {
-        Part::Text(text) | Part::Refusal(text) => said.texts.push(text),
-        Part::Call(call) => said.calls.push(call),
-        _ => said.pictures += 1,
+        Part::Text(text) | Part::Refusal(text) => message.texts.push(text),
+        Part::Call(call) => message.calls.push(call),
+        _ => message.pictures += 1,
     }
 }
 
 /// A result stands before what the user says beside it.
-fn place_of_result(all: &[Said<'_>]) -> usize {
+fn place_of_result(all: &[Message<'_>]) -> usize {
     match all {
         [.., before, last]
             if last.role == Role::User && matches!(before.role, Role::Tool | Role::Assistant) =>
@@ -133,11 +133,11 @@ fn place_of_result(all: &[Said<'_>]) -> usize {
 }
 
 /// Pictures alone behind results are the results' own: some dialects cannot put them there. Nobody has asked anything with them.
-fn without_stray_pictures(mut all: Vec<Said<'_>>) -> Vec<Said<'_>> {
+fn without_stray_pictures(mut all: Vec<Message<'_>>) -> Vec<Message<'_>> {
     let mut before = None;
-    all.retain(|said| {
-        let is_stray = said.role == Role::User && said.texts.is_empty() && before == Some(Role::Tool);
-        before = Some(said.role);
+    all.retain(|message| {
+        let is_stray = message.role == Role::User && message.texts.is_empty() && before == Some(Role::Tool);
+        before = Some(message.role);
         !is_stray
     });
     all

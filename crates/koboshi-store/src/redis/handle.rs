@@ -15,14 +15,14 @@ use crate::journal::REDACTOR;
 /// The most characters of what a server said.
 const LONGEST: usize = 200;
 
-pub(super) struct Link {
+pub(super) struct RedisHandle {
     client: Client,
     place: String,
     limit: Duration,
     connection: Mutex<Option<Connection>>,
 }
 
-impl Link {
+impl RedisHandle {
     /// A way to this address. Nothing is sent yet.
     pub(super) fn new(url: &str, limit: Duration) -> Result<Self, StoreError> {
         let setting = |why: &str| StoreError::Setting { place: scheme(url), why: why.to_owned() };
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        Link::new(url, Duration::from_secs(1)).err().map(|error| error.to_string()).unwrap_or_default()
+        RedisHandle::new(url, Duration::from_secs(1)).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_password_is_in_no_message() {
-        let link = Link::new("redis://user:hunter2@127.0.0.1:1/0", Duration::from_secs(1)).unwrap();
-        assert_eq!(link.place(), "Redis at 127.0.0.1:1");
+        let handle = RedisHandle::new("redis://user:hunter2@127.0.0.1:1/0", Duration::from_secs(1)).unwrap();
+        assert_eq!(handle.place(), "Redis at 127.0.0.1:1");
         let error =
-            link.run("say hello", |connection| redis::cmd("PING").query::<String>(connection)).unwrap_err();
+            handle.run("say hello", |connection| redis::cmd("PING").query::<String>(connection)).unwrap_err();
         assert!(matches!(error, StoreError::Away { .. }));
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }

@@ -17,7 +17,7 @@ use super::sends::Sends;
 pub(super) type Payload = Full<Bytes>;
 
 /// A request.
-pub(crate) struct Ask<'a> {
+pub(crate) struct ServerRequest<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) path: &'a PathAndQuery,
     /// Tells the headers to whoever writes them down; one that meets a dead connection is told twice.
@@ -30,7 +30,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) on_resend: &'a dyn Fn(),
 }
 
-impl Ask<'_> {
+impl ServerRequest<'_> {
     /// As text. A proxy wants the whole address, and may want to know who asks.
     pub(super) fn write(&self, out: &mut Vec<u8>, via: Option<&Via>) {
         out.extend_from_slice(b"POST ");

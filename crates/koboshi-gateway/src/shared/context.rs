@@ -31,7 +31,7 @@ const LONGEST_ID: usize = 128;
 
 /// What is known of a request before anybody is asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Story {
+pub(crate) struct RequestContext {
     /// The client's id, or one of ours.
     pub(crate) id: RequestId,
     pub(crate) tenant: Tenant,
@@ -62,7 +62,7 @@ pub(crate) struct Story {
     pub(crate) attempts: Cell<u32>,
 }
 
-impl Story {
+impl RequestContext {
     /// One more attempt begins.
     pub(crate) fn attempt(&self) {
         self.attempts.set(self.attempts.get().saturating_add(1));

@@ -11,7 +11,7 @@ mod responses;
 use koboshi_wire::Dialect;
 use serde_json::Value;
 
-use crate::acts::{Act, Head, Spent};
+use crate::acts::{Act, Head, TokenCount};
 use crate::answer::Answer;
 
 /// What every piece of an answer carries.
@@ -26,31 +26,31 @@ pub(crate) struct Stamp {
 
 /// Writes the frames of a stream.
 #[derive(Debug)]
-pub(crate) enum Voice {
-    Chat(chat::Voice),
-    Messages(messages::Voice),
-    Responses(Box<responses::Voice>),
-    Gemini(Box<gemini::Voice>),
+pub(crate) enum Writer {
+    Chat(chat::Writer),
+    Messages(messages::Writer),
+    Responses(Box<responses::Writer>),
+    Gemini(Box<gemini::Writer>),
 }
 
-impl Voice {
+impl Writer {
     /// For a stream. `usage`: the cost is said apart (chat). `list`: the stream is one JSON list (Gemini).
     pub(crate) fn new(dialect: Dialect, stamp: Stamp, usage: bool, list: bool) -> Self {
         match dialect {
-            Dialect::Chat => Self::Chat(chat::Voice::new(&stamp, usage)),
-            Dialect::Messages => Self::Messages(messages::Voice::new(stamp)),
-            Dialect::Responses => Self::Responses(Box::new(responses::Voice::new(stamp))),
-            Dialect::Gemini => Self::Gemini(Box::new(gemini::Voice::new(stamp, list))),
+            Dialect::Chat => Self::Chat(chat::Writer::new(&stamp, usage)),
+            Dialect::Messages => Self::Messages(messages::Writer::new(stamp)),
+            Dialect::Responses => Self::Responses(Box::new(responses::Writer::new(stamp))),
+            Dialect::Gemini => Self::Gemini(Box::new(gemini::Writer::new(stamp, list))),
         }
     }
 
     /// What is sent for an act; empty where the dialect has nothing to say to it.
-    pub(crate) fn say(&mut self, act: Act) -> String {
+    pub(crate) fn write(&mut self, act: Act) -> String {
         match self {
-            Self::Chat(voice) => voice.say(act),
-            Self::Messages(voice) => voice.say(act),
-            Self::Responses(voice) => voice.say(act),
-            Self::Gemini(voice) => voice.say(act),
+            Self::Chat(writer) => writer.write(act),
+            Self::Messages(writer) => writer.write(act),
+            Self::Responses(writer) => writer.write(act),
+            Self::Gemini(writer) => writer.write(act),
         }
     }
 
@@ -61,15 +61,15 @@ impl Voice {
             Self::Messages(_) => {
                 format!("event: error\ndata: {}\n\n", crate::error::in_band(Dialect::Messages))
             }
-            Self::Responses(voice) => voice.failed(),
-            Self::Gemini(voice) => voice.failed(),
+            Self::Responses(writer) => writer.failed(),
+            Self::Gemini(writer) => writer.failed(),
         }
     }
 
     /// What has come of a call that is not whole, where calls come in one piece.
-    pub(crate) fn begun(&mut self) -> String {
+    pub(crate) fn opening(&mut self) -> String {
         match self {
-            Self::Gemini(voice) => voice.begun(),
+            Self::Gemini(writer) => writer.opening(),
             _ => String::new(),
         }
     }
@@ -77,55 +77,55 @@ impl Voice {
 
 /// All of an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct WholeAnswer {
     /// Words and seal of the thought.
     pub(crate) thought: Option<(String, String)>,
     pub(crate) text: String,
     /// The calls with their arguments.
     pub(crate) calls: Vec<(Head, String)>,
     pub(crate) reason: &'static str,
-    pub(crate) spent: Spent,
+    pub(crate) tokens: TokenCount,
 }
 
-impl Told {
+impl WholeAnswer {
     /// Everything, or what comes before the filter, which takes effect after so many pieces of the words.
     pub(crate) fn of(answer: &Answer, filtered: Option<u64>) -> Self {
-        let mut told = Self::default();
+        let mut whole_answer = Self::default();
         if let Some(thought) = &answer.thought {
             let mut words = String::new();
             for piece in thought.words.clone() {
-                told.spent.thought = told.spent.thought.saturating_add(1);
+                whole_answer.tokens.thought = whole_answer.tokens.thought.saturating_add(1);
                 words.push_str(&piece);
             }
-            told.thought = Some((words, thought.seal.clone()));
+            whole_answer.thought = Some((words, thought.signature.clone()));
         }
         let most = filtered.map_or(usize::MAX, |after| usize::try_from(after).unwrap_or(usize::MAX));
         let mut speech = answer.speech.clone();
         for piece in speech.by_ref().take(most) {
-            told.spent.given = told.spent.given.saturating_add(1);
-            told.text.push_str(&piece);
+            whole_answer.tokens.given = whole_answer.tokens.given.saturating_add(1);
+            whole_answer.text.push_str(&piece);
         }
-        told.reason = answer.finish(&speech);
+        whole_answer.reason = answer.finish(&speech);
         if filtered.is_some() {
-            return Self { reason: "content_filter", ..told };
+            return Self { reason: "content_filter", ..whole_answer };
         }
         for (index, call) in (0..).zip(&answer.calls) {
-            told.spent.given = told.spent.given.saturating_add(call.arguments.len() as u64);
+            whole_answer.tokens.given = whole_answer.tokens.given.saturating_add(call.arguments.len() as u64);
             let head =
                 Head { index, id: call.id.clone(), name: call.name.clone(), free_text: call.free_text };
-            told.calls.push((head, call.arguments.concat()));
+            whole_answer.calls.push((head, call.arguments.concat()));
         }
-        told
+        whole_answer
     }
 }
 
 /// The body of an answer that is no stream.
-pub(crate) fn whole(dialect: Dialect, stamp: &Stamp, told: &Told) -> String {
+pub(crate) fn whole(dialect: Dialect, stamp: &Stamp, whole_answer: &WholeAnswer) -> String {
     match dialect {
-        Dialect::Chat => chat::whole(stamp, told),
-        Dialect::Messages => messages::whole(stamp, told),
-        Dialect::Responses => responses::whole(stamp, told),
-        Dialect::Gemini => gemini::whole(stamp, told),
+        Dialect::Chat => chat::whole(stamp, whole_answer),
+        Dialect::Messages => messages::whole(stamp, whole_answer),
+        Dialect::Responses => responses::whole(stamp, whole_answer),
+        Dialect::Gemini => gemini::whole(stamp, whole_answer),
     }
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn empty(dialect: Dialect, stamp: &Stamp) -> String {
         Dialect::Chat => chat::empty(stamp),
         Dialect::Gemini => gemini::empty(stamp),
         Dialect::Messages | Dialect::Responses => {
-            whole(dialect, stamp, &Told { reason: "stop", ..Told::default() })
+            whole(dialect, stamp, &WholeAnswer { reason: "stop", ..WholeAnswer::default() })
         }
     }
 }

@@ -90,12 +90,12 @@ pub(crate) fn not_served() -> Box<Fault> {
 }
 
 /// Whether this machine lacked what a connection needs: no provider is to blame for that.
-pub(crate) fn is_own_lack(fault: &Fault) -> bool {
+pub(crate) fn is_local_shortage(fault: &Fault) -> bool {
     &*fault.evidence.rule == OWN_LACK
 }
 
 /// Whether an error says so.
-pub(crate) fn tells_own_lack(error: &io::Error) -> bool {
+pub(crate) fn is_shortage_error(error: &io::Error) -> bool {
     lack_of(error).is_some()
 }
 
@@ -234,8 +234,11 @@ mod tests {
             assert_eq!((fault.kind, fault.sub), (Kind::Unavailable, Some(Sub::Resources)), "{error}");
             assert_eq!((fault.origin, fault.scope), (Origin::Koboshi, Scope::Network), "{error}");
             assert_eq!(fault.advice, Advice { same: true, other, later: true, health: false }, "{error}");
-            assert!(is_own_lack(&fault) && !fault.detail.is_empty(), "{error}");
-            assert!(!is_own_lack(&fault_of(&error, Stage::Answer)), "then a connection there was: {error}");
+            assert!(is_local_shortage(&fault) && !fault.detail.is_empty(), "{error}");
+            assert!(
+                !is_local_shortage(&fault_of(&error, Stage::Answer)),
+                "then a connection there was: {error}"
+            );
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A client's connection: requests are read from it and answers written to it. [`watch`] sees whether the client is still there.
+//! A client's connection: requests are read from it and answers written to it. [`liveness`] sees whether the client is still there.
 //!
 //! The lines of a core share the room for what is read and written: a line that waits holds none.
 
-mod lines;
-mod watch;
+mod connections;
+mod liveness;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
@@ -19,68 +19,72 @@ use tokio::net::TcpStream;
 
 use koboshi_wire::http1::head::{BadHead, Head, LARGEST, RequestBody};
 
-use self::lines::Common;
-pub(crate) use self::lines::{LOOK, Lines};
-use self::watch::Watch;
+use self::connections::Common;
+pub(crate) use self::connections::{Connections, TICK};
+use self::liveness::ClientState;
 
 /// What a client passes over that waits for its answer.
-const STILL_THERE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// So much is read at once.
-const ROOM: usize = 32 * 1024;
+const READ_SIZE: usize = 32 * 1024;
 /// So much of what clients send on after they were refused is thrown away from one look to the next, by all lines of a core together.
-const MAX_THROWN_AWAY: usize = 4 * 1024 * 1024;
+const MAX_DISCARDED: usize = 4 * 1024 * 1024;
 
 /// A client's connection.
 #[derive(Clone)]
-pub(crate) struct Line(Rc<Shared>);
+pub(crate) struct Connection(Rc<Inner>);
 
-struct Shared {
+struct Inner {
     stream: RefCell<TcpStream>,
     /// What has come and nobody has taken: the beginning of a head, a body, another request.
-    inbox: RefCell<BytesMut>,
+    received: RefCell<BytesMut>,
     /// So much of it was looked through for the end of a head.
-    seen: Cell<usize>,
+    scanned: Cell<usize>,
     /// What is left of the body of the request.
-    coming: Cell<RequestBody>,
+    remaining_body: Cell<RequestBody>,
     /// The client waits for a word before it sends the body.
-    expects: Cell<bool>,
-    watch: Cell<Watch>,
+    expects_continue: Cell<bool>,
+    state: Cell<ClientState>,
     /// The task of the connection.
     task: RefCell<Option<Waker>>,
-    gone: Cell<bool>,
+    is_gone: Cell<bool>,
     common: Rc<Common>,
 }
 
-impl Line {
+impl Connection {
     /// This request came.
-    pub(crate) fn asked(&self, head: &Head) {
-        self.0.coming.set(head.coming);
-        self.0.expects.set(head.expects);
+    pub(crate) fn request_began(&self, head: &Head) {
+        self.0.remaining_body.set(head.coming);
+        self.0.expects_continue.set(head.expects);
         let closes = || head.fields.get("connection").is_some_and(|said| said.eq_ignore_ascii_case(b"close"));
-        self.0.watch.set(if head.version == Version::HTTP_11 { Watch::New } else { Watch::Old(closes()) });
+        self.0.state.set(if head.version == Version::HTTP_11 {
+            ClientState::New
+        } else {
+            ClientState::Old(closes())
+        });
     }
 
     /// Its answer goes out.
-    pub(crate) fn answers(&self) {
-        self.0.watch.set(Watch::Answered);
+    pub(crate) fn answer_began(&self) {
+        self.0.state.set(ClientState::UpstreamAnswer);
     }
 
     /// It was answered, and may ask for something else.
-    pub(crate) fn finished(&self) {
-        self.0.watch.set(Watch::Head(0));
+    pub(crate) fn answer_ended(&self) {
+        self.0.state.set(ClientState::Head(0));
     }
 
     /// Whether another request may follow: nobody stops, and nothing of this one is left.
-    pub(crate) fn may_stay(&self) -> bool {
-        !self.0.common.stopping.get() && self.0.coming.get() == RequestBody::Nothing
+    pub(crate) fn may_keep_alive(&self) -> bool {
+        !self.0.common.stopping.get() && self.0.remaining_body.get() == RequestBody::Nothing
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.0.gone.get()
+        self.0.is_gone.get()
     }
 
     /// Who is woken when the client is gone or all are to end.
-    pub(crate) fn belongs_to(&self, waker: &Waker) {
+    pub(crate) fn register_waker(&self, waker: &Waker) {
         let mut task = self.0.task.borrow_mut();
         if !task.as_ref().is_some_and(|known| known.will_wake(waker)) {
             *task = Some(waker.clone());
@@ -97,30 +101,32 @@ impl Line {
         &self,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<Result<Option<Head>, BadHead>>> {
-        let mut inbox = self.0.inbox.borrow_mut();
-        if !inbox.is_empty() && self.0.seen.get() == 0 {
+        let mut received = self.0.received.borrow_mut();
+        if !received.is_empty() && self.0.scanned.get() == 0 {
             // What came along with the request before.
-            match self.found(&mut inbox) {
+            match self.parse_received(&mut received) {
                 Ok(None) => {}
                 done => return Poll::Ready(Ok(done)),
             }
         }
         loop {
-            let mut room = self.0.common.inward.take();
-            room.resize(ROOM, 0);
-            let read = self.poll_read(context, &mut room);
-            let found = match &read {
-                Poll::Ready(Ok(length)) => self.arrived(&mut inbox, room.get(..*length).unwrap_or_default()),
+            let mut buffer = self.0.common.read_buffer.take();
+            buffer.resize(READ_SIZE, 0);
+            let read = self.poll_read(context, &mut buffer);
+            let parse_received = match &read {
+                Poll::Ready(Ok(length)) => {
+                    self.parse_new(&mut received, buffer.get(..*length).unwrap_or_default())
+                }
                 _ => Ok(None),
             };
-            self.0.common.inward.set(room);
-            match (read, found) {
+            self.0.common.read_buffer.set(buffer);
+            match (read, parse_received) {
                 (_, Ok(Some(head))) => return Poll::Ready(Ok(Ok(Some(head)))),
                 (_, Err(refused)) => return Poll::Ready(Ok(Err(refused))),
                 (Poll::Ready(Ok(0)), _) => return Poll::Ready(Ok(Ok(None))),
                 (Poll::Ready(Ok(_)), _) => {}
                 (Poll::Ready(Err(error)), _) => return Poll::Ready(Err(error)),
-                (Poll::Pending, _) if inbox.is_empty() && self.0.common.stopping.get() => {
+                (Poll::Pending, _) if received.is_empty() && self.0.common.stopping.get() => {
                     return Poll::Ready(Ok(Ok(None)));
                 }
                 (Poll::Pending, _) => return Poll::Pending,
@@ -129,36 +135,36 @@ impl Line {
     }
 
     /// A head in these bytes and what came before them, if all of it is there. What is left over is kept.
-    fn arrived(&self, inbox: &mut BytesMut, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
-        if inbox.is_empty()
+    fn parse_new(&self, received: &mut BytesMut, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+        if received.is_empty()
             && let Some((head, length)) = Head::parse(bytes)?
         {
-            *inbox = BytesMut::from(bytes.get(length..).unwrap_or_default());
+            *received = BytesMut::from(bytes.get(length..).unwrap_or_default());
             return Ok(Some(head));
         }
-        inbox.extend_from_slice(bytes);
-        self.found(inbox)
+        received.extend_from_slice(bytes);
+        self.parse_received(received)
     }
 
     /// A head in what has come, if all of it is there. Only what may end is read: a head that comes in single bytes costs no more.
-    fn found(&self, inbox: &mut BytesMut) -> Result<Option<Head>, BadHead> {
-        let from = self.0.seen.replace(inbox.len());
-        let news = inbox.get(from.saturating_sub(3)..).unwrap_or_default();
+    fn parse_received(&self, received: &mut BytesMut) -> Result<Option<Head>, BadHead> {
+        let from = self.0.scanned.replace(received.len());
+        let news = received.get(from.saturating_sub(3)..).unwrap_or_default();
         let may_end =
             news.windows(2).any(|two| two == b"\n\n") || news.windows(3).any(|three| three == b"\n\r\n");
-        if !(may_end || from == 0 || inbox.len() >= LARGEST) {
+        if !(may_end || from == 0 || received.len() >= LARGEST) {
             return Ok(None);
         }
-        let Some((head, length)) = Head::parse(inbox)? else { return Ok(None) };
-        self.0.seen.set(0);
-        inbox.advance(length);
+        let Some((head, length)) = Head::parse(received)? else { return Ok(None) };
+        self.0.scanned.set(0);
+        received.advance(length);
         Ok(Some(head))
     }
 
     fn poll_read(&self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut room = ReadBuf::new(into);
-        ready!(Pin::new(&mut *self.0.stream.borrow_mut()).poll_read(context, &mut room))?;
-        Poll::Ready(Ok(room.filled().len()))
+        let mut buffer = ReadBuf::new(into);
+        ready!(Pin::new(&mut *self.0.stream.borrow_mut()).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     /// Writes of these pieces what the client takes.
@@ -172,7 +178,7 @@ impl Line {
             [only] => Pin::new(&mut *stream).poll_write(context, only),
             all => Pin::new(&mut *stream).poll_write_vectored(context, all),
         };
-        self.0.took(polled.is_ready());
+        self.0.write_progressed(polled.is_ready());
         let sent = ready!(polled)?;
         if sent == 0 && pieces.iter().any(|piece| !piece.is_empty()) {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
@@ -181,39 +187,39 @@ impl Line {
     }
 
     /// Room to put an answer together, empty.
-    pub(crate) fn take_room(&self) -> Vec<u8> {
-        let mut room = self.0.common.outward.take();
-        room.clear();
-        room
+    pub(crate) fn take_write_buffer(&self) -> Vec<u8> {
+        let mut buffer = self.0.common.write_buffer.take();
+        buffer.clear();
+        buffer
     }
 
     /// Gives it back.
-    pub(crate) fn give_room(&self, room: Vec<u8>) {
-        self.0.common.outward.set(room);
+    pub(crate) fn return_write_buffer(&self, buffer: Vec<u8>) {
+        self.0.common.write_buffer.set(buffer);
     }
 
     /// Says that nothing more will be sent, and waits until the client has heard it: what it still sends is thrown away, because a connection
     /// that is closed before would take the answer with it. Who takes too long is let go by the look.
-    pub(crate) async fn leave(&self) -> io::Result<()> {
-        self.0.watch.set(Watch::Leaves(0));
+    pub(crate) async fn linger_and_close(&self) -> io::Result<()> {
+        self.0.state.set(ClientState::Leaves(0));
         poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
-        *self.0.inbox.borrow_mut() = BytesMut::new();
+        *self.0.received.borrow_mut() = BytesMut::new();
         poll_fn(|context| {
             let common = &self.0.common;
             if common.stopping.get() {
                 return Poll::Ready(Ok(()));
             }
             // The next look goes on: what is refused must not cost more than what is served.
-            while common.thrown_away.get() < MAX_THROWN_AWAY {
-                let mut room = common.inward.take();
-                room.resize(ROOM, 0);
-                let read = self.poll_read(context, &mut room);
-                common.inward.set(room);
+            while common.discarded.get() < MAX_DISCARDED {
+                let mut buffer = common.read_buffer.take();
+                buffer.resize(READ_SIZE, 0);
+                let read = self.poll_read(context, &mut buffer);
+                common.read_buffer.set(buffer);
                 let read = ready!(read)?;
                 if read == 0 {
                     return Poll::Ready(Ok(()));
                 }
-                common.thrown_away.set(common.thrown_away.get().saturating_add(read));
+                common.discarded.set(common.discarded.get().saturating_add(read));
             }
             Poll::Pending
         })
@@ -222,47 +228,47 @@ impl Line {
 }
 
 /// For the one who reads a body.
-impl Line {
+impl Connection {
     /// How it comes.
-    pub(crate) fn coming(&self) -> RequestBody {
-        self.0.coming.get()
+    pub(crate) fn remaining_body(&self) -> RequestBody {
+        self.0.remaining_body.get()
     }
 
     /// It may not be read to its end.
-    pub(crate) fn spoil(&self) {
-        self.0.coming.set(RequestBody::Abandoned);
+    pub(crate) fn abandon_body(&self) {
+        self.0.remaining_body.set(RequestBody::Abandoned);
     }
 
     /// It was read to its end.
-    pub(crate) fn has_read_body(&self) {
-        self.0.coming.set(RequestBody::Nothing);
+    pub(crate) fn body_was_read(&self) {
+        self.0.remaining_body.set(RequestBody::Nothing);
     }
 
     /// So many bytes, if they have come.
     pub(crate) fn take(&self, length: usize) -> Option<Bytes> {
-        let mut inbox = self.0.inbox.borrow_mut();
-        match inbox.len() {
-            all if all == length => Some(std::mem::take(&mut *inbox).freeze()),
-            more if more > length => Some(inbox.split_to(length).freeze()),
+        let mut received = self.0.received.borrow_mut();
+        match received.len() {
+            all if all == length => Some(std::mem::take(&mut *received).freeze()),
+            more if more > length => Some(received.split_to(length).freeze()),
             _ => None,
         }
     }
 
     /// All that has come.
     pub(crate) fn take_all(&self) -> BytesMut {
-        std::mem::take(&mut self.0.inbox.borrow_mut())
+        std::mem::take(&mut self.0.received.borrow_mut())
     }
 
     /// What belongs to the next request.
     pub(crate) fn put_back(&self, rest: BytesMut) {
-        *self.0.inbox.borrow_mut() = rest;
+        *self.0.received.borrow_mut() = rest;
     }
 
     /// Tells a client that waits for it to send its body.
-    pub(crate) fn go_on(&self) {
-        if self.0.expects.replace(false) {
+    pub(crate) fn send_continue(&self) {
+        if self.0.expects_continue.replace(false) {
             // Twenty-five bytes that do not fit mean a client that does not read; the time for bodies ends that.
-            let _ = self.0.stream.borrow().try_write(STILL_THERE);
+            let _ = self.0.stream.borrow().try_write(CONTINUE);
         }
     }
 
@@ -274,104 +280,109 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::body::{Room, Unread};
+    use crate::http::body::{BodyError, BodyLimits};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     /// The body of a request that may have so many bytes.
-    async fn read(line: &Line, max_bytes: usize) -> Result<Bytes, Unread> {
-        let mut share = std::sync::Arc::<crate::http::memory::Budget>::default().share();
-        crate::http::body::read(line, Room { max_bytes, memory: u64::MAX, share: &mut share }, LOOK).await
+    async fn read(connection: &Connection, max_bytes: usize) -> Result<Bytes, BodyError> {
+        let mut share = std::sync::Arc::<crate::http::memory::MemoryBudget>::default().share();
+        crate::http::body::read(
+            connection,
+            BodyLimits { max_bytes, memory: u64::MAX, share: &mut share },
+            TICK,
+        )
+        .await
     }
 
     /// A line, and the client at its other end.
-    async fn pair(lines: &Lines) -> (Line, TcpStream) {
+    async fn pair(connections: &Connections) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         client.set_nodelay(true).unwrap();
-        (lines.add(stream), client)
+        (connections.add(stream), client)
     }
 
-    async fn head(line: &Line) -> Option<Head> {
-        poll_fn(|context| line.poll_head(context)).await.unwrap().unwrap()
+    async fn head(connection: &Connection) -> Option<Head> {
+        poll_fn(|context| connection.poll_head(context)).await.unwrap().unwrap()
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn whoever_takes_too_long_over_a_head_is_let_go_and_nobody_else() {
-        let lines = Lines::default();
-        let (slow, _one) = pair(&lines).await;
-        let (asks, mut two) = pair(&lines).await;
+        let connections = Connections::default();
+        let (slow, _one) = pair(&connections).await;
+        let (asks, mut two) = pair(&connections).await;
         two.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-        asks.asked(&head(&asks).await.unwrap());
-        let time = LOOK * 3;
+        asks.request_began(&head(&asks).await.unwrap());
+        let time = TICK * 3;
         for _ in 0..3 {
-            lines.look(time, LOOK);
+            connections.tick(time, TICK);
             assert!(!slow.is_gone());
         }
-        lines.look(time, LOOK);
+        connections.tick(time, TICK);
         assert!(slow.is_gone() && !asks.is_gone(), "one that waits for its answer is not slow");
-        asks.answers();
-        asks.finished();
+        asks.answer_began();
+        asks.answer_ended();
         for _ in 0..4 {
             assert!(!asks.is_gone(), "its time begins again after its answer");
-            lines.look(time, LOOK);
+            connections.tick(time, TICK);
         }
         assert!(asks.is_gone());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn whoever_takes_nothing_of_an_answer_is_let_go_and_a_slow_reader_is_not() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
-        line.answers();
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
+        connection.answer_began();
         let piece = vec![b'x'; 1 << 20];
         let fill = async || {
             poll_fn(|context| {
-                while line.poll_write(context, &[IoSlice::new(&piece)])?.is_ready() {}
+                while connection.poll_write(context, &[IoSlice::new(&piece)])?.is_ready() {}
                 Poll::Ready(io::Result::Ok(()))
             })
             .await
             .unwrap();
         };
-        let (head_time, time) = (LOOK, LOOK * 3);
+        let (head_time, time) = (TICK, TICK * 3);
         fill().await;
         for _ in 0..5 {
             for _ in 0..2 {
-                lines.look(head_time, time);
+                connections.tick(head_time, time);
             }
             // It reads until there is room for more.
             let mut taken = vec![0; 64 << 10];
             loop {
                 tokio::select! {
                     biased;
-                    sent = poll_fn(|context| line.poll_write(context, &[IoSlice::new(&piece)])) => { sent.unwrap(); break; }
+                    sent = poll_fn(|context| connection.poll_write(context, &[IoSlice::new(&piece)])) => { sent.unwrap(); break; }
                     read = client.read(&mut taken) => assert!(read.unwrap() > 0),
                 }
             }
             fill().await;
-            assert!(!line.is_gone());
+            assert!(!connection.is_gone());
         }
         for _ in 0..4 {
-            assert!(!line.is_gone());
-            lines.look(head_time, time);
+            assert!(!connection.is_gone());
+            connections.tick(head_time, time);
         }
-        assert!(line.is_gone());
+        assert!(connection.is_gone());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn requests_that_come_together_or_byte_by_byte_are_heads_one_by_one() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
         client
             .write_all(b"GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\ncontent-length: 4\r\n\r\nbodyGET /c")
             .await
             .unwrap();
-        assert_eq!(head(&line).await.unwrap().path(), "/a");
-        let second = head(&line).await.unwrap();
+        assert_eq!(head(&connection).await.unwrap().path(), "/a");
+        let second = head(&connection).await.unwrap();
         assert_eq!(second.path(), "/b");
-        line.asked(&second);
-        assert_eq!(read(&line, 100).await.unwrap(), "body");
+        connection.request_began(&second);
+        assert_eq!(read(&connection, 100).await.unwrap(), "body");
         let writer = tokio::spawn(async move {
             for byte in b" HTTP/1.1\r\nx: y\r\n\r\n" {
                 client.write_all(&[*byte]).await.unwrap();
@@ -379,29 +390,29 @@ mod tests {
             }
             client
         });
-        assert_eq!(head(&line).await.unwrap().path(), "/c");
+        assert_eq!(head(&connection).await.unwrap().path(), "/c");
         drop(writer.await.unwrap());
-        assert!(head(&line).await.is_none(), "the client has said all");
+        assert!(head(&connection).await.is_none(), "the client has said all");
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_body_that_nobody_reads_spoils_the_line() {
-        let lines = Lines::default();
-        let (line, mut client) = pair(&lines).await;
+        let connections = Connections::default();
+        let (connection, mut client) = pair(&connections).await;
         client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody").await.unwrap();
-        line.asked(&head(&line).await.unwrap());
-        assert!(!line.may_stay(), "what follows would be taken for a request");
-        assert_eq!(read(&line, 3).await, Err(Unread::Large));
-        assert!(!line.may_stay());
+        connection.request_began(&head(&connection).await.unwrap());
+        assert!(!connection.may_keep_alive(), "what follows would be taken for a request");
+        assert_eq!(read(&connection, 3).await, Err(BodyError::Large));
+        assert!(!connection.may_keep_alive());
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn nobody_asks_any_more_when_all_are_to_end() {
-        let lines = Lines::default();
-        let (line, _client) = pair(&lines).await;
-        lines.stop();
-        assert!(head(&line).await.is_none());
-        assert!(!line.may_stay());
+        let connections = Connections::default();
+        let (connection, _client) = pair(&connections).await;
+        connections.stop();
+        assert!(head(&connection).await.is_none());
+        assert!(!connection.may_keep_alive());
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted};
-use crate::acts::{Act, Spent};
+use super::{Stamp, WholeAnswer, quoted};
+use crate::acts::{Act, TokenCount};
 
 /// Writes the events of a stream.
 #[derive(Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Writer {
     stamp: Stamp,
     /// Number of the next block.
     next: u64,
@@ -21,15 +21,15 @@ enum Block {
     Call,
 }
 
-impl Voice {
+impl Writer {
     pub(super) const fn new(stamp: Stamp) -> Self {
         Self { stamp, next: 0, open: None }
     }
 
-    pub(super) fn say(&mut self, act: Act) -> String {
+    pub(super) fn write(&mut self, act: Act) -> String {
         match act {
             Act::Open { .. } => {
-                let message = message(&self.stamp, &[], "null", Spent { given: 1, thought: 0 });
+                let message = message(&self.stamp, &[], "null", TokenCount { given: 1, thought: 0 });
                 event("message_start", &format!("\"message\":{message}")) + &event("ping", "")
             }
             Act::Thought(piece) => {
@@ -37,10 +37,10 @@ impl Voice {
                 start
                     + &self.delta(&format!("{{\"type\":\"thinking_delta\",\"thinking\":{}}}", quoted(&piece)))
             }
-            Act::Seal(seal) => {
+            Act::Seal(signature) => {
                 let start = self.begin(Block::Thought, r#"{"type":"thinking","thinking":"","signature":""}"#);
-                let delta =
-                    self.delta(&format!("{{\"type\":\"signature_delta\",\"signature\":{}}}", quoted(&seal)));
+                let delta = self
+                    .delta(&format!("{{\"type\":\"signature_delta\",\"signature\":{}}}", quoted(&signature)));
                 start + &delta + &self.end()
             }
             Act::Text(piece) => {
@@ -57,9 +57,9 @@ impl Voice {
                 self.delta(&format!("{{\"type\":\"input_json_delta\",\"partial_json\":{}}}", quoted(&piece)))
             }
             Act::CallEnd => self.end(),
-            Act::Finish { reason, spent } => {
+            Act::Finish { reason, tokens } => {
                 let delta = format!("{{\"stop_reason\":\"{}\",\"stop_sequence\":null}}", word_of(reason));
-                let usage = usage(&self.stamp, spent);
+                let usage = usage(&self.stamp, tokens);
                 self.end() + &event("message_delta", &format!("\"delta\":{delta},\"usage\":{usage}"))
             }
             Act::Done => event("message_stop", ""),
@@ -112,38 +112,38 @@ fn word_of(reason: &str) -> &str {
     }
 }
 
-fn usage(stamp: &Stamp, spent: Spent) -> String {
+fn usage(stamp: &Stamp, tokens: TokenCount) -> String {
     format!(
         "{{\"input_tokens\":{},\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":0,\"output_tokens\":{}}}",
         stamp.prompt,
-        spent.output()
+        tokens.output()
     )
 }
 
 /// A message with these blocks. The reason is JSON.
-fn message(stamp: &Stamp, content: &[Value], reason: &str, spent: Spent) -> String {
+fn message(stamp: &Stamp, content: &[Value], reason: &str, tokens: TokenCount) -> String {
     format!(
         "{{\"id\":{},\"type\":\"message\",\"role\":\"assistant\",\"model\":{},\"content\":{},\"stop_reason\":{reason},\
          \"stop_sequence\":null,\"usage\":{}}}",
         quoted(&stamp.id),
         quoted(&stamp.model),
         json!(content),
-        usage(stamp, spent)
+        usage(stamp, tokens)
     )
 }
 
-pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
+pub(super) fn whole(stamp: &Stamp, whole_answer: &WholeAnswer) -> String {
     let mut content = Vec::new();
-    if let Some((words, seal)) = &told.thought {
-        content.push(json!({"type": "thinking", "thinking": words, "signature": seal}));
+    if let Some((words, signature)) = &whole_answer.thought {
+        content.push(json!({"type": "thinking", "thinking": words, "signature": signature}));
     }
-    if !told.text.is_empty() {
-        content.push(json!({"type": "text", "text": told.text}));
+    if !whole_answer.text.is_empty() {
+        content.push(json!({"type": "text", "text": whole_answer.text}));
     }
-    for (head, arguments) in &told.calls {
+    for (head, arguments) in &whole_answer.calls {
         // What is no JSON cannot stand here; it is the text of it then.
         let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
         content.push(json!({"type": "tool_use", "id": id_of(&head.id), "name": head.name, "input": input}));
     }
-    message(stamp, &content, &quoted(word_of(told.reason)), told.spent)
+    message(stamp, &content, &quoted(word_of(whole_answer.reason)), whole_answer.tokens)
 }

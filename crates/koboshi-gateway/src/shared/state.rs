@@ -17,10 +17,10 @@ use koboshi::gate::Gate;
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 use koboshi_report::phrase::Phrases;
-use koboshi_store::{Clock, Entry, Health, Ledger, Store, SystemClock, What};
+use koboshi_store::{Clock, Entry, EntryKind, Health, Ledger, Store, SystemClock};
 use serde_json::json;
 
-use crate::http::memory::{Budget, default_limit};
+use crate::http::memory::{MemoryBudget, default_limit};
 use crate::observe::feed::Feed;
 use crate::observe::log::Level;
 use crate::observe::meters::Meters;
@@ -29,7 +29,7 @@ use crate::route::affinity::Affinity;
 use crate::route::plan::Plan;
 use crate::route::target::{Scopes, Target, seed_of};
 use crate::shared::cache::Cache;
-use crate::shared::story::Story;
+use crate::shared::context::RequestContext;
 use crate::shared::targets::Targets;
 use crate::shared::trace::{Sink, Trace};
 use crate::shared::worker::{Bounds, Worker};
@@ -44,7 +44,7 @@ const CACHE_CALLS: Bounds = Bounds { max_calls: 256, max_bytes: 16 << 20, max_as
 const ADMIN_CALLS: Bounds = Bounds { max_calls: 0, max_bytes: 0, max_asks: 64 };
 
 /// What all cores share.
-pub(crate) struct World {
+pub(crate) struct SharedState {
     plan: ArcSwap<Plan>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) store: Arc<dyn Store>,
@@ -58,7 +58,7 @@ pub(crate) struct World {
     pub(crate) admin_calls: Worker,
     pub(crate) share: RetryShare,
     /// What the bodies of requests take, and what they may where the config does not say.
-    pub(crate) memory: Arc<Budget>,
+    pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) default_memory: u64,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
@@ -75,7 +75,7 @@ pub(crate) struct World {
     store_fails: AtomicBool,
 }
 
-impl World {
+impl SharedState {
     #[expect(clippy::too_many_arguments, reason = "made once, from everything that there is")]
     pub(crate) fn new(
         plan: Plan,
@@ -155,8 +155,8 @@ impl World {
     }
 
     /// The zone of whoever reads an answer: that of this machine for a client on it, else nobody knows.
-    pub(crate) fn zone_of(&self, story: &Story) -> TimeZone {
-        if story.is_local { self.zone.clone() } else { TimeZone::UTC }
+    pub(crate) fn zone_of(&self, context: &RequestContext) -> TimeZone {
+        if context.is_local { self.zone.clone() } else { TimeZone::UTC }
     }
 
     /// Fresh chance for one request.
@@ -172,7 +172,7 @@ impl World {
     /// Notes something in the journal.
     pub(crate) fn note(
         &self,
-        what: What,
+        what: EntryKind,
         kind: &str,
         key: Option<&ScopeKey>,
         text: String,
@@ -182,7 +182,7 @@ impl World {
         entry.kind = Some(kind.to_owned().into());
         entry.key = key.cloned();
         entry.data = Some(data);
-        self.feed.tell(&entry);
+        self.feed.publish(&entry);
         self.ledger.journal(entry);
     }
 
@@ -201,9 +201,9 @@ impl World {
     }
 
     /// The trace of a request that begins.
-    pub(crate) fn trace(&self, headers: &Fields, story: &Story, operation: &'static str) -> Trace {
+    pub(crate) fn trace(&self, headers: &Fields, context: &RequestContext, operation: &'static str) -> Trace {
         match &*self.sink.load() {
-            Some(sink) => Trace::begin(sink, headers, story, operation),
+            Some(sink) => Trace::begin(sink, headers, context, operation),
             None => Trace::default(),
         }
     }
@@ -239,14 +239,14 @@ impl World {
         move |change: &Transition| {
             let (ledger, feed) = (Arc::clone(&ledger), feed.clone());
             let (name, key, change) = (Arc::clone(&name), key.clone(), *change);
-            transition::tell(move || {
+            transition::report_or_hold(move || {
                 let (from, to, why) = (change.from.name(), change.to.name(), change.why.name());
                 let text = format!("{name}: breaker {from} → {to} ({why})");
-                let mut entry = Entry::new(clock.wall(), ledger.node(), What::Breaker, text);
+                let mut entry = Entry::new(clock.wall(), ledger.node(), EntryKind::Breaker, text);
                 entry.kind = Some(to.into());
                 entry.key.clone_from(&key);
                 entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
-                feed.tell(&entry);
+                feed.publish(&entry);
                 ledger.journal(entry);
                 // At once: whoever looks at the store must not find an open breaker closed.
                 if let Some(key) = &key {
@@ -285,7 +285,7 @@ impl World {
     }
 
     /// Says in the log when the store begins to fail and when it works again, once each.
-    pub(crate) fn tell_of_store(&self) {
+    pub(crate) fn log_store_health(&self) {
         let health = self.ledger.health();
         let why = store_error(&health);
         if self.store_fails.swap(why.is_some(), Ordering::Relaxed) == why.is_some() {
@@ -317,7 +317,7 @@ impl World {
 
     /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
     pub(crate) fn keep_in_step(&self) {
-        self.tell_of_store();
+        self.log_store_health();
         let (now, wall) = (self.now(), self.wall());
         for target in self.targets.all() {
             if let Some(holds) = target.scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {
@@ -337,8 +337,8 @@ impl World {
 
 /// Why the store cannot be used now.
 pub(crate) fn store_error(health: &Health) -> Option<String> {
-    let unread = || format!("{} has not answered yet", health.place);
-    health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(unread))
+    let body_error = || format!("{} has not answered yet", health.place);
+    health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(body_error))
 }
 
 /// Whether two snapshots of a breaker show the same. Their instants were read from two clocks, so they differ by a little.

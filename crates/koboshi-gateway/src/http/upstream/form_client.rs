@@ -9,20 +9,20 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, StatusCode};
 use koboshi::fault::Fault;
 
-use super::ask::Ask;
 use super::origin::Origin;
 use super::pool::Pool;
 use super::sends::Sends;
+use super::server_request::ServerRequest;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Runs errands over the connections of one core. How long one may take is for the caller to say.
-pub(crate) struct Errand {
+pub(crate) struct FormClient {
     pool: Rc<Pool>,
 }
 
-impl Errand {
+impl FormClient {
     pub(super) fn new(pool: Rc<Pool>) -> Self {
         Self { pool }
     }
@@ -33,29 +33,29 @@ impl Errand {
         origin: &Origin,
         path: &PathAndQuery,
         form: Bytes,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<(StatusCode, Vec<u8>), Box<Fault>> {
-        let ask = Ask {
+        let request = ServerRequest {
             origin,
             path,
-            headers: &|tell| {
-                tell(&CONTENT_TYPE, &HeaderValue::from_static("application/x-www-form-urlencoded"));
-                tell(&ACCEPT, &HeaderValue::from_static("application/json"));
-                tell(&USER_AGENT, &super::OURSELVES);
+            headers: &|write_header| {
+                write_header(&CONTENT_TYPE, &HeaderValue::from_static("application/x-www-form-urlencoded"));
+                write_header(&ACCEPT, &HeaderValue::from_static("application/json"));
+                write_header(&USER_AGENT, &super::USER_AGENT_VALUE);
             },
             body: &form,
             connect_limit: CONNECT,
             sends: &Sends::default(),
             on_resend: &|| {},
         };
-        let mut answer = self.pool.send(&ask).await?;
+        let mut answer = self.pool.send(&request).await?;
         let mut body = Vec::new();
-        while body.len() < most
+        while body.len() < max_bytes
             && let Some(block) = answer.body.next().await
         {
             body.extend_from_slice(&block?);
         }
-        body.truncate(most);
+        body.truncate(max_bytes);
         Ok((answer.status, body))
     }
 }

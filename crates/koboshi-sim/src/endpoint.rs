@@ -9,11 +9,11 @@ use koboshi_wire::Dialect;
 
 /// Where a request goes in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Door<'a> {
+pub struct Endpoint<'a> {
     /// What is spoken there.
     pub dialect: Dialect,
     /// What is wanted.
-    pub what: What,
+    pub what: Operation,
     /// Whether a stream is wanted, where the path says it.
     pub stream: Option<bool>,
     /// Gemini without `alt=sse`: a stream is one JSON list.
@@ -24,7 +24,7 @@ pub struct Door<'a> {
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum Operation {
     /// An answer: [`play`](crate::play).
     Answer,
     /// A count of tokens: [`count`](crate::count).
@@ -46,37 +46,37 @@ pub enum What {
 /// assert!(door("/v1/models").is_none());
 /// ```
 #[must_use]
-pub fn door(path: &str) -> Option<Door<'_>> {
-    if let Some(door) = by_verb(path) {
-        return Some(door);
+pub fn endpoint(path: &str) -> Option<Endpoint<'_>> {
+    if let Some(endpoint) = by_verb(path) {
+        return Some(endpoint);
     }
     let path = path.split('?').next().unwrap_or_default();
     let (dialect, what) =
         ENDS.iter().find_map(|(end, dialect, what)| path.ends_with(end).then_some((*dialect, *what)))?;
-    Some(Door { dialect, what, stream: None, list: false, model: deployment(path) })
+    Some(Endpoint { dialect, what, stream: None, list: false, model: deployment(path) })
 }
 
 /// The ends of paths; one that is the end of another stands behind it.
-const ENDS: [(&str, Dialect, What); 6] = [
-    ("/chat/completions", Dialect::Chat, What::Answer),
-    ("/embeddings", Dialect::Chat, What::Embed),
-    ("/responses/input_tokens", Dialect::Responses, What::Count),
-    ("/responses", Dialect::Responses, What::Answer),
-    ("/messages/count_tokens", Dialect::Messages, What::Count),
-    ("/messages", Dialect::Messages, What::Answer),
+const ENDS: [(&str, Dialect, Operation); 6] = [
+    ("/chat/completions", Dialect::Chat, Operation::Answer),
+    ("/embeddings", Dialect::Chat, Operation::Embed),
+    ("/responses/input_tokens", Dialect::Responses, Operation::Count),
+    ("/responses", Dialect::Responses, Operation::Answer),
+    ("/messages/count_tokens", Dialect::Messages, Operation::Count),
+    ("/messages", Dialect::Messages, Operation::Answer),
 ];
 
 /// Verbs behind a model in the path: Google's own, and Anthropic's models at Google.
-const VERBS: [(&str, Dialect, What, bool); 5] = [
-    (":generateContent", Dialect::Gemini, What::Answer, false),
-    (":streamGenerateContent", Dialect::Gemini, What::Answer, true),
-    (":countTokens", Dialect::Gemini, What::Count, false),
-    (":rawPredict", Dialect::Messages, What::Answer, false),
-    (":streamRawPredict", Dialect::Messages, What::Answer, true),
+const VERBS: [(&str, Dialect, Operation, bool); 5] = [
+    (":generateContent", Dialect::Gemini, Operation::Answer, false),
+    (":streamGenerateContent", Dialect::Gemini, Operation::Answer, true),
+    (":countTokens", Dialect::Gemini, Operation::Count, false),
+    (":rawPredict", Dialect::Messages, Operation::Answer, false),
+    (":streamRawPredict", Dialect::Messages, Operation::Answer, true),
 ];
 
 /// A name of ours may have a query of its own, so the verb is looked for first and what stands before it is the name.
-fn by_verb(path: &str) -> Option<Door<'_>> {
+fn by_verb(path: &str) -> Option<Endpoint<'_>> {
     let places = VERBS.iter().filter_map(|verb| Some((path.rfind(verb.0)?, verb)));
     let (at, (verb, dialect, what, streams)) = places.max_by_key(|(at, _)| *at)?;
     let rest = path.get(at + verb.len()..)?;
@@ -93,9 +93,9 @@ fn by_verb(path: &str) -> Option<Door<'_>> {
     };
     let counts = dialect.counts_by_model_name() && model == "count-tokens";
     let is_sse = query.split('&').any(|pair| pair == "alt=sse");
-    Some(Door {
+    Some(Endpoint {
         dialect: *dialect,
-        what: if counts { What::Count } else { *what },
+        what: if counts { Operation::Count } else { *what },
         // Anthropic says it in the body too.
         stream: dialect.has_model_in_path().then_some(*streams),
         list: dialect.has_list_streams() && *streams && !is_sse,
@@ -137,25 +137,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_vendors_path_has_its_door() {
+    fn every_vendors_path_has_its_endpoint() {
         let told = |path: &'static str| {
-            let door = door(path).unwrap_or_else(|| panic!("{path}"));
-            (door.dialect, door.what, door.stream, door.list, door.model.map(Cow::into_owned))
+            let endpoint = endpoint(path).unwrap_or_else(|| panic!("{path}"));
+            (
+                endpoint.dialect,
+                endpoint.what,
+                endpoint.stream,
+                endpoint.list,
+                endpoint.model.map(Cow::into_owned),
+            )
         };
         let plain = |dialect, what| (dialect, what, None, false, None);
         let model = || Some("ok".to_owned());
-        let google = |stream, list| (Dialect::Gemini, What::Answer, Some(stream), list, model());
-        for (path, door) in [
-            ("/v1/chat/completions", plain(Dialect::Chat, What::Answer)),
-            ("/v1/responses?x=1", plain(Dialect::Responses, What::Answer)),
-            ("/openai/v1/responses", plain(Dialect::Responses, What::Answer)),
-            ("/v1/responses/input_tokens", plain(Dialect::Responses, What::Count)),
-            ("/v1/messages?beta=true", plain(Dialect::Messages, What::Answer)),
-            ("/v1/messages/count_tokens", plain(Dialect::Messages, What::Count)),
-            ("/v1/embeddings", plain(Dialect::Chat, What::Embed)),
+        let google = |stream, list| (Dialect::Gemini, Operation::Answer, Some(stream), list, model());
+        for (path, endpoint) in [
+            ("/v1/chat/completions", plain(Dialect::Chat, Operation::Answer)),
+            ("/v1/responses?x=1", plain(Dialect::Responses, Operation::Answer)),
+            ("/openai/v1/responses", plain(Dialect::Responses, Operation::Answer)),
+            ("/v1/responses/input_tokens", plain(Dialect::Responses, Operation::Count)),
+            ("/v1/messages?beta=true", plain(Dialect::Messages, Operation::Answer)),
+            ("/v1/messages/count_tokens", plain(Dialect::Messages, Operation::Count)),
+            ("/v1/embeddings", plain(Dialect::Chat, Operation::Embed)),
             (
                 "/openai/deployments/ok/chat/completions?api-version=2024-10-21",
-                (Dialect::Chat, What::Answer, None, false, model()),
+                (Dialect::Chat, Operation::Answer, None, false, model()),
             ),
             ("/v1beta/models/ok:generateContent", google(false, false)),
             ("/v1beta/models/ok:streamGenerateContent", google(true, true)),
@@ -164,25 +170,25 @@ mod tests {
                 "/v1/projects/p/locations/us/publishers/google/models/ok:streamGenerateContent?key=k&alt=sse",
                 google(true, false),
             ),
-            (":streamGenerateContent?alt=sse", (Dialect::Gemini, What::Answer, Some(true), false, None)),
-            ("/v1/models/ok:countTokens", (Dialect::Gemini, What::Count, Some(false), false, model())),
+            (":streamGenerateContent?alt=sse", (Dialect::Gemini, Operation::Answer, Some(true), false, None)),
+            ("/v1/models/ok:countTokens", (Dialect::Gemini, Operation::Count, Some(false), false, model())),
             (
                 "/v1/projects/p/locations/us/publishers/anthropic/models/ok:streamRawPredict",
-                (Dialect::Messages, What::Answer, None, false, model()),
+                (Dialect::Messages, Operation::Answer, None, false, model()),
             ),
             (
                 "/v1/projects/p/locations/us/publishers/anthropic/models/count-tokens:rawPredict",
-                plain(Dialect::Messages, What::Count),
+                plain(Dialect::Messages, Operation::Count),
             ),
             (
                 "/v1beta/models/cut?after=3:generateContent",
-                (Dialect::Gemini, What::Answer, Some(false), false, Some("cut?after=3".to_owned())),
+                (Dialect::Gemini, Operation::Answer, Some(false), false, Some("cut?after=3".to_owned())),
             ),
         ] {
-            assert_eq!(told(path), door, "{path}");
+            assert_eq!(told(path), endpoint, "{path}");
         }
         for path in ["/v1/models", "", "/v1beta/models/ok:generateContentX", "/v1/messagesx"] {
-            assert_eq!(door(path), None, "{path}");
+            assert_eq!(endpoint(path), None, "{path}");
         }
     }
 

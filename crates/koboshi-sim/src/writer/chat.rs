@@ -4,12 +4,12 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted, with};
-use crate::acts::{Act, Head, Spent};
+use super::{Stamp, WholeAnswer, quoted, with};
+use crate::acts::{Act, Head, TokenCount};
 
 /// Writes the chunks of a stream.
 #[derive(Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Writer {
     /// The beginning of every chunk, up to its choices.
     open: String,
     prompt: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Voice {
     call: (u64, bool),
 }
 
-impl Voice {
+impl Writer {
     pub(super) fn new(stamp: &Stamp, usage: bool) -> Self {
         Self {
             open: format!(
@@ -34,7 +34,7 @@ impl Voice {
         }
     }
 
-    pub(super) fn say(&mut self, act: Act) -> String {
+    pub(super) fn write(&mut self, act: Act) -> String {
         match act {
             Act::Open { calls } => {
                 let content = if calls { Value::Null } else { json!("") };
@@ -57,8 +57,8 @@ impl Voice {
                 self.chunk(json!({"tool_calls": [call]}), None)
             }
             Act::Finish { reason, .. } => self.chunk("{}", Some(reason)),
-            Act::Usage(spent) => {
-                format!("{}],\"usage\":{}}}\n\n", self.open, usage(self.prompt, spent))
+            Act::Usage(tokens) => {
+                format!("{}],\"usage\":{}}}\n\n", self.open, usage(self.prompt, tokens))
             }
             Act::Done => "data: [DONE]\n\n".to_owned(),
             Act::Thought(_) | Act::Seal(_) | Act::CallEnd => String::new(),
@@ -84,41 +84,43 @@ fn called(head: &Head, arguments: &str) -> Value {
     }
 }
 
-pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
-    let mut message = json!({"role": "assistant", "content": told.text, "refusal": null, "annotations": []});
-    if let (Value::Object(fields), false) = (&mut message, told.calls.is_empty()) {
-        if told.text.is_empty() {
+pub(super) fn whole(stamp: &Stamp, whole_answer: &WholeAnswer) -> String {
+    let mut message =
+        json!({"role": "assistant", "content": whole_answer.text, "refusal": null, "annotations": []});
+    if let (Value::Object(fields), false) = (&mut message, whole_answer.calls.is_empty()) {
+        if whole_answer.text.is_empty() {
             fields.insert("content".to_owned(), Value::Null);
         }
-        let calls = told.calls.iter().map(|(head, arguments)| called(head, arguments)).collect();
+        let calls = whole_answer.calls.iter().map(|(head, arguments)| called(head, arguments)).collect();
         fields.insert("tool_calls".to_owned(), calls);
     }
-    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": told.reason});
-    completion(stamp, &json!([choice]), told.spent)
+    let choice =
+        json!({"index": 0, "message": message, "logprobs": null, "finish_reason": whole_answer.reason});
+    completion(stamp, &json!([choice]), whole_answer.tokens)
 }
 
 /// An answer without choices.
 pub(super) fn empty(stamp: &Stamp) -> String {
-    completion(stamp, &json!([]), Spent::default())
+    completion(stamp, &json!([]), TokenCount::default())
 }
 
-fn completion(stamp: &Stamp, choices: &Value, spent: Spent) -> String {
+fn completion(stamp: &Stamp, choices: &Value, tokens: TokenCount) -> String {
     json!({
         "id": stamp.id, "object": "chat.completion", "created": stamp.created, "model": stamp.model,
-        "choices": choices, "usage": usage(stamp.prompt, spent), "service_tier": "default",
+        "choices": choices, "usage": usage(stamp.prompt, tokens), "service_tier": "default",
         "system_fingerprint": "fp_sim",
     })
     .to_string()
 }
 
 /// What an answer cost.
-fn usage(prompt: u64, spent: Spent) -> Value {
-    let given = spent.output();
+fn usage(prompt: u64, tokens: TokenCount) -> Value {
+    let given = tokens.output();
     json!({
         "prompt_tokens": prompt, "completion_tokens": given, "total_tokens": prompt.saturating_add(given),
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
         "completion_tokens_details": {
-            "reasoning_tokens": spent.thought, "audio_tokens": 0, "accepted_prediction_tokens": 0,
+            "reasoning_tokens": tokens.thought, "audio_tokens": 0, "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,
         },
     })

@@ -5,47 +5,47 @@
 
 use serde_json::{Value, json};
 
-use super::{Stamp, Told, quoted};
-use crate::acts::{Act, Head, Spent};
+use super::{Stamp, WholeAnswer, quoted};
+use crate::acts::{Act, Head, TokenCount};
 use crate::error;
 use koboshi_wire::Dialect;
 use koboshi_wire::form::free_text;
 
 /// Writes the chunks of a stream.
 #[derive(Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Writer {
     stamp: Stamp,
     /// The stream is one JSON list.
     list: bool,
-    begun: bool,
-    spent: Spent,
+    opening: bool,
+    tokens: TokenCount,
     /// A seal that goes with the next part.
-    seal: Option<String>,
+    signature: Option<String>,
     /// The call that is under way, and its arguments so far.
     call: Option<(Head, String)>,
     reason: &'static str,
 }
 
-impl Voice {
+impl Writer {
     pub(super) const fn new(stamp: Stamp, list: bool) -> Self {
-        let spent = Spent { given: 0, thought: 0 };
-        Self { stamp, list, begun: false, spent, seal: None, call: None, reason: "stop" }
+        let tokens = TokenCount { given: 0, thought: 0 };
+        Self { stamp, list, opening: false, tokens, signature: None, call: None, reason: "stop" }
     }
 
-    pub(super) fn say(&mut self, act: Act) -> String {
+    pub(super) fn write(&mut self, act: Act) -> String {
         match act {
             Act::Open { .. } | Act::Usage(_) => String::new(),
             Act::Thought(piece) => {
-                self.spent.thought = self.spent.thought.saturating_add(1);
+                self.tokens.thought = self.tokens.thought.saturating_add(1);
                 self.chunk(&format!("{{\"text\":{},\"thought\":true}}", quoted(&piece)), None)
             }
-            Act::Seal(seal) => {
-                self.seal = Some(seal);
+            Act::Seal(signature) => {
+                self.signature = Some(signature);
                 String::new()
             }
             Act::Text(piece) => {
-                self.spent.given = self.spent.given.saturating_add(1);
-                let part = format!("{{\"text\":{}{}}}", quoted(&piece), self.sealed());
+                self.tokens.given = self.tokens.given.saturating_add(1);
+                let part = format!("{{\"text\":{}{}}}", quoted(&piece), self.signed());
                 self.chunk(&part, None)
             }
             Act::Call(head) => {
@@ -53,7 +53,7 @@ impl Voice {
                 String::new()
             }
             Act::Piece(piece) => {
-                self.spent.given = self.spent.given.saturating_add(1);
+                self.tokens.given = self.tokens.given.saturating_add(1);
                 if let Some((_, arguments)) = &mut self.call {
                     arguments.push_str(&piece);
                 }
@@ -61,23 +61,23 @@ impl Voice {
             }
             Act::CallEnd => match self.call.take() {
                 Some((head, arguments)) => {
-                    let sealed = self.sealed();
+                    let signed = self.signed();
                     let args = args_of(&head, &arguments);
                     let name = quoted(&head.name);
-                    let part = format!("{{\"functionCall\":{{\"name\":{name},\"args\":{args}}}{sealed}}}");
+                    let part = format!("{{\"functionCall\":{{\"name\":{name},\"args\":{args}}}{signed}}}");
                     self.chunk(&part, None)
                 }
                 None => String::new(),
             },
-            Act::Finish { reason, spent } => {
-                (self.reason, self.spent) = (reason, spent);
+            Act::Finish { reason, tokens } => {
+                (self.reason, self.tokens) = (reason, tokens);
                 String::new()
             }
             Act::Done => {
                 let part = if self.reason == crate::answer::MALFORMED {
                     String::new()
                 } else {
-                    format!("{{\"text\":\"\"{}}}", self.sealed())
+                    format!("{{\"text\":\"\"{}}}", self.signed())
                 };
                 let last = self.chunk(&part, Some(word_of(self.reason)));
                 last + if self.list { "]" } else { "" }
@@ -91,10 +91,10 @@ impl Voice {
     }
 
     /// The beginning of the chunk with the current call.
-    pub(super) fn begun(&mut self) -> String {
+    pub(super) fn opening(&mut self) -> String {
         let Some((head, arguments)) = self.call.take() else { return String::new() };
         let part = format!("{{\"functionCall\":{{\"name\":{},\"args\":", quoted(&head.name));
-        let before = match (self.list, self.begun) {
+        let before = match (self.list, self.opening) {
             (false, _) => "data: ",
             (true, false) => "[",
             (true, true) => ",\r\n",
@@ -103,9 +103,10 @@ impl Voice {
     }
 
     /// The seal as a field, once.
-    fn sealed(&mut self) -> String {
-        let seal = self.seal.take();
-        seal.map_or_else(String::new, |seal| format!(",\"thoughtSignature\":{}", quoted(&seal)))
+    fn signed(&mut self) -> String {
+        let signature = self.signature.take();
+        signature
+            .map_or_else(String::new, |signature| format!(",\"thoughtSignature\":{}", quoted(&signature)))
     }
 
     fn chunk(&mut self, part: &str, finish: Option<&str>) -> String {
@@ -113,13 +114,13 @@ impl Voice {
             .map_or_else(String::new, |word| format!(",\"finishReason\":\"{word}\"{}", explained(word)));
         let candidate =
             format!("{{\"content\":{{\"parts\":[{part}],\"role\":\"model\"}}{finish},\"index\":0}}");
-        let json = answer(&self.stamp, &format!("\"candidates\":[{candidate}],"), self.spent);
+        let json = answer(&self.stamp, &format!("\"candidates\":[{candidate}],"), self.tokens);
         self.framed(&json)
     }
 
     fn framed(&mut self, json: &str) -> String {
-        let begun = std::mem::replace(&mut self.begun, true);
-        match (self.list, begun) {
+        let opening = std::mem::replace(&mut self.opening, true);
+        match (self.list, opening) {
             (false, _) => format!("data: {json}\r\n\r\n"),
             (true, false) => format!("[{json}"),
             (true, true) => format!(",\r\n{json}"),
@@ -154,8 +155,8 @@ fn word_of(reason: &str) -> &str {
 }
 
 /// An answer object with these fields in front.
-fn answer(stamp: &Stamp, fields: &str, spent: Spent) -> String {
-    let thoughts = match spent.thought {
+fn answer(stamp: &Stamp, fields: &str, tokens: TokenCount) -> String {
+    let thoughts = match tokens.thought {
         0 => String::new(),
         count => format!(",\"thoughtsTokenCount\":{count}"),
     };
@@ -163,43 +164,43 @@ fn answer(stamp: &Stamp, fields: &str, spent: Spent) -> String {
         "{{{fields}\"usageMetadata\":{{\"promptTokenCount\":{},\"candidatesTokenCount\":{},\"totalTokenCount\":{}{thoughts}}},\
          \"modelVersion\":{},\"responseId\":{}}}",
         stamp.prompt,
-        spent.given,
-        stamp.prompt.saturating_add(spent.output()),
+        tokens.given,
+        stamp.prompt.saturating_add(tokens.output()),
         quoted(&stamp.model),
         quoted(&stamp.id)
     )
 }
 
-pub(super) fn whole(stamp: &Stamp, told: &Told) -> String {
+pub(super) fn whole(stamp: &Stamp, whole_answer: &WholeAnswer) -> String {
     let mut parts: Vec<Value> = Vec::new();
-    let mut seal = None;
-    if let Some((words, proof)) = &told.thought {
-        seal = Some(proof);
+    let mut signature = None;
+    if let Some((words, proof)) = &whole_answer.thought {
+        signature = Some(proof);
         if !words.is_empty() {
             parts.push(json!({"text": words, "thought": true}));
         }
     }
-    let is_malformed = told.reason == crate::answer::MALFORMED;
-    if !told.text.is_empty() || (told.calls.is_empty() && !is_malformed) {
-        parts.push(json!({"text": told.text}));
+    let is_malformed = whole_answer.reason == crate::answer::MALFORMED;
+    if !whole_answer.text.is_empty() || (whole_answer.calls.is_empty() && !is_malformed) {
+        parts.push(json!({"text": whole_answer.text}));
     }
-    for (head, arguments) in &told.calls {
+    for (head, arguments) in &whole_answer.calls {
         parts.push(json!({"functionCall": {"name": head.name, "args": args_of(head, arguments)}}));
     }
     let unsealed = parts.iter_mut().find(|part| part.get("thought").is_none());
-    if let (Some(Value::Object(part)), Some(seal)) = (unsealed, seal) {
-        part.insert("thoughtSignature".to_owned(), json!(seal));
+    if let (Some(Value::Object(part)), Some(signature)) = (unsealed, signature) {
+        part.insert("thoughtSignature".to_owned(), json!(signature));
     }
-    let word = word_of(told.reason);
+    let word = word_of(whole_answer.reason);
     let candidate = format!(
         "\"candidates\":[{{\"content\":{{\"parts\":{},\"role\":\"model\"}},\"finishReason\":\"{word}\"{},\"index\":0}}],",
         json!(parts),
         explained(word)
     );
-    answer(stamp, &candidate, told.spent)
+    answer(stamp, &candidate, whole_answer.tokens)
 }
 
 /// An answer without candidates.
 pub(super) fn empty(stamp: &Stamp) -> String {
-    answer(stamp, "", Spent::default())
+    answer(stamp, "", TokenCount::default())
 }

@@ -25,30 +25,30 @@ use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 const MAX_WRITE: usize = 256 * 1024;
 
 /// So much is read at once.
-const ROOM: usize = 32 * 1024;
+const READ_SIZE: usize = 32 * 1024;
 /// A body up to this length is sent in one piece with its head.
 const SMALL: usize = 16 * 1024;
 /// Heads that only announce another one; more are no answer.
-const MOST_ANNOUNCED: usize = 10;
+const MAX_INFORMATIONAL: usize = 10;
 
 /// Where it is read into: one for all connections of a core, taken while it is used.
-pub(super) type Room = Rc<Cell<Vec<u8>>>;
+pub(super) type ReadBuffer = Rc<Cell<Vec<u8>>>;
 
 /// A connection.
-pub(crate) struct Link {
+pub(crate) struct Http1Connection {
     wire: Wire,
-    room: Room,
+    read_buffer: ReadBuffer,
     /// What has come and nobody has taken.
-    inbox: BytesMut,
-    left: Left,
+    received: BytesMut,
+    remaining: RemainingBody,
     /// Another request may follow when this one is answered.
-    stays: bool,
+    keeps_alive: bool,
     /// Something came behind an answer, and nobody had asked for it.
-    has_unasked: bool,
+    has_unsolicited: bool,
 }
 
 /// What is left of an answer's body.
-enum Left {
+enum RemainingBody {
     Nothing,
     Length(u64),
     Chunked(Chunks),
@@ -57,26 +57,33 @@ enum Left {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(super) struct Unanswered {
+pub(super) struct NoAnswer {
     pub(super) error: io::Error,
     /// Nothing of an answer came: the connection may have been dead before.
     pub(super) is_silent: bool,
 }
 
 /// A request on its way out.
-pub(super) struct Letter<'d> {
+pub(super) struct OutgoingRequest<'d> {
     /// Where its head was written, and goes back as soon as it is out: others write there too.
-    desk: &'d Cell<Vec<u8>>,
+    head_buffer: &'d Cell<Vec<u8>>,
     head: Vec<u8>,
     body: &'d [u8],
     sent: usize,
     /// Nothing of it is left here: its head was given back.
-    is_out: bool,
+    is_sent: bool,
 }
 
-impl Link {
-    pub(super) fn new(wire: Wire, room: Room) -> Self {
-        Self { wire, room, inbox: BytesMut::new(), left: Left::Nothing, stays: true, has_unasked: false }
+impl Http1Connection {
+    pub(super) fn new(wire: Wire, read_buffer: ReadBuffer) -> Self {
+        Self {
+            wire,
+            read_buffer,
+            received: BytesMut::new(),
+            remaining: RemainingBody::Nothing,
+            keeps_alive: true,
+            has_unsolicited: false,
+        }
     }
 
     /// What the other side did while nobody used the connection.
@@ -86,23 +93,24 @@ impl Link {
 
     /// Whether all was read, and another request may follow.
     pub(super) fn is_reusable(&self) -> bool {
-        self.stays && !self.has_unasked() && matches!(self.left, Left::Nothing)
+        self.keeps_alive && !self.has_unsolicited() && matches!(self.remaining, RemainingBody::Nothing)
     }
 
     /// Whether something came behind the answer that was read to its end.
-    pub(super) fn has_unasked(&self) -> bool {
-        self.has_unasked || (matches!(self.left, Left::Nothing) && !self.inbox.is_empty())
+    pub(super) fn has_unsolicited(&self) -> bool {
+        self.has_unsolicited
+            || (matches!(self.remaining, RemainingBody::Nothing) && !self.received.is_empty())
     }
 
     /// Sends, and waits for the head of the answer.
-    pub(super) async fn send(&mut self, letter: &mut Letter<'_>) -> Result<ReplyHead, Unanswered> {
-        let reply = poll_fn(|context| self.poll_exchange(letter, context)).await?;
-        self.stays = reply.stays && letter.is_out;
-        self.left = match reply.body {
-            ReplyBody::Length(0) => Left::Nothing,
-            ReplyBody::Length(length) => Left::Length(length),
-            ReplyBody::Chunked => Left::Chunked(Chunks::default()),
-            ReplyBody::UntilEnd => Left::UntilEnd,
+    pub(super) async fn send(&mut self, outgoing: &mut OutgoingRequest<'_>) -> Result<ReplyHead, NoAnswer> {
+        let reply = poll_fn(|context| self.poll_exchange(outgoing, context)).await?;
+        self.keeps_alive = reply.stays && outgoing.is_sent;
+        self.remaining = match reply.body {
+            ReplyBody::Length(0) => RemainingBody::Nothing,
+            ReplyBody::Length(length) => RemainingBody::Length(length),
+            ReplyBody::Chunked => RemainingBody::Chunked(Chunks::default()),
+            ReplyBody::UntilEnd => RemainingBody::UntilEnd,
         };
         Ok(reply)
     }
@@ -110,47 +118,47 @@ impl Link {
     /// A server may answer before it has read all, and close what it does not want to read.
     fn poll_exchange(
         &mut self,
-        letter: &mut Letter<'_>,
+        outgoing: &mut OutgoingRequest<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<ReplyHead, Unanswered>> {
-        let broken = match letter.poll_send(&mut self.wire, context) {
+    ) -> Poll<Result<ReplyHead, NoAnswer>> {
+        let broken = match outgoing.poll_send(&mut self.wire, context) {
             Poll::Ready(Err(error)) => Some(error),
             _ => None,
         };
-        for _ in 0..=MOST_ANNOUNCED {
+        for _ in 0..=MAX_INFORMATIONAL {
             match self.poll_head(context) {
                 Poll::Pending => {
                     let Some(error) = broken else { return Poll::Pending };
-                    return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
+                    return Poll::Ready(Err(NoAnswer { error, is_silent: self.received.is_empty() }));
                 }
                 Poll::Ready(Ok(head)) if head.is_interim() => {}
                 Poll::Ready(Ok(head)) if head.status == StatusCode::SWITCHING_PROTOCOLS => {
                     let error =
                         io::Error::new(ErrorKind::InvalidData, "the provider switched protocols (101)");
-                    return Poll::Ready(Err(Unanswered { error, is_silent: false }));
+                    return Poll::Ready(Err(NoAnswer { error, is_silent: false }));
                 }
                 Poll::Ready(Ok(head)) => return Poll::Ready(Ok(head)),
                 Poll::Ready(Err(error)) => {
                     let error = broken.unwrap_or(error);
-                    return Poll::Ready(Err(Unanswered { error, is_silent: self.inbox.is_empty() }));
+                    return Poll::Ready(Err(NoAnswer { error, is_silent: self.received.is_empty() }));
                 }
             }
         }
         let error = io::Error::new(ErrorKind::InvalidData, "the provider announces answers and sends none");
-        Poll::Ready(Err(Unanswered { error, is_silent: false }))
+        Poll::Ready(Err(NoAnswer { error, is_silent: false }))
     }
 
     fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReplyHead>> {
         loop {
-            if !self.inbox.is_empty()
-                && let Some((head, length)) = ReplyHead::parse(&self.inbox).map_err(wrong)?
+            if !self.received.is_empty()
+                && let Some((head, length)) = ReplyHead::parse(&self.received).map_err(wrong)?
             {
-                self.inbox.advance(length);
+                self.received.advance(length);
                 return Poll::Ready(Ok(head));
             }
-            let (room, length) = ready!(self.poll_read(context))?;
-            let found = self.begun(room.get(..length).unwrap_or_default());
-            self.room.set(room);
+            let (read_buffer, length) = ready!(self.poll_read(context))?;
+            let found = self.parse_head(read_buffer.get(..length).unwrap_or_default());
+            self.read_buffer.set(read_buffer);
             if let Some(head) = found? {
                 return Poll::Ready(Ok(head));
             }
@@ -158,44 +166,44 @@ impl Link {
     }
 
     /// The head of an answer in these bytes, if they begin one and all of it is there. What is left over is kept.
-    fn begun(&mut self, bytes: &[u8]) -> io::Result<Option<ReplyHead>> {
+    fn parse_head(&mut self, bytes: &[u8]) -> io::Result<Option<ReplyHead>> {
         if bytes.is_empty() {
             return Err(ended());
         }
-        if self.inbox.is_empty()
+        if self.received.is_empty()
             && let Some((head, length)) = ReplyHead::parse(bytes).map_err(wrong)?
         {
-            self.inbox = BytesMut::from(bytes.get(length..).unwrap_or_default());
+            self.received = BytesMut::from(bytes.get(length..).unwrap_or_default());
             return Ok(Some(head));
         }
-        self.inbox.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
         Ok(None)
     }
 
     /// The next block of an answer; none when it has ended.
     pub(super) fn poll_block(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
-            if matches!(self.left, Left::Nothing) {
+            if matches!(self.remaining, RemainingBody::Nothing) {
                 return Poll::Ready(None);
             }
-            let block = if self.inbox.is_empty() {
-                let (room, length) = match ready!(self.poll_read(context)) {
+            let block = if self.received.is_empty() {
+                let (read_buffer, length) = match ready!(self.poll_read(context)) {
                     Ok(read) => read,
                     Err(error) => return Poll::Ready(Some(Err(error))),
                 };
-                let block = self.opened(room.get(..length).unwrap_or_default());
-                self.room.set(room);
+                let block = self.decode_body(read_buffer.get(..length).unwrap_or_default());
+                self.read_buffer.set(read_buffer);
                 block
             } else {
-                let inbox = std::mem::take(&mut self.inbox);
-                if let Left::Length(length) = self.left
-                    && inbox.len() as u64 == length
+                let received = std::mem::take(&mut self.received);
+                if let RemainingBody::Length(length) = self.remaining
+                    && received.len() as u64 == length
                 {
                     // The whole of it came with its head: nearly every answer that is no stream.
-                    self.left = Left::Nothing;
-                    return Poll::Ready(Some(Ok(inbox.freeze())));
+                    self.remaining = RemainingBody::Nothing;
+                    return Poll::Ready(Some(Ok(received.freeze())));
                 }
-                self.opened(&inbox)
+                self.decode_body(&received)
             };
             match block {
                 Ok(block) if block.is_empty() => {}
@@ -205,29 +213,29 @@ impl Link {
     }
 
     /// What these bytes are of the body. What is behind it spoils the connection: nobody asked for it.
-    fn opened(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
+    fn decode_body(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
         let is_end = bytes.is_empty();
-        match &mut self.left {
-            Left::UntilEnd if is_end => self.left = Left::Nothing,
+        match &mut self.remaining {
+            RemainingBody::UntilEnd if is_end => self.remaining = RemainingBody::Nothing,
             _ if is_end => return Err(ended()),
-            Left::Nothing | Left::UntilEnd => return Ok(Bytes::copy_from_slice(bytes)),
-            Left::Length(length) => {
+            RemainingBody::Nothing | RemainingBody::UntilEnd => return Ok(Bytes::copy_from_slice(bytes)),
+            RemainingBody::Length(length) => {
                 let most = usize::try_from(*length).unwrap_or(usize::MAX).min(bytes.len());
                 *length -= most as u64;
-                self.has_unasked |= most < bytes.len();
+                self.has_unsolicited |= most < bytes.len();
                 if *length == 0 {
-                    self.left = Left::Nothing;
+                    self.remaining = RemainingBody::Nothing;
                 }
                 return Ok(Bytes::copy_from_slice(bytes.get(..most).unwrap_or_default()));
             }
-            Left::Chunked(chunks) => {
+            RemainingBody::Chunked(chunks) => {
                 let mut content = BytesMut::with_capacity(bytes.len());
                 let taken = chunks.take(bytes, &mut content, usize::MAX).map_err(|_| {
                     io::Error::new(ErrorKind::InvalidData, "the chunks of the answer are broken")
                 })?;
                 if chunks.is_done() {
-                    self.has_unasked |= taken < bytes.len();
-                    self.left = Left::Nothing;
+                    self.has_unsolicited |= taken < bytes.len();
+                    self.remaining = RemainingBody::Nothing;
                 }
                 return Ok(content.freeze());
             }
@@ -237,51 +245,51 @@ impl Link {
 
     /// What the other side says now: it stands in the room, which must be given back, and has this length; none when it has said all.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, usize)>> {
-        let mut room = self.room.take();
+        let mut read_buffer = self.read_buffer.take();
         // Only the first time.
-        room.resize(ROOM, 0);
-        let mut into = ReadBuf::new(&mut room);
+        read_buffer.resize(READ_SIZE, 0);
+        let mut into = ReadBuf::new(&mut read_buffer);
         let read = Pin::new(&mut self.wire).poll_read(context, &mut into);
         let length = into.filled().len();
         match read {
-            Poll::Ready(Ok(())) => Poll::Ready(Ok((room, length))),
+            Poll::Ready(Ok(())) => Poll::Ready(Ok((read_buffer, length))),
             other => {
-                self.room.set(room);
+                self.read_buffer.set(read_buffer);
                 other.map_ok(|()| (Vec::new(), 0))
             }
         }
     }
 }
 
-impl<'d> Letter<'d> {
+impl<'d> OutgoingRequest<'d> {
     /// A request with this body, whose head is written on the desk.
     pub(super) fn new(
-        desk: &'d Cell<Vec<u8>>,
+        head_buffer: &'d Cell<Vec<u8>>,
         body: &'d [u8],
         write_head: impl FnOnce(&mut Vec<u8>),
     ) -> Self {
-        let mut head = desk.take();
+        let mut head = head_buffer.take();
         head.clear();
         write_head(&mut head);
         let is_small = body.len() <= SMALL;
         if is_small {
             head.extend_from_slice(body);
         }
-        Self { desk, head, body: if is_small { &[] } else { body }, sent: 0, is_out: false }
+        Self { head_buffer, head, body: if is_small { &[] } else { body }, sent: 0, is_sent: false }
     }
 
     /// Whether all of it left.
-    pub(super) fn is_out(&self) -> bool {
-        self.is_out
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_sent
     }
 
     /// Whether any of it left.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(super) fn has_sent_any(&self) -> bool {
         self.sent > 0
     }
 
     fn poll_send(&mut self, wire: &mut Wire, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.is_out {
+        if self.is_sent {
             return Poll::Ready(Ok(()));
         }
         while self.sent < self.head.len() + self.body.len() {
@@ -300,8 +308,8 @@ impl<'d> Letter<'d> {
             self.sent += sent;
         }
         ready!(Pin::new(wire).poll_flush(context))?;
-        self.is_out = true;
-        self.desk.set(std::mem::take(&mut self.head));
+        self.is_sent = true;
+        self.head_buffer.set(std::mem::take(&mut self.head));
         self.body = &[];
         Poll::Ready(Ok(()))
     }
@@ -322,19 +330,19 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     /// A connection, and the other end of it.
-    async fn pair() -> (Link, TcpStream) {
+    async fn pair() -> (Http1Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (far, _) = listener.accept().await.unwrap();
-        (Link::new(Wire::Plain(near), Room::default()), far)
+        (Http1Connection::new(Wire::Plain(near), ReadBuffer::default()), far)
     }
 
     /// Sends a small request that is answered in these pieces, and the connection then closed if so wanted.
     async fn asked(
         pieces: Vec<Vec<u8>>,
         closes: bool,
-    ) -> (Link, Result<ReplyHead, Unanswered>, Option<TcpStream>) {
-        let (mut link, mut far) = pair().await;
+    ) -> (Http1Connection, Result<ReplyHead, NoAnswer>, Option<TcpStream>) {
+        let (mut connection, mut far) = pair().await;
         far.set_nodelay(true).unwrap();
         let server = tokio::spawn(async move {
             let mut seen = [0; 1024];
@@ -345,18 +353,22 @@ mod tests {
             }
             (!closes).then_some(far)
         });
-        let reply = send(&mut link, b"{}", &Cell::default()).await;
-        (link, reply, server.await.unwrap())
+        let reply = send(&mut connection, b"{}", &Cell::default()).await;
+        (connection, reply, server.await.unwrap())
     }
 
-    async fn send(link: &mut Link, body: &[u8], desk: &Cell<Vec<u8>>) -> Result<ReplyHead, Unanswered> {
+    async fn send(
+        connection: &mut Http1Connection,
+        body: &[u8],
+        head_buffer: &Cell<Vec<u8>>,
+    ) -> Result<ReplyHead, NoAnswer> {
         let head = b"POST / HTTP/1.1\r\n\r\n";
-        link.send(&mut Letter::new(desk, body, |out| out.extend_from_slice(head))).await
+        connection.send(&mut OutgoingRequest::new(head_buffer, body, |out| out.extend_from_slice(head))).await
     }
 
-    async fn body(link: &mut Link) -> io::Result<String> {
+    async fn body(connection: &mut Http1Connection) -> io::Result<String> {
         let mut all = Vec::new();
-        while let Some(block) = poll_fn(|context| link.poll_block(context)).await {
+        while let Some(block) = poll_fn(|context| connection.poll_block(context)).await {
             all.extend_from_slice(&block?);
         }
         Ok(String::from_utf8(all).unwrap())
@@ -374,21 +386,21 @@ mod tests {
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x\r\nllo\r\n0\r\n\r\n",
         ] {
             for pieces in [vec![text.as_bytes().to_vec()], bytewise(text)] {
-                let (mut link, reply, _far) = asked(pieces, false).await;
+                let (mut connection, reply, _far) = asked(pieces, false).await;
                 assert_eq!(reply.unwrap().status, 200, "{text}");
-                assert!(!link.is_reusable(), "its body is not read");
-                assert_eq!(body(&mut link).await.unwrap(), "hello", "{text}");
-                assert!(link.is_reusable() && link.peek() == Idle::Quiet, "{text}");
+                assert!(!connection.is_reusable(), "its body is not read");
+                assert_eq!(body(&mut connection).await.unwrap(), "hello", "{text}");
+                assert!(connection.is_reusable() && connection.peek() == Idle::Quiet, "{text}");
             }
         }
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn an_answer_that_ends_with_its_connection_is_whole_and_nothing_follows() {
-        let (mut link, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
+        let (mut connection, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
         assert_eq!(reply.unwrap().status, 200);
-        assert_eq!(body(&mut link).await.unwrap(), "hello");
-        assert!(!link.is_reusable() && link.peek() == Idle::Ended);
+        assert_eq!(body(&mut connection).await.unwrap(), "hello");
+        assert!(!connection.is_reusable() && connection.peek() == Idle::Ended);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -398,10 +410,10 @@ mod tests {
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhelloX\r\n",
         ] {
-            let (mut link, reply, _) = asked(vec![text.as_bytes().to_vec()], true).await;
+            let (mut connection, reply, _) = asked(vec![text.as_bytes().to_vec()], true).await;
             assert_eq!(reply.unwrap().status, 200);
-            assert!(body(&mut link).await.is_err(), "{text}");
-            assert!(!link.is_reusable());
+            assert!(body(&mut connection).await.is_err(), "{text}");
+            assert!(!connection.is_reusable());
         }
     }
 
@@ -411,9 +423,9 @@ mod tests {
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nmore",
         ] {
-            let (mut link, _, _far) = asked(vec![text.as_bytes().to_vec()], false).await;
-            assert_eq!(body(&mut link).await.unwrap(), "hello");
-            assert!(link.has_unasked() && !link.is_reusable(), "{text}");
+            let (mut connection, _, _far) = asked(vec![text.as_bytes().to_vec()], false).await;
+            assert_eq!(body(&mut connection).await.unwrap(), "hello");
+            assert!(connection.has_unsolicited() && !connection.is_reusable(), "{text}");
         }
     }
 
@@ -429,22 +441,22 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn an_answer_before_all_was_sent_counts_and_ends_the_connection() {
-        let (mut link, mut far) = pair().await;
+        let (mut connection, mut far) = pair().await;
         let server = tokio::spawn(async move {
             far.write_all(b"HTTP/1.1 413 Large\r\ncontent-length: 2\r\n\r\nno").await.unwrap();
             far
         });
         let large = Bytes::from(vec![b' '; 64 * 1024 * 1024]);
-        let reply = send(&mut link, &large, &Cell::default()).await;
+        let reply = send(&mut connection, &large, &Cell::default()).await;
         assert_eq!(reply.unwrap().status, 413);
-        assert_eq!(body(&mut link).await.unwrap(), "no");
-        assert!(!link.is_reusable());
+        assert_eq!(body(&mut connection).await.unwrap(), "no");
+        assert!(!connection.is_reusable());
         drop(server.await.unwrap());
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_large_request_arrives_whole() {
-        let (mut link, mut far) = pair().await;
+        let (mut connection, mut far) = pair().await;
         let large = Bytes::from(vec![b'x'; 3 * 1024 * 1024]);
         let length = large.len() + 19;
         let server = tokio::spawn(async move {
@@ -453,12 +465,12 @@ mod tests {
             far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
             (seen, far)
         });
-        let desk = Cell::default();
-        let reply = send(&mut link, &large, &desk).await;
-        assert!(desk.take().capacity() > 0, "the desk has its room back");
+        let head_buffer = Cell::default();
+        let reply = send(&mut connection, &large, &head_buffer).await;
+        assert!(head_buffer.take().capacity() > 0, "the desk has its room back");
         let (seen, _far) = server.await.unwrap();
         assert!(seen.starts_with(b"POST / HTTP/1.1\r\n\r\nx") && seen.ends_with(b"xx"));
         assert_eq!(reply.unwrap().status, 200);
-        assert!(link.is_reusable());
+        assert!(connection.is_reusable());
     }
 }

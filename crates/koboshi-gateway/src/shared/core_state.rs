@@ -6,34 +6,40 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::http::line::Lines;
+use crate::http::client::Connections;
 use crate::http::upstream::Upstream;
 use crate::shared::chains::Chains;
 use crate::shared::large::Large;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 
 /// One core's share of the gateway. It never leaves its thread.
-pub(crate) struct Core {
-    pub(crate) world: Arc<World>,
+pub(crate) struct CoreState {
+    pub(crate) state: Arc<SharedState>,
     pub(crate) upstream: Upstream,
     pub(crate) chains: Chains,
-    pub(crate) lines: Lines,
+    pub(crate) connections: Connections,
     /// Who serves large requests; none where this core does.
     pub(crate) large: Option<Arc<Large>>,
 }
 
-impl Core {
+impl CoreState {
     /// Runs until it is done; none where the drain time is over before. Nothing is registered for that: every connection is woken then.
     pub(crate) async fn until_end<T>(&self, mut served: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| match served.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
-            Poll::Pending if self.lines.are_ending() => Poll::Ready(None),
+            Poll::Pending if self.connections.are_ending() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await
     }
 
-    pub(crate) fn new(world: Arc<World>, upstream: Upstream, large: Option<Arc<Large>>) -> Rc<Self> {
-        Rc::new(Self { world, upstream, chains: Chains::default(), lines: Lines::default(), large })
+    pub(crate) fn new(state: Arc<SharedState>, upstream: Upstream, large: Option<Arc<Large>>) -> Rc<Self> {
+        Rc::new(Self {
+            state,
+            upstream,
+            chains: Chains::default(),
+            connections: Connections::default(),
+            large,
+        })
     }
 }

@@ -7,16 +7,16 @@
 use koboshi::chance::Seed;
 
 use crate::chance::pick;
-use crate::words::Tongue;
+use crate::words::Language;
 
 /// A natural end is at the end of the sentence that has this piece.
 const ENOUGH: u64 = 42;
 
 /// The text of a conversation, from some place on.
 #[derive(Debug, Clone)]
-pub(crate) struct Talk {
+pub(crate) struct TextGenerator {
     seed: Seed,
-    tongue: Tongue,
+    language: Language,
     /// What comes before the first sentence.
     lead: std::vec::IntoIter<String>,
     /// What is left of the current sentence.
@@ -30,12 +30,12 @@ pub(crate) struct Talk {
     rest: Option<String>,
 }
 
-impl Talk {
+impl TextGenerator {
     /// The text of a conversation, from its beginning. `lead` is said before the first sentence.
-    pub(crate) fn new(seed: Seed, tongue: Tongue, lead: &str, chunks: Option<u64>) -> Self {
+    pub(crate) fn new(seed: Seed, language: Language, lead: &str, chunks: Option<u64>) -> Self {
         Self {
             seed,
-            tongue,
+            language,
             lead: words(lead).into_iter(),
             sentence: Vec::new().into_iter(),
             sentences: 0,
@@ -71,22 +71,22 @@ impl Talk {
         let seed = self.seed.nth(self.sentences);
         self.sentences = self.sentences.saturating_add(1);
         let draw = |(nth, phrases): (u64, &&'static [&'static str])| pick(seed.nth(nth), phrases).copied();
-        let phrases = (0..).zip(self.tongue.phrases()).filter_map(draw);
+        let phrases = (0..).zip(self.language.phrases()).filter_map(draw);
         let mut pieces = Vec::new();
         for phrase in phrases {
-            match self.tongue {
-                Tongue::English => pieces.extend(words(phrase)),
-                Tongue::Japanese => {
+            match self.language {
+                Language::English => pieces.extend(words(phrase)),
+                Language::Japanese => {
                     pieces.extend(phrase.split('|').filter(|piece| !piece.is_empty()).map(str::to_owned));
                 }
             }
         }
-        pieces.push(if self.tongue == Tongue::English { "." } else { "。" }.to_owned());
+        pieces.push(if self.language == Language::English { "." } else { "。" }.to_owned());
         self.sentence = pieces.into_iter();
     }
 }
 
-impl Iterator for Talk {
+impl Iterator for TextGenerator {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
@@ -137,47 +137,47 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn talk(seed: u64, tongue: Tongue, chunks: Option<u64>) -> Talk {
-        Talk::new(Seed::new(seed), tongue, "", chunks)
+    fn generator(seed: u64, language: Language, chunks: Option<u64>) -> TextGenerator {
+        TextGenerator::new(Seed::new(seed), language, "", chunks)
     }
 
     #[test]
     fn a_text_is_readable_and_ends_with_a_sentence() {
         for seed in 0..50 {
-            let text: Vec<String> = talk(seed, Tongue::English, None).collect();
+            let text: Vec<String> = generator(seed, Language::English, None).collect();
             assert!((42..70).contains(&text.len()), "{}", text.len());
             let text = text.concat();
             assert!(text.ends_with('.') && !text.contains("  ") && !text.starts_with(' '), "{text}");
-            let text: String = talk(seed, Tongue::Japanese, None).collect();
+            let text: String = generator(seed, Language::Japanese, None).collect();
             assert!(text.ends_with('。') && !text.contains(['|', ' ']), "{text}");
         }
     }
 
     #[test]
     fn a_longer_text_begins_with_the_shorter_one() {
-        let long: String = talk(3, Tongue::English, Some(1000)).collect();
-        let usual: String = talk(3, Tongue::English, None).collect();
-        let short: String = talk(3, Tongue::English, Some(5)).collect();
+        let long: String = generator(3, Language::English, Some(1000)).collect();
+        let usual: String = generator(3, Language::English, None).collect();
+        let short: String = generator(3, Language::English, Some(5)).collect();
         assert!(long.starts_with(&usual) && usual.starts_with(&short));
-        assert_eq!(talk(3, Tongue::English, Some(1000)).count(), 1000);
-        assert_eq!(talk(3, Tongue::English, Some(0)).count(), 0);
+        assert_eq!(generator(3, Language::English, Some(1000)).count(), 1000);
+        assert_eq!(generator(3, Language::English, Some(0)).count(), 0);
     }
 
     proptest! {
         #[test]
         fn what_follows_given_words_completes_them(seed in any::<u64>(), at in 0_usize..400, japanese in any::<bool>()) {
-            let tongue = if japanese { Tongue::Japanese } else { Tongue::English };
-            let whole: String = talk(seed, tongue, None).collect();
+            let language = if japanese { Language::Japanese } else { Language::English };
+            let whole: String = generator(seed, language, None).collect();
             let at = whole.floor_char_boundary(at.min(whole.len()));
-            let rest: String = talk(seed, tongue, None).after(&whole[..at]).unwrap().collect();
+            let rest: String = generator(seed, language, None).after(&whole[..at]).unwrap().collect();
             prop_assert_eq!(format!("{}{rest}", &whole[..at]), whole);
         }
     }
 
     #[test]
     fn words_of_another_text_are_not_continued() {
-        assert!(talk(3, Tongue::English, None).after("Something else").is_none());
-        let whole: String = talk(3, Tongue::English, None).collect();
-        assert!(talk(3, Tongue::English, None).after(&format!("{whole} more")).is_none());
+        assert!(generator(3, Language::English, None).after("Something else").is_none());
+        let whole: String = generator(3, Language::English, None).collect();
+        assert!(generator(3, Language::English, None).after(&format!("{whole} more")).is_none());
     }
 }

@@ -23,14 +23,14 @@ use super::trust::tls_config;
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Why a question was not answered, in words.
-pub(crate) type Unanswered = Box<dyn std::error::Error + Send + Sync + 'static>;
+pub(crate) type OneShotError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// There is no connection.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.detail)]
-pub(crate) struct Unconnected(pub(crate) Box<Fault>);
+pub(crate) struct ConnectFailure(pub(crate) Box<Fault>);
 
-impl Unconnected {
+impl ConnectFailure {
     /// Whether nobody listens there.
     pub(crate) fn is_refused(&self) -> bool {
         self.0.kind == Kind::ConnectionRefused
@@ -44,24 +44,24 @@ impl Unconnected {
 }
 
 /// A server that is asked now and then.
-pub(crate) struct Once {
+pub(crate) struct OneShotClient {
     pub(crate) origin: Origin,
     connector: Connector,
     /// No answer is longer.
-    most: usize,
+    max_bytes: usize,
 }
 
-impl Once {
+impl OneShotClient {
     /// The server at this address.
-    pub(crate) fn at(address: &str, most: usize) -> Result<Self, OriginError> {
+    pub(crate) fn at(address: &str, max_bytes: usize) -> Result<Self, OriginError> {
         let origin = Origin::parse(address)?;
-        let tls = if origin.is_secure() { tls_config([]).ok().map(|tls| one_dialect(&tls)) } else { None };
-        Ok(Self { origin, connector: Connector::new(tls, Arc::new(Matcher::from_env())), most })
+        let tls = if origin.is_secure() { tls_config([]).ok().map(|tls| http1_only(&tls)) } else { None };
+        Ok(Self { origin, connector: Connector::new(tls, Arc::new(Matcher::from_env())), max_bytes })
     }
 
     /// Sends a request, whose address is a whole one, and reads the answer.
-    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Unanswered> {
-        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(Unconnected)?;
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, OneShotError> {
+        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(ConnectFailure)?;
         let (parts, body) = request.into_parts();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = parts.method;
@@ -77,13 +77,13 @@ impl Once {
         // It ends when the sender is dropped and the answer was read.
         tokio::spawn(connection);
         let (parts, body) = sender.send_request(request).await?.into_parts();
-        let body = Limited::new(body, self.most).collect().await?.to_bytes();
+        let body = Limited::new(body, self.max_bytes).collect().await?.to_bytes();
         Ok(Response::from_parts(parts, body))
     }
 }
 
 /// The usual TLS settings, for HTTP/1.1 only.
-fn one_dialect(tls: &ClientConfig) -> Arc<ClientConfig> {
+fn http1_only(tls: &ClientConfig) -> Arc<ClientConfig> {
     let mut tls = tls.clone();
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     Arc::new(tls)

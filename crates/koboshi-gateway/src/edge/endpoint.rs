@@ -13,9 +13,9 @@ use crate::reply::endpoints::Vendor;
 
 /// What a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Endpoint {
     /// Words, in this dialect.
-    Talk(Dialect),
+    Generate(Dialect),
     /// How many tokens a request has.
     Count(Dialect),
     Embeddings,
@@ -36,11 +36,11 @@ pub(crate) enum Door {
     Nothing,
 }
 
-impl Door {
+impl Endpoint {
     /// What is spoken there.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
-            Self::Talk(dialect) | Self::Count(dialect) | Self::Models(dialect) | Self::Model(dialect) => {
+            Self::Generate(dialect) | Self::Count(dialect) | Self::Models(dialect) | Self::Model(dialect) => {
                 dialect
             }
             _ => Dialect::Chat,
@@ -54,9 +54,9 @@ impl Door {
             Self::Count(Dialect::Messages) => "messages.count_tokens",
             Self::Count(Dialect::Gemini) => "countTokens",
             Self::Count(_) => "responses.input_tokens",
-            Self::Talk(Dialect::Messages) => "messages",
-            Self::Talk(Dialect::Responses) => "responses",
-            Self::Talk(Dialect::Gemini) => "generateContent",
+            Self::Generate(Dialect::Messages) => "messages",
+            Self::Generate(Dialect::Responses) => "responses",
+            Self::Generate(Dialect::Gemini) => "generateContent",
             _ => "chat.completions",
         }
     }
@@ -65,54 +65,56 @@ impl Door {
     pub(crate) const fn operation(self) -> &'static str {
         match self {
             Self::Embeddings => "embeddings",
-            Self::Talk(Dialect::Gemini) => "generate_content",
+            Self::Generate(Dialect::Gemini) => "generate_content",
             _ => "chat",
         }
     }
 }
 
 /// The door that a request comes to.
-pub(crate) fn door(method: &Method, path: &str, headers: &Fields) -> Door {
+pub(crate) fn endpoint(method: &Method, path: &str, headers: &Fields) -> Endpoint {
     if path == "/koboshi" || path.starts_with("/koboshi/") {
-        return Door::Admin;
+        return Endpoint::Admin;
     }
     let is_gemini = path.starts_with("/v1beta");
     let versions = ["/v1beta1", "/v1beta", "/v1"];
     let bare =
         versions.iter().find_map(|version| path.strip_prefix(version).filter(|rest| rest.starts_with('/')));
     // Only the bare root is one: `/v1/` is not.
-    let (wanted, door) = match bare.filter(|rest| *rest != "/").unwrap_or(path).trim_end_matches('/') {
-        "/chat/completions" => (Method::POST, Door::Talk(Dialect::Chat)),
-        "/messages" => (Method::POST, Door::Talk(Dialect::Messages)),
-        "/messages/count_tokens" => (Method::POST, Door::Count(Dialect::Messages)),
-        "/responses" => (Method::POST, Door::Talk(Dialect::Responses)),
-        "/responses/input_tokens" => (Method::POST, Door::Count(Dialect::Responses)),
-        "/embeddings" => (Method::POST, Door::Embeddings),
-        "/models" if is_gemini => (Method::GET, Door::Models(Dialect::Gemini)),
-        "/models" => (Method::GET, Door::Models(lister(headers))),
-        "" => (Method::GET, Door::Root),
-        "/health" => (Method::GET, Door::Health),
-        "/ready" => (Method::GET, Door::Ready),
-        "/metrics" => (Method::GET, Door::Metrics),
+    let (wanted, endpoint) = match bare.filter(|rest| *rest != "/").unwrap_or(path).trim_end_matches('/') {
+        "/chat/completions" => (Method::POST, Endpoint::Generate(Dialect::Chat)),
+        "/messages" => (Method::POST, Endpoint::Generate(Dialect::Messages)),
+        "/messages/count_tokens" => (Method::POST, Endpoint::Count(Dialect::Messages)),
+        "/responses" => (Method::POST, Endpoint::Generate(Dialect::Responses)),
+        "/responses/input_tokens" => (Method::POST, Endpoint::Count(Dialect::Responses)),
+        "/embeddings" => (Method::POST, Endpoint::Embeddings),
+        "/models" if is_gemini => (Method::GET, Endpoint::Models(Dialect::Gemini)),
+        "/models" => (Method::GET, Endpoint::Models(lister(headers))),
+        "" => (Method::GET, Endpoint::Root),
+        "/health" => (Method::GET, Endpoint::Health),
+        "/ready" => (Method::GET, Endpoint::Ready),
+        "/metrics" => (Method::GET, Endpoint::Metrics),
         rest => match verb_of(rest) {
-            Some("generateContent" | "streamGenerateContent") => (Method::POST, Door::Talk(Dialect::Gemini)),
-            Some("countTokens") => (Method::POST, Door::Count(Dialect::Gemini)),
+            Some("generateContent" | "streamGenerateContent") => {
+                (Method::POST, Endpoint::Generate(Dialect::Gemini))
+            }
+            Some("countTokens") => (Method::POST, Endpoint::Count(Dialect::Gemini)),
             // A name may have a colon in it, like those of Ollama; nobody gets with a verb.
             verb if rest.starts_with("/models/") && (verb.is_none() || *method != Method::POST) => {
                 let dialect = if is_gemini { Dialect::Gemini } else { lister(headers) };
-                (Method::GET, Door::Model(dialect))
+                (Method::GET, Endpoint::Model(dialect))
             }
-            _ => return Door::Nothing,
+            _ => return Endpoint::Nothing,
         },
     };
     if *method == wanted || (wanted == Method::GET && *method == Method::HEAD) {
-        door
+        endpoint
     } else if *method == Method::OPTIONS {
-        Door::Preflight
+        Endpoint::Preflight
     } else if wanted == Method::GET {
-        Door::WrongMethod("GET, HEAD")
+        Endpoint::WrongMethod("GET, HEAD")
     } else {
-        Door::WrongMethod("POST")
+        Endpoint::WrongMethod("POST")
     }
 }
 
@@ -147,8 +149,8 @@ pub(crate) fn called(path: &str) -> Option<(String, &str)> {
 }
 
 /// Whether a stream is to be one JSON list: what Gemini's interface gives unless it is asked for events.
-pub(crate) fn wants_list(door: Door, head: &Head) -> bool {
-    door == Door::Talk(Dialect::Gemini)
+pub(crate) fn wants_list(endpoint: Endpoint, head: &Head) -> bool {
+    endpoint == Endpoint::Generate(Dialect::Gemini)
         && head.path().ends_with(":streamGenerateContent")
         && !form_urlencoded::parse(head.query().as_bytes())
             .any(|(name, value)| name == "alt" && value == "sse")
@@ -161,33 +163,41 @@ mod tests {
     #[test]
     fn paths_are_found_with_and_without_the_version() {
         for (method, path, wanted) in [
-            (Method::POST, "/v1/chat/completions", Door::Talk(Dialect::Chat)),
-            (Method::POST, "/chat/completions", Door::Talk(Dialect::Chat)),
-            (Method::POST, "/v1/chat/completions/", Door::Talk(Dialect::Chat)),
-            (Method::GET, "/v1/models", Door::Models(Dialect::Chat)),
-            (Method::GET, "/chat/completions", Door::WrongMethod("POST")),
-            (Method::POST, "/v1/models", Door::WrongMethod("GET, HEAD")),
-            (Method::GET, "/", Door::Root),
-            (Method::GET, "/v1/", Door::Nothing),
-            (Method::HEAD, "/health", Door::Health),
-            (Method::OPTIONS, "/v1/chat/completions", Door::Preflight),
-            (Method::GET, "/koboshi/targets", Door::Admin),
-            (Method::POST, "/v1/messages", Door::Talk(Dialect::Messages)),
-            (Method::POST, "/messages/count_tokens", Door::Count(Dialect::Messages)),
-            (Method::POST, "/v1/responses", Door::Talk(Dialect::Responses)),
-            (Method::POST, "/v1/responses/input_tokens", Door::Count(Dialect::Responses)),
-            (Method::POST, "/v1beta/models/gemini-2.5-flash:generateContent", Door::Talk(Dialect::Gemini)),
-            (Method::POST, "/v1beta/models/sim/ok:streamGenerateContent", Door::Talk(Dialect::Gemini)),
-            (Method::POST, "/v1/models/m:countTokens", Door::Count(Dialect::Gemini)),
-            (Method::GET, "/v1beta/models", Door::Models(Dialect::Gemini)),
-            (Method::GET, "/v1beta/models/gemini-2.5-flash", Door::Model(Dialect::Gemini)),
-            (Method::GET, "/v1/models/gpt-4o", Door::Model(Dialect::Chat)),
-            (Method::GET, "/v1/models/qwen3:8b", Door::Model(Dialect::Chat)),
-            (Method::POST, "/v1beta/models/m:embedContent", Door::Nothing),
-            (Method::GET, "/v1", Door::Nothing),
-            (Method::GET, "/koboshix", Door::Nothing),
+            (Method::POST, "/v1/chat/completions", Endpoint::Generate(Dialect::Chat)),
+            (Method::POST, "/chat/completions", Endpoint::Generate(Dialect::Chat)),
+            (Method::POST, "/v1/chat/completions/", Endpoint::Generate(Dialect::Chat)),
+            (Method::GET, "/v1/models", Endpoint::Models(Dialect::Chat)),
+            (Method::GET, "/chat/completions", Endpoint::WrongMethod("POST")),
+            (Method::POST, "/v1/models", Endpoint::WrongMethod("GET, HEAD")),
+            (Method::GET, "/", Endpoint::Root),
+            (Method::GET, "/v1/", Endpoint::Nothing),
+            (Method::HEAD, "/health", Endpoint::Health),
+            (Method::OPTIONS, "/v1/chat/completions", Endpoint::Preflight),
+            (Method::GET, "/koboshi/targets", Endpoint::Admin),
+            (Method::POST, "/v1/messages", Endpoint::Generate(Dialect::Messages)),
+            (Method::POST, "/messages/count_tokens", Endpoint::Count(Dialect::Messages)),
+            (Method::POST, "/v1/responses", Endpoint::Generate(Dialect::Responses)),
+            (Method::POST, "/v1/responses/input_tokens", Endpoint::Count(Dialect::Responses)),
+            (
+                Method::POST,
+                "/v1beta/models/gemini-2.5-flash:generateContent",
+                Endpoint::Generate(Dialect::Gemini),
+            ),
+            (
+                Method::POST,
+                "/v1beta/models/sim/ok:streamGenerateContent",
+                Endpoint::Generate(Dialect::Gemini),
+            ),
+            (Method::POST, "/v1/models/m:countTokens", Endpoint::Count(Dialect::Gemini)),
+            (Method::GET, "/v1beta/models", Endpoint::Models(Dialect::Gemini)),
+            (Method::GET, "/v1beta/models/gemini-2.5-flash", Endpoint::Model(Dialect::Gemini)),
+            (Method::GET, "/v1/models/gpt-4o", Endpoint::Model(Dialect::Chat)),
+            (Method::GET, "/v1/models/qwen3:8b", Endpoint::Model(Dialect::Chat)),
+            (Method::POST, "/v1beta/models/m:embedContent", Endpoint::Nothing),
+            (Method::GET, "/v1", Endpoint::Nothing),
+            (Method::GET, "/koboshix", Endpoint::Nothing),
         ] {
-            assert_eq!(door(&method, path, &Fields::default()), wanted, "{method} {path}");
+            assert_eq!(endpoint(&method, path, &Fields::default()), wanted, "{method} {path}");
         }
     }
 }

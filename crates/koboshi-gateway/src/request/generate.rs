@@ -16,25 +16,25 @@ use koboshi_wire::IntakeError;
 use koboshi_wire::any::Request;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{ChangeRequest, Ended};
+use crate::attempt::journey::{ChangeRequest, JourneyEnd};
 use crate::degrade;
-use crate::http::flow::Tap;
-use crate::http::memory::Share;
+use crate::http::memory::MemoryShare;
+use crate::http::response_future::ResponseSender;
 use crate::http::upstream::interface::Interface;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
-use crate::reply::{self, Told};
+use crate::reply::{self, ErrorReply};
 use crate::request::guard;
 use crate::route::answers::Hints;
 use crate::route::capability::{self, Lack};
 use crate::route::plan::Plan;
 use crate::route::target::{Target, prefer};
-use crate::shared::chains::{Asked, Chain};
-use crate::shared::core::Core;
+use crate::shared::chains::{Candidates, Chain};
+use crate::shared::context::RequestContext;
+use crate::shared::core_state::CoreState;
 use crate::shared::disclosure;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::story::Story;
-use crate::shared::world::World;
+use crate::shared::state::SharedState;
 use crate::stream::machine::{Outcome, Stream};
 use crate::stream::run::Run;
 use crate::stream::writer::{LazyStreamWriter, separate_error};
@@ -44,7 +44,7 @@ const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// A request that was let in.
 pub(crate) struct Intake {
-    pub(crate) story: Story,
+    pub(crate) context: RequestContext,
     pub(crate) plan: Arc<Plan>,
     pub(crate) body: Bytes,
     /// The client's own key, where it may go to its vendor.
@@ -52,76 +52,79 @@ pub(crate) struct Intake {
     /// Headers that choose a static answer.
     pub(crate) hints: Hints,
     /// The model and whether a stream is asked for, where the path says it.
-    pub(crate) named: Option<(String, bool)>,
+    pub(crate) path_model: Option<(String, bool)>,
     /// Its body's share of the memory, for as long as it is here.
-    pub(crate) _memory: Share,
+    pub(crate) _memory: MemoryShare,
 }
 
 /// Counts a request for as long as it is here.
-pub(crate) struct Opened(Rc<Core>);
+pub(crate) struct OpenRequest(Rc<CoreState>);
 
-impl Opened {
-    pub(crate) fn on(core: &Rc<Core>) -> Self {
-        core.world.meters.open.inc();
+impl OpenRequest {
+    pub(crate) fn on(core: &Rc<CoreState>) -> Self {
+        core.state.meters.open.inc();
         Self(Rc::clone(core))
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
-        self.0.world.meters.open.dec();
+        self.0.state.meters.open.dec();
     }
 }
 
 /// Serves one request.
-pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
-    let Intake { story, plan, body, own_key, hints, named, .. } = intake;
-    let named = named.as_ref().map(|(model, stream)| (model.as_str(), *stream));
-    let request = match Request::parse(story.dialect, body, named) {
+pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
+    let Intake { context, plan, body, own_key, hints, path_model, .. } = intake;
+    let path_model = path_model.as_ref().map(|(model, stream)| (model.as_str(), *stream));
+    let request = match Request::parse(context.dialect, body, path_model) {
         Ok(request) => request,
-        Err(error) => return unreadable(core, intake, tap, &error).await,
+        Err(error) => return unreadable(core, intake, sender, &error).await,
     };
-    story.trace.asks_for(request.model());
-    let Some(chain) = core.chains.of(&core.world, plan, request.model()) else {
-        let told = Refusal::model(plan, request.model()).told(&core.world, plan, story);
-        return Box::pin(send_error(core, tap, told)).await;
+    context.trace.asks_for(request.model());
+    let Some(chain) = core.chains.of(&core.state, plan, request.model()) else {
+        let error_reply = Refusal::model(plan, request.model()).reply(&core.state, plan, context);
+        return Box::pin(send_error(core, sender, error_reply)).await;
     };
     let route = &chain.route;
-    let (asked, too_long) = match able(core, plan, story, &chain, &request, own_key.as_ref()) {
-        Ok(asked) => asked,
-        Err(fault) => {
-            let ended = Ended::unasked(fault);
-            let facts = Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
-            let told = reply::tell(&core.world, plan, story, &[], &ended, &facts);
-            return Box::pin(send_error(core, tap, told)).await;
-        }
-    };
-    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&asked.targets, &request)) {
-        return unreadable(core, intake, tap, &error).await;
+    let (candidates, too_long) =
+        match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
+            Ok(candidates) => candidates,
+            Err(fault) => {
+                let ended = JourneyEnd::unasked(fault);
+                let facts =
+                    Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
+                let error_reply = reply::failure_reply(&core.state, plan, context, &[], &ended, &facts);
+                return Box::pin(send_error(core, sender, error_reply)).await;
+            }
+        };
+    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&candidates.targets, &request))
+    {
+        return unreadable(core, intake, sender, &error).await;
     }
-    let guarded = guard::judge(&core.world, plan, story, route.guard, &request);
-    let lesser = degrade::Lesser::of(core, plan, story, &chain, &request, body, hints);
-    if let Some(kept) = lesser.fresh(core) {
-        return Box::pin(lesser.give_kept(core, tap, kept, story, &request, guarded.said)).await;
+    let guard = guard::judge(&core.state, plan, context, route.guard, &request);
+    let degraded = degrade::DegradedAnswers::of(core, plan, context, &chain, &request, body, hints);
+    if let Some(kept) = degraded.fresh(core) {
+        return Box::pin(degraded.send_cached(core, sender, kept, context, &request, guard.header)).await;
     }
-    let writer = LazyStreamWriter::new(story, &request, plan.config.serve.keep_alive);
+    let writer = LazyStreamWriter::new(context, &request, plan.config.serve.keep_alive);
     let run = Run {
         core,
         plan,
-        story,
+        context,
         request: &request,
         body,
-        targets: &asked.targets,
-        breakers: &asked.breakers,
+        targets: &candidates.targets,
+        breakers: &candidates.breakers,
         shape: Shape {
-            interface: Interface::Talk(request.dialect()),
+            interface: Interface::Generate(request.dialect()),
             streams: request.stream(),
             most_output: request.max_output().unwrap_or(1024),
         },
         commit: route.commit,
-        steer: guarded.steer,
-        lesser: lesser.is_there(),
-        facts: RefCell::new(Disclosure { guard: guarded.said, ..Disclosure::default() }),
+        steer: guard.steer,
+        can_degrade: degraded.is_there(),
+        facts: RefCell::new(Disclosure { guard: guard.header, ..Disclosure::default() }),
         writer: &writer,
         noted: Cell::new(false),
         lost_media: Cell::new(false),
@@ -130,32 +133,32 @@ pub(crate) async fn serve(core: &Core, intake: &Intake, tap: &Tap) {
         refused: RefCell::default(),
         refusals: Cell::new(0),
     };
-    if too_long && !asked.targets.first().is_some_and(|target| run.trim(target)) {
+    if too_long && !candidates.targets.first().is_some_and(|target| run.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
-        let ended = Ended::unasked(fault);
-        let told = reply::tell(&core.world, plan, story, run.targets, &ended, &run.facts());
-        return Box::pin(send_error(core, tap, told)).await;
+        let ended = JourneyEnd::unasked(fault);
+        let error_reply = reply::failure_reply(&core.state, plan, context, run.targets, &ended, &run.facts());
+        return Box::pin(send_error(core, sender, error_reply)).await;
     }
     let served = pin!(async {
         let ended = if request.stream() {
-            Box::pin(streamed(&run, tap, &lesser)).await
+            Box::pin(streamed(&run, sender, &degraded)).await
         } else {
-            Box::pin(whole(&run, tap, &lesser)).await
+            Box::pin(whole(&run, sender, &degraded)).await
         };
         if let Err(ended) = ended {
-            Box::pin(spent(&run, tap, ended, &lesser)).await;
+            Box::pin(chain_exhausted(&run, sender, ended, &degraded)).await;
         }
     });
     if core.until_end(served).await.is_none() {
-        Box::pin(tell_end(&run, tap, &stopping(&run.core.world))).await;
+        Box::pin(send_end_error(&run, sender, &stopping(&run.core.state))).await;
     }
 }
 
 /// The gateway stops before the request has its answer.
-fn stopping(world: &World) -> Ended {
+fn stopping(state: &SharedState) -> JourneyEnd {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
-    Ended { until: world.wall().checked_add(RETRY_ELSEWHERE).ok(), ..Ended::unasked(fault) }
+    JourneyEnd { until: state.wall().checked_add(RETRY_ELSEWHERE).ok(), ..JourneyEnd::unasked(fault) }
 }
 
 /// Whether nobody who is asked speaks the client's dialect.
@@ -165,52 +168,60 @@ fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
 
 /// The body is no request: sends the error that says so.
 fn unreadable<'t>(
-    core: &'t Core,
+    core: &'t CoreState,
     intake: &Intake,
-    tap: &'t Tap,
+    sender: &'t ResponseSender,
     error: &IntakeError,
 ) -> Pin<Box<impl Future<Output = ()> + use<'t>>> {
-    let Intake { story, plan, body, .. } = intake;
-    let told = Refusal::body(error, body).told(&core.world, plan, story);
-    Box::pin(send_error(core, tap, told))
+    let Intake { context, plan, body, .. } = intake;
+    let error_reply = Refusal::body(error, body).reply(&core.state, plan, context);
+    Box::pin(send_error(core, sender, error_reply))
 }
 
-async fn streamed(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+async fn streamed(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    degraded: &degrade::DegradedAnswers<'_>,
+) -> Result<(), JourneyEnd> {
     let mut journey = run.journey();
-    let mut stream = Stream::new(run, tap);
+    let mut stream = Stream::new(run, sender);
     let outcome = stream.serve(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     if outcome? == Outcome::Whole {
         served(run, &run.writer.borrow_mut().names.id);
         if let Some(text) = stream.plain_text() {
-            lesser.keep_text(run, text, &run.writer.borrow_mut().names.model);
+            degraded.keep_text(run, text, &run.writer.borrow_mut().names.model);
         }
     }
     Ok(())
 }
 
-async fn whole(run: &Run<'_>, tap: &Tap, lesser: &degrade::Lesser<'_>) -> Result<(), Ended> {
+async fn whole(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    degraded: &degrade::DegradedAnswers<'_>,
+) -> Result<(), JourneyEnd> {
     let mut journey = run.journey();
     let answered = run.answer(&mut journey).await;
     run.disclose(|facts| facts.tried(&journey));
     let answered = answered?;
     served(run, answered.id.as_deref().unwrap_or_default());
-    tap.head(reply::head(200, "application/json", run.story, &run.facts.borrow()));
-    lesser.keep_whole(run, &answered.body);
+    sender.head(reply::head(200, "application/json", run.context, &run.facts.borrow()));
+    degraded.keep_whole(run, &answered.body);
     let body = simulated::marked(run.request.dialect(), answered.body, &run.facts.borrow());
-    tap.send(body).await;
+    sender.send(body).await;
     Ok(())
 }
 
 /// An answer went out: the conversation's next request is best served by the same target. One that names this answer can be served by nobody
 /// else.
 fn served(run: &Run<'_>, id: &str) {
-    let world = &run.core.world;
-    world.meters.whole.inc();
+    let state = &run.core.state;
+    state.meters.whole.inc();
     if run.targets.len() > 1
         && let Some(target) = run.facts.borrow().served.clone()
     {
-        let (affinity, tenant) = (&world.affinity, run.story.tenant.name());
+        let (affinity, tenant) = (&state.affinity, run.context.tenant.name());
         if run.request.dialect().has_stored_answers() && !id.is_empty() {
             affinity.note(affinity.conversation(tenant, id.as_bytes()), target.clone());
         }
@@ -219,48 +230,53 @@ fn served(run: &Run<'_>, id: &str) {
 }
 
 /// The chain is spent: something lesser, or the error.
-async fn spent(run: &Run<'_>, tap: &Tap, ended: Ended, lesser: &degrade::Lesser<'_>) {
+async fn chain_exhausted(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    ended: JourneyEnd,
+    degraded: &degrade::DegradedAnswers<'_>,
+) {
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
     // As the remedy has it: a lesser answer would hide what the client can change.
     let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
     run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
-    if deserves && !own && lesser.give(run, tap, &ended).await {
+    if deserves && !own && degraded.send(run, sender, &ended).await {
         return;
     }
-    tell_end(run, tap, &ended).await;
+    send_end_error(run, sender, &ended).await;
 }
 
 /// Tells the error: in the stream where one has begun, else as an answer of its own.
-async fn tell_end(run: &Run<'_>, tap: &Tap, ended: &Ended) {
-    let world = &run.core.world;
-    let told = reply::tell(world, run.plan, run.story, run.targets, ended, &run.facts());
-    if tap.has_begun() {
-        world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-        let frame = run.writer.borrow_mut().error(&told.failure());
-        separate_error(run.story).await;
-        return tap.send(frame).await;
+async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) {
+    let state = &run.core.state;
+    let error_reply = reply::failure_reply(state, run.plan, run.context, run.targets, ended, &run.facts());
+    if sender.has_head() {
+        state.meters.answer(if error_reply.status < 500 { "refused" } else { "failed" });
+        let frame = run.writer.borrow_mut().error(&error_reply.failure());
+        separate_error(run.context).await;
+        return sender.send(frame).await;
     }
-    send_error(run.core, tap, told).await;
+    send_error(run.core, sender, error_reply).await;
 }
 
 /// Sends an error as an answer of its own.
-pub(crate) async fn send_error(core: &Core, tap: &Tap, told: Told) {
-    core.world.meters.answer(if told.status < 500 { "refused" } else { "failed" });
-    let body = told.body();
-    tap.head(told.heading);
-    tap.send(body).await;
+pub(crate) async fn send_error(core: &CoreState, sender: &ResponseSender, error_reply: ErrorReply) {
+    core.state.meters.answer(if error_reply.status < 500 { "refused" } else { "failed" });
+    let body = error_reply.body();
+    sender.head(error_reply.heading);
+    sender.send(body).await;
 }
 
 /// The targets that can serve this request, best first, and whether it must be made shorter for them.
-fn able(
-    core: &Core,
+fn capable_targets(
+    core: &CoreState,
     plan: &Plan,
-    story: &Story,
+    context: &RequestContext,
     chain: &Chain,
     request: &Request<'_>,
     own_key: Option<&HeaderValue>,
-) -> Result<(Rc<Asked>, bool), Box<Fault>> {
-    let world = &core.world;
+) -> Result<(Rc<Candidates>, bool), Box<Fault>> {
+    let state = &core.state;
     let needs = request.needs();
     // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
     let is_pinned = request.is_pinned();
@@ -275,21 +291,25 @@ fn able(
         return Ok((Rc::clone(only), false));
     }
     let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(world, plan, own_key),
-        None => chain.targets(world),
+        Some(own_key) => chain.borrowed(state, plan, own_key),
+        None => chain.targets(state),
     };
     let lack = targets.iter().find_map(|target| capability::lack(&target.facts, &needs));
     if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
         // Only its length is in the way, and that can be changed.
         targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
         targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
-        return if targets.is_empty() { Err(unable(lack)) } else { Ok((Asked::of(targets), true)) };
+        return if targets.is_empty() {
+            Err(incapable_fault(lack))
+        } else {
+            Ok((Candidates::of(targets), true))
+        };
     }
     targets.retain(can);
     if is_pinned {
         let previous = request.goes_on_with();
-        let previous = previous.map(|id| world.affinity.conversation(story.tenant.name(), id.as_bytes()));
-        let served = previous.and_then(|id| world.affinity.served_by(id));
+        let previous = previous.map(|id| state.affinity.conversation(context.tenant.name(), id.as_bytes()));
+        let served = previous.and_then(|id| state.affinity.served_by(id));
         let gave = |target: &&Arc<Target>| served.is_some() && target.scopes.target == served;
         let holder = targets.iter().find(gave).or(targets.first()).cloned();
         if let Some(holder) = holder {
@@ -299,30 +319,30 @@ fn able(
         }
     }
     if targets.is_empty() {
-        return Err(unable(lack));
+        return Err(incapable_fault(lack));
     }
     if targets.len() > 1 && !is_pinned {
-        let conversation = world.affinity.conversation(story.tenant.name(), request.opening());
-        if let Some(served) = world.affinity.served_by(conversation) {
+        let conversation = state.affinity.conversation(context.tenant.name(), request.opening());
+        if let Some(served) = state.affinity.served_by(conversation) {
             prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
         }
     }
-    Ok((Asked::of(targets), false))
+    Ok((Candidates::of(targets), false))
 }
 
 /// What keeps a request from every target because only a provider of its dialect could hold it.
-fn pinned_lacks(core: &Core, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
+fn pinned_lacks(core: &CoreState, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
     let Some(field) = request.pinned_by() else { return Vec::new() };
     let lack = |target: &Arc<Target>| disclosure::Lack {
         target: target.name.to_string(),
         rule: "held_by_the_provider",
         at: field.to_owned(),
     };
-    chain.targets(&core.world).iter().map(lack).collect()
+    chain.targets(&core.state).iter().map(lack).collect()
 }
 
 /// Nobody in the chain can do this.
-fn unable(lack: Option<Lack>) -> Box<Fault> {
+fn incapable_fault(lack: Option<Lack>) -> Box<Fault> {
     match lack {
         Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
         _ => {
