@@ -33,17 +33,17 @@ pub enum Operation {
     Embed,
 }
 
-/// What this path, with its query, asks for; none where nobody is.
+/// What this path, with its query, asks for; none where no endpoint is.
 ///
 /// ```
-/// use koboshi_sim::{What, door};
+/// use koboshi_sim::{Operation, endpoint};
 /// use koboshi_wire::Dialect;
 ///
-/// let found = door("/v1beta/models/cut%3Fafter=3:streamGenerateContent?alt=sse").unwrap();
-/// assert_eq!((found.dialect, found.what, found.stream), (Dialect::Gemini, What::Answer, Some(true)));
+/// let found = endpoint("/v1beta/models/cut%3Fafter=3:streamGenerateContent?alt=sse").unwrap();
+/// assert_eq!((found.dialect, found.what, found.stream), (Dialect::Gemini, Operation::Answer, Some(true)));
 /// assert_eq!(found.model.as_deref(), Some("cut?after=3"));
-/// assert_eq!(door("/v1/messages/count_tokens?beta=true").unwrap().what, What::Count);
-/// assert!(door("/v1/models").is_none());
+/// assert_eq!(endpoint("/v1/messages/count_tokens?beta=true").unwrap().what, Operation::Count);
+/// assert!(endpoint("/v1/models").is_none());
 /// ```
 #[must_use]
 pub fn endpoint(path: &str) -> Option<Endpoint<'_>> {

@@ -33,7 +33,7 @@ const FINER: &[(Kind, &[Sub])] = &[
 const TOOL_CATEGORIES: &str = "font missing_module missing_command version_conflict permission resource plotting file_io network \
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
-const TEXTS: &str = "check-good check-one-warning check-warnings check-warning check-no-file check-all-defaults check-differs check-default \
+const TEXTS: &str = "explain-internal check-good check-one-warning check-warnings check-warning check-no-file check-all-defaults check-differs check-default \
     check-one-problem check-problems check-not-shown check-described \
     init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
     init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-there import-done import-left \
@@ -87,7 +87,7 @@ const TEXTS: &str = "check-good check-one-warning check-warnings check-warning c
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
 const OWN: &str = "provider-internal refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
     refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-stopping refused-memory refused-busy refused-content-encoding refused-origin refused-host refused-model \
-    refused-no-provider refused-only-simulated explain-internal refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
+    refused-no-provider refused-only-simulated refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
     refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
     refused-field-missing refused-field-twice refused-field-type refused-field-unknown refused-item-type refused-order \
     refused-order-large refused-target refused-scope-key refused-scope-unknown refused-scope-near refused-until refused-query refused-query-choice \
