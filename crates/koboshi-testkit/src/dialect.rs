@@ -83,7 +83,7 @@ pub fn path(dialect: Dialect, model: &str, stream: bool) -> String {
     }
 }
 
-/// A chat request, as [`talk`](crate::talk) makes them, in this dialect: the text that a gateway would send, because in another order or with
+/// A chat request, as [`questions`](crate::questions) makes them, in this dialect: the text that a gateway would send, because in another order or with
 /// other spaces it would be another conversation.
 pub fn body(dialect: Dialect, chat: &Value) -> String {
     let text = Bytes::from(chat.to_string());
